@@ -1,0 +1,1 @@
+"""Specs, build functions, Prefect flows and the command line."""

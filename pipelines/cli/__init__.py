@@ -1,0 +1,1 @@
+"""The `segue` command, one file a command."""

@@ -1,0 +1,85 @@
+"""Where plain functions run: in this process, or in a pool of worker processes.
+
+Workers are spawned, import no Prefect, leave Ctrl-C to the parent and die with it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import ParamSpec, Protocol, TypeVar
+
+from synth.errors import SegueError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PARENT_POLL_S = 1.0
+
+
+class Runner(Protocol):
+    """Runs a picklable function somewhere and returns its result."""
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The function's result; what it raises is raised here."""
+        ...
+
+
+@contextmanager
+def workers(count: int) -> Iterator[Runner]:
+    """A runner over `count` worker processes; 0 runs everything in this process.
+
+    The runner may be called from several threads at once; each call waits for its own result.
+    """
+    if count == 0:
+        yield _run_here
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, context, _start_worker, (os.getpid(),))
+    try:
+        yield _PoolRunner(pool)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_here(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    return function(*args, **kwargs)
+
+
+class _PoolRunner:
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            future: Future[T] = self._pool.submit(function, *args, **kwargs)
+            return future.result()
+        except BrokenProcessPool as error:
+            raise SegueError(
+                "a worker process was killed",
+                mend="free some memory or set fewer --workers, then run the same command again; "
+                "finished shards are kept",
+            ) from error
+
+
+def _start_worker(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    watch_parent(parent)
+
+
+def watch_parent(parent: int) -> None:
+    """End this process within a second or two of its parent's end, however that came."""
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+
+
+def _exit_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_POLL_S)
+    os._exit(1)

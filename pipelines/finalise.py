@@ -1,0 +1,132 @@
+"""Finalise: when every shard has its receipt, the corpus gets its manifest, card and name."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from os.path import relpath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from pipelines.card import dataset_card
+from pipelines.ingest import Library
+from pipelines.places import Places
+from pipelines.plan import ShardPlan
+from pipelines.render import is_done, read_receipt
+from pipelines.spec import Spec
+from synth.atomic import replacing, write_text
+from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.errors import CorpusError
+from synth.schema import FORMAT_VERSION, SAMPLES
+
+SPEC_FILE = "spec.yaml"
+SIZES_FILE = "sizes.json"
+CARD_FILE = "README.md"
+
+
+def finalise(
+    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+) -> dict[str, Any]:
+    """Join plan and measurements, write sizes, card and, last, `corpus.json`.
+
+    Returns:
+        What `corpus.json` says.
+
+    Raises:
+        CorpusError: If a shard has no matching receipt.
+    """
+    missing = [shard.shard for shard in shards if not is_done(places, shard)]
+    if missing:
+        raise CorpusError(
+            f"{len(missing)} of {len(shards)} shards are not rendered, {missing[0]} first",
+            mend="run `segue build` again",
+        )
+    _write_samples(places, shards)
+    _write_sizes(places, shards)
+    facts = _facts(spec, library, places, shards)
+    settings = spec.model_dump(mode="json", exclude_none=True)
+    write_text(places.manifests / SPEC_FILE, yaml.safe_dump(settings, sort_keys=False))
+    card = dataset_card(places, facts, library.clips)
+    write_text(places.shards / CARD_FILE, card)
+    write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
+    return facts
+
+
+def finished(places: Places, digest: str) -> dict[str, Any] | None:
+    """What `corpus.json` says, if this very build has been finalised.
+
+    Raises:
+        CorpusError: If the version's name belongs to a build of other content.
+    """
+    path = places.manifests / CORPUS_FILE
+    if not path.is_file():
+        return None
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if facts["digest"] != digest:
+        raise CorpusError(
+            f"{path}: version {places.version!r} was built from another spec or other clips",
+            mend="a finished version never changes: give the spec another `version`, or drop it",
+        )
+    return facts
+
+
+def publish(places: Places) -> None:
+    """Point `latest` to this version."""
+    write_text(places.versions / LATEST_FILE, places.version + "\n")
+
+
+def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
+    with (
+        pq.ParquetFile(places.manifests / PLAN_FILE) as plan,
+        replacing(places.manifests / SAMPLES_FILE) as partial,
+        pq.ParquetWriter(partial, SAMPLES, compression="zstd") as writer,
+    ):
+        for shard in shards:
+            planned = plan.read_row_group(shard.row_group)
+            measured = pq.read_table(places.measurements(shard.shard))
+            joined = pa.table([*planned.columns, *measured.columns], schema=SAMPLES)
+            writer.write_table(joined, row_group_size=joined.num_rows)
+
+
+def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
+    """Samples by shard, in the form that LAION-CLAP's and open_clip's loaders read."""
+    for split in dict.fromkeys(shard.split for shard in shards):
+        sizes = {shard.shard: shard.samples for shard in shards if shard.split == split}
+        write_text(places.shards / split / SIZES_FILE, json.dumps(sizes, indent=2) + "\n")
+
+
+def _facts(
+    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+) -> dict[str, Any]:
+    samples: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for shard in shards:
+        samples[shard.split] += shard.samples
+        files[shard.split] += 1
+    lengths = pq.read_table(places.manifests / SAMPLES_FILE, columns=["frames"]).column("frames")
+    rate = spec.audio.sample_rate
+    receipts = (read_receipt(places, shard.shard) or {} for shard in shards)
+    libraries = {json.dumps(receipt["libraries"], sort_keys=True) for receipt in receipts}
+    return {
+        "corpus": places.corpus,
+        "version": places.version,
+        "format_version": FORMAT_VERSION,
+        "digest": spec.build_digest(library.digest),
+        "recipe": spec.make_recipe().name,
+        "source": spec.make_source().name,
+        "sample_rate": rate,
+        "audio_format": spec.audio.format.value,
+        "fade": spec.audio.fade.value,
+        "peak_db": spec.audio.peak_db,
+        "splits": {
+            split: {"samples": count, "shards": files[split]} for split, count in samples.items()
+        },
+        "hours": round(sum(lengths.to_pylist()) / rate / 3600, 4),
+        "shards": relpath(places.shards, places.manifests),
+        "bank": relpath(library.index, places.manifests),
+        "libraries": [json.loads(each) for each in sorted(libraries)],
+    }

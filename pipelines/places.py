@@ -1,0 +1,62 @@
+"""Where the files of a corpus lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+BANKS: Final = "banks"
+SHARDS: Final = "shards"
+MANIFESTS: Final = "data_manifests"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders below `out`.
+
+    Args:
+        out: Root of everything a build writes.
+        corpus: The corpus's name.
+        version: The version's name.
+    """
+
+    out: Path
+    corpus: str
+    version: str
+
+    @property
+    def versions(self) -> Path:
+        """Holds one manifest folder a version, and the `latest` pointer."""
+        return self.out / MANIFESTS / self.corpus
+
+    @property
+    def manifests(self) -> Path:
+        """The version's manifests."""
+        return self.versions / self.version
+
+    @property
+    def receipts(self) -> Path:
+        """One receipt and one table of measurements a shard."""
+        return self.manifests / "receipts"
+
+    @property
+    def shards(self) -> Path:
+        """The version's shards, one folder a split."""
+        return self.out / SHARDS / self.corpus / self.version
+
+    def shard(self, split: str, name: str) -> Path:
+        """One shard."""
+        return self.shards / split / name
+
+    def receipt(self, name: str) -> Path:
+        """The receipt of a shard, by the shard's name."""
+        return self.receipts / f"{name}.json"
+
+    def measurements(self, name: str) -> Path:
+        """The measurements of a shard's samples."""
+        return self.receipts / f"{name}.parquet"
+
+    def sibling(self, version: str) -> Places:
+        """The same corpus's other version."""
+        return Places(self.out, self.corpus, version)

@@ -1,0 +1,202 @@
+"""Plan: every sample of a corpus as a row, before any audio is made.
+
+`plan.parquet` has one row group a shard. `shards.parquet` lists the shards, each with the digest of
+all that determines its bytes; a shard whose receipt bears that digest need not be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.ingest import Library
+from pipelines.observe import Observer
+from pipelines.places import Places
+from pipelines.spec import Spec
+from synth.atomic import replacing
+from synth.catalogue import quarantined
+from synth.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
+from synth.errors import PlanError
+from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
+from synth.rng import Randomness, digest
+from synth.schema import CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
+from synth.timeline import duration
+
+SHARDS_FILE: Final = "shards.parquet"
+_DIGEST: Final = "build_digest"
+SHARDS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("shard", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field("samples", pa.int64(), nullable=False),
+        pa.field("row_group", pa.int64(), nullable=False),
+        pa.field("digest", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    """A row of `shards.parquet`.
+
+    Args:
+        shard: File name.
+        split: Split, which is also the folder.
+        samples: Rows.
+        row_group: Where its rows are in `plan.parquet`.
+        digest: Of its rows, its clips' content and the render settings.
+    """
+
+    shard: str
+    split: str
+    samples: int
+    row_group: int
+    digest: str
+
+
+def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> list[ShardPlan]:
+    """Write the catalogue, the quarantine and the plan; a finished plan is read, not made again.
+
+    Raises:
+        PlanError: If the clips are too few for the recipe, or a scene is longer than the exact
+            length that the spec asks for.
+    """
+    plan_digest = spec.build_digest(library.digest)
+    planned = _read(places.manifests / SHARDS_FILE, plan_digest)
+    if planned is not None:
+        return planned
+    recipe = spec.make_recipe()
+    setting = Setting(
+        spec.audio.sample_rate, spec.audio.exact_frames, spec.audio.levels, Randomness(spec.seed)
+    )
+    clips, refused = _usable(recipe, library, setting)
+    groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
+    observer.start("plan", sum(map(len, groups.values())), "groups")
+    _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
+    _write(places.manifests / QUARANTINE_FILE, library.quarantine + refused, QUARANTINE)
+    content = {row["id"]: canonical_json([row["sha256"], row["onset"]]) for row in library.clips}
+    shards: list[ShardPlan] = []
+    with (
+        replacing(places.manifests / PLAN_FILE) as partial,
+        pq.ParquetWriter(partial, PLAN, compression="zstd") as writer,
+    ):
+        for rows in _shards(spec, recipe.name, groups, observer):
+            writer.write_table(table(rows, PLAN), row_group_size=len(rows))
+            shards.append(_shard_plan(rows, len(shards), spec.render_digest(), content))
+    schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
+    _write(places.manifests / SHARDS_FILE, [asdict(shard) for shard in shards], schema)
+    observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
+    return shards
+
+
+def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
+    """The shards of a finished plan, None where there is none or it is another spec's."""
+    if not path.is_file():
+        return None
+    found = pq.read_table(path)
+    if found.schema.metadata[_DIGEST.encode()] != plan_digest.encode():
+        return None
+    return [ShardPlan(**row) for row in found.to_pylist()]
+
+
+def _usable(
+    recipe: Recipe, library: Library, setting: Setting
+) -> tuple[dict[str, list[Clip]], list[dict[str, str]]]:
+    """The clips of each split that the recipe can use, and quarantine rows for the others."""
+    clips: dict[str, list[Clip]] = {}
+    refused: list[dict[str, str]] = []
+    for row in library.clips:
+        if not row["split"]:
+            continue
+        clip = Clip.of_row(row, setting.rate)
+        reason = recipe.refusal(clip, setting)
+        if reason is None:
+            clips.setdefault(row["split"], []).append(clip)
+        else:
+            refused.append(quarantined(clip.id, row["location"], f"recipe {recipe.name}", reason))
+    if not clips:
+        example = f"the first was refused because it {refused[0]['reason']}" if refused else ""
+        raise PlanError(
+            f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
+            mend=example or "no clip lies in a split of the spec; look at `splits`",
+        )
+    return clips, refused
+
+
+def _shards(
+    spec: Spec, recipe: str, groups: Mapping[str, Groups], observer: Observer
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of one shard after the other; a group is never divided."""
+    index = 0
+    for split, found in groups.items():
+        rows: list[dict[str, Any]] = []
+        number = 0
+        made = 0
+        for group in range(len(found)):
+            drafts = found.group(group)
+            if rows and len(rows) + len(drafts) > spec.shards.samples:
+                yield rows
+                rows = []
+                number += 1
+            shard = f"{spec.corpus}-{split}-{number:06d}.tar"
+            for draft in drafts:
+                sample = Sample(
+                    id=f"{spec.corpus}-{split}-{made:08d}",
+                    index=index,
+                    group=f"{split}-{group:08d}",
+                    split=split,
+                    shard=shard,
+                    recipe=recipe,
+                    scene=draft.scene,
+                    caption=draft.captions.caption,
+                    positives=draft.captions.positives,
+                    negatives=draft.captions.negatives,
+                    frames=_frames(draft, spec),
+                    sample_rate=spec.audio.sample_rate,
+                )
+                rows.append(sample.row())
+                index += 1
+                made += 1
+            observer.advance("plan")
+        if rows:
+            yield rows
+
+
+def _frames(draft: Draft, spec: Spec) -> int:
+    frames, exact = duration(draft.scene), spec.audio.exact_frames
+    if exact is None:
+        return frames
+    if frames > exact:
+        rate = spec.audio.sample_rate
+        raise PlanError(
+            f"{draft.captions.caption.text!r} lasts {frames / rate:.2f} s, "
+            f"audio.length is exactly {exact / rate:g} s",
+            mend="raise audio.length, or lower the recipe's max_event_s",
+        )
+    return exact
+
+
+def _shard_plan(
+    rows: Sequence[Mapping[str, Any]],
+    row_group: int,
+    render_digest: str,
+    content: Mapping[str, str],
+) -> ShardPlan:
+    clips = sorted({clip for row in rows for clip in row["clips"]})
+    determinants = digest(
+        render_digest,
+        *(canonical_json({**row, "index": 0}) for row in rows),
+        *(canonical_json([clip, content[clip]]) for clip in clips),
+    )
+    first = rows[0]
+    return ShardPlan(first["shard"], first["split"], len(rows), row_group, determinants)
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    with replacing(path) as partial:
+        pq.write_table(table(rows, schema), partial, compression="zstd", row_group_size=2048)

@@ -1,0 +1,157 @@
+"""Render: planned shards become tar files, each certified by a receipt that is written last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+import soundfile
+
+from pipelines.places import Places
+from pipelines.plan import ShardPlan
+from synth.atomic import remove_partials, replacing, write_text
+from synth.bank import Bank
+from synth.corpus import CLIPS_FILE, PLAN_FILE
+from synth.render import Mixdown, render
+from synth.scene import from_json
+from synth.schema import MEASUREMENTS, canonical_json, table
+from synth.shards import AudioFormat, writing
+
+LIBRARIES: Final = ("numpy", "soundfile", "soxr", "librosa", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True)
+class RenderJob:
+    """What every shard of a build is rendered with.
+
+    Args:
+        places: Where the plan is and the shards go.
+        index: The bank's index file.
+        mixdown: How scenes become PCM.
+        audio_format: How PCM is stored.
+    """
+
+    places: Places
+    index: Path
+    mixdown: Mixdown
+    audio_format: AudioFormat
+
+
+def is_done(places: Places, shard: ShardPlan) -> bool:
+    """Whether a matching receipt certifies the shard, and the shard has the size it says."""
+    receipt = read_receipt(places, shard.shard)
+    if receipt is None or receipt["digest"] != shard.digest:
+        return False
+    try:
+        size = places.shard(shard.split, shard.shard).stat().st_size
+    except OSError:
+        return False
+    return bool(size == receipt["bytes"]) and places.measurements(shard.shard).is_file()
+
+
+def read_receipt(places: Places, shard: str) -> dict[str, Any] | None:
+    """The receipt of a shard, None where there is none."""
+    try:
+        receipt: dict[str, Any] = json.loads(places.receipt(shard).read_bytes())
+    except FileNotFoundError:
+        return None
+    return receipt
+
+
+def render_shard(job: RenderJob, shard: ShardPlan) -> None:
+    """Render one shard, then its measurements, then its receipt."""
+    places = job.places
+    path = places.shard(shard.split, shard.shard)
+    bank = _bank(job.index)
+    rights = _rights(places.manifests / CLIPS_FILE)
+    measured = []
+    with writing(path, job.audio_format) as writer:
+        for row in _rows(places.manifests / PLAN_FILE, shard.row_group):
+            rendering = render(
+                from_json(json.loads(row["scene"])), bank, job.mixdown, row["frames"]
+            )
+            measured.append(asdict(writer.add(row, rendering, rights)))
+    with replacing(places.measurements(shard.shard)) as partial:
+        pq.write_table(table(measured, MEASUREMENTS), partial)
+    with path.open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    receipt = asdict(shard) | {
+        "bytes": path.stat().st_size,
+        "sha256": checksum,
+        "libraries": library_versions(),
+    }
+    write_text(places.receipt(shard.shard), canonical_json(receipt))
+
+
+def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
+    """Link shards that another version of the corpus holds with the same digest.
+
+    Returns:
+        The shards that are still to be rendered.
+    """
+    pending = [shard for shard in shards if not is_done(places, shard)]
+    if not pending or not places.versions.is_dir():
+        return pending
+    others = [
+        places.sibling(folder.name)
+        for folder in sorted(places.versions.iterdir())
+        if folder.is_dir() and folder.name != places.version
+    ]
+    missing = []
+    for shard in pending:
+        twin = next((other for other in others if is_done(other, shard)), None)
+        if twin is None:
+            missing.append(shard)
+            continue
+        _link(twin.shard(shard.split, shard.shard), places.shard(shard.split, shard.shard))
+        _link(twin.measurements(shard.shard), places.measurements(shard.shard))
+        receipt = read_receipt(twin, shard.shard) or {}
+        write_text(places.receipt(shard.shard), canonical_json(receipt | asdict(shard)))
+    return missing
+
+
+def clean(places: Places) -> None:
+    """Remove what killed writers left."""
+    for folder in (places.manifests, places.receipts, *places.shards.glob("*")):
+        remove_partials(folder)
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that make the bytes."""
+    return {name: version(name) for name in LIBRARIES} | {
+        "libsndfile": soundfile.__libsndfile_version__
+    }
+
+
+@lru_cache(maxsize=2)
+def _bank(index: Path) -> Bank:
+    return Bank.open(index)
+
+
+@lru_cache(maxsize=2)
+def _rights(clips: Path) -> Mapping[str, Mapping[str, str]]:
+    columns = ["id", "licence", "attribution"]
+    return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
+
+
+def _rows(plan: Path, row_group: int) -> Iterator[dict[str, Any]]:
+    with pq.ParquetFile(plan) as file:
+        yield from file.read_row_group(row_group).to_pylist()
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as partial:
+        try:
+            os.link(source, partial)
+        except OSError:
+            shutil.copyfile(source, partial)

@@ -1,0 +1,340 @@
+"""The corpus spec: a YAML file, read with errors that name file, line and key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
+
+from synth.catalogue import Acceptance, SplitRule
+from synth.dsp import Fade
+from synth.errors import SpecError
+from synth.recipes import RECIPES, Recipe
+from synth.recipes.base import Levels
+from synth.render import RENDER_VERSION, Mixdown
+from synth.rng import digest
+from synth.schema import canonical_json
+from synth.shards import AudioFormat
+from synth.sources import SOURCES, Source, source_class
+from synth.units import Decibels, Frames, Seconds, to_frames
+
+PLAN_VERSION: Final = 1
+SplitName = Literal["train", "val", "test"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Length(_Model):
+    """How long samples are: as they come, or exactly so many seconds, padded with silence."""
+
+    mode: Literal["natural", "exact"]
+    seconds: Seconds | None = Field(default=None, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        words = value.split()
+        match words:
+            case ["natural"]:
+                return {"mode": "natural"}
+            case ["exact", number, "s"] if _is_number(number):
+                return {"mode": "exact", "seconds": float(number)}
+        raise ValueError(f"expected 'natural' or 'exact 10 s', got {value!r}")
+
+
+class AudioSpec(_Model):
+    """The audio of a corpus.
+
+    Args:
+        sample_rate: In Hz.
+        format: `flac` or `wav`, both 16-bit.
+        length: `natural`, or `exact N s`.
+        fade: Crossfade law.
+        target_lufs: Loudness that every sound is brought to before it is mixed.
+        max_gain_db: Most that a quiet sound is raised.
+        peak_db: Peak level in dBFS that no sample exceeds.
+    """
+
+    sample_rate: Annotated[int, Field(ge=8_000, le=192_000)] = 44_100
+    format: AudioFormat = AudioFormat.FLAC
+    length: Length = Length(mode="natural")
+    fade: Fade = Fade.LINEAR
+    target_lufs: Decibels = Field(default=-23.0, ge=-60, le=0)
+    max_gain_db: Decibels = Field(default=20.0, ge=0, le=60)
+    peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
+
+    @property
+    def exact_frames(self) -> Frames | None:
+        """Frames of every sample, None where they are as long as their scenes."""
+        seconds = self.length.seconds
+        return None if seconds is None else to_frames(seconds, self.sample_rate)
+
+    @property
+    def levels(self) -> Levels:
+        """Gain control of single sounds."""
+        return Levels(self.target_lufs, self.max_gain_db)
+
+    @property
+    def mixdown(self) -> Mixdown:
+        """How scenes become PCM."""
+        return Mixdown(self.fade, self.peak_db)
+
+
+class ClipsSpec(_Model):
+    """Which clips are used, and what of them counts as sounding; see `catalogue.Acceptance`."""
+
+    min_active_s: Seconds = Field(default=0.1, gt=0)
+    max_s: Seconds = Field(default=600.0, gt=0)
+    active_range_db: Decibels = Field(default=50.0, gt=0, le=120)
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """The same as the catalogue takes it."""
+        return Acceptance(self.min_active_s, self.max_s, self.active_range_db)
+
+
+class ShardsSpec(_Model):
+    """Samples in a shard; a group is never divided, so a shard may hold a few less."""
+
+    samples: int = Field(default=512, ge=1, le=100_000)
+
+
+class _Choice(_Model):
+    """Exactly one of several things by name, with its settings; a bare name takes the defaults."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: Any) -> Any:
+        known = ", ".join(cls.model_fields)
+        if isinstance(value, str):
+            value = {value: {}}
+        if not isinstance(value, dict) or len(value) != 1:
+            raise ValueError(f"expected exactly one of {known}, with its settings below it")
+        ((name, settings),) = value.items()
+        if name not in cls.model_fields:
+            raise ValueError(f"there is no {name!r}; there are {known}")
+        return {name: settings or {}}
+
+    @property
+    def chosen(self) -> Any:
+        """The one that was named."""
+        return next(value for _, value in self if value is not None)
+
+
+if TYPE_CHECKING:
+    SourceChoice: TypeAlias = _Choice
+    RecipeChoice: TypeAlias = _Choice
+else:
+    SourceChoice = create_model(
+        "SourceChoice",
+        __base__=_Choice,
+        **{name: (source_class(name) | None, None) for name in SOURCES},
+    )
+    RecipeChoice = create_model(
+        "RecipeChoice",
+        __base__=_Choice,
+        **{name: (recipe | None, None) for name, recipe in RECIPES.items()},
+    )
+
+
+class Spec(_Model):
+    """A corpus, wholly determined.
+
+    Args:
+        corpus: Its name: lowercase letters, digits and `-`.
+        version: Name of this build; by default made from what determines it.
+        seed: Everything random follows from it.
+        source: One source by name, with its settings.
+        recipe: One recipe by name, with its settings.
+        audio: See `AudioSpec`.
+        clips: See `ClipsSpec`.
+        splits: For each split a share of the recordings, or a list of the library's own splits.
+        shards: See `ShardsSpec`.
+    """
+
+    corpus: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)
+    version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    source: SourceChoice
+    recipe: RecipeChoice
+    audio: AudioSpec = AudioSpec()
+    clips: ClipsSpec = ClipsSpec()
+    splits: dict[SplitName, float | list[str | int]] = Field(default={"train": 1.0})
+    shards: ShardsSpec = ShardsSpec()
+
+    @field_validator("splits")
+    @classmethod
+    def _splits_add_up(cls, splits: dict[str, Any]) -> dict[str, Any]:
+        shares = [share for share in splits.values() if isinstance(share, float)]
+        if not splits or (shares and len(shares) < len(splits)):
+            raise ValueError("give every split a share, or every split a list of source splits")
+        if any(share <= 0 for share in shares) or sum(shares) > 1 + 1e-9:
+            raise ValueError(f"shares must be above 0 and add up to 1 at most, got {sum(shares):g}")
+        listed = [
+            str(name) for names in splits.values() if isinstance(names, list) for name in names
+        ]
+        twice = {name for name in listed if listed.count(name) > 1}
+        if twice:
+            raise ValueError(f"source split {', '.join(sorted(twice))} is in two splits")
+        return splits
+
+    @property
+    def split_rules(self) -> tuple[SplitRule, ...]:
+        """The splits as the catalogue takes them."""
+        return tuple(
+            SplitRule(name, fraction=share)
+            if isinstance(share, float)
+            else SplitRule(name, source_splits=tuple(map(str, share)))
+            for name, share in self.splits.items()
+        )
+
+    def make_source(self) -> Source:
+        """The source with its settings."""
+        source: Source = self.source.chosen
+        return source
+
+    def make_recipe(self) -> Recipe:
+        """The recipe with its settings."""
+        recipe: Recipe = self.recipe.chosen
+        return recipe
+
+    def plan_digest(self, catalogue_digest: str) -> str:
+        """What determines the plan: every setting, the seed and the clips' content.
+
+        Where the library lies does not count; what it holds does.
+        """
+        determinants = self.model_dump(
+            mode="json",
+            include={"corpus", "seed", "recipe", "splits", "shards"},
+            exclude_none=True,
+        )
+        audio = self.audio.model_dump(mode="json", exclude={"format", "fade", "peak_db"})
+        return digest(str(PLAN_VERSION), canonical_json([determinants, audio]), catalogue_digest)
+
+    def render_digest(self) -> str:
+        """What determines the bytes of a planned sample."""
+        mixdown = self.audio.model_dump(mode="json", include={"format", "fade", "peak_db"})
+        return digest(str(RENDER_VERSION), canonical_json(mixdown))
+
+    def build_digest(self, catalogue_digest: str) -> str:
+        """What determines the whole corpus."""
+        return digest(self.plan_digest(catalogue_digest), self.render_digest())
+
+
+def read_spec(path: Path) -> Spec:
+    """Read and check a spec; relative paths in it are taken from its folder.
+
+    Raises:
+        SpecError: If it cannot be read or carried out; the error names the line and the key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not UTF-8: {error}", mend="give a YAML file") from error
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SpecError(f"{path}: not YAML: {error}") from error
+    if not isinstance(value, dict) or node is None:
+        raise SpecError(f"{path}: expected keys and values", mend="start with `corpus: NAME`")
+    _refuse_repeated_keys(node, path)
+    try:
+        return Spec.model_validate(_with_absolute_paths(value, path.parent))
+    except ValidationError as error:
+        raise _explained(error, node, path) from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False
+
+
+def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+    source = value.get("source")
+    if not isinstance(source, Mapping):
+        return value
+    rooted = {
+        name: {**settings, "root": str(folder / Path(str(settings["root"])).expanduser())}
+        if isinstance(settings, Mapping) and "root" in settings
+        else settings
+        for name, settings in source.items()
+    }
+    return {**value, "source": rooted}
+
+
+def _refuse_repeated_keys(node: yaml.Node, path: Path) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, child in node.value:
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                raise SpecError(f"{path}: line {line}: {key.value!r} is given twice")
+            seen.add(key.value)
+            _refuse_repeated_keys(child, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for child in node.value:
+            _refuse_repeated_keys(child, path)
+
+
+def _explained(error: ValidationError, node: yaml.Node, path: Path) -> SpecError:
+    lines = []
+    mends = []
+    for problem in error.errors():
+        keys = [str(part) for part in problem["loc"]]
+        message = _message(problem["type"], problem["msg"])
+        lines.append(f"{path}: line {_line(node, keys)}: {'.'.join(keys) or 'spec'}: {message}")
+        if problem["type"] == "extra_forbidden":
+            known = _fields(Spec, keys[:-1])
+            mends += [
+                f"did you mean {name!r}?" for name in difflib.get_close_matches(keys[-1], known, 1)
+            ] or [f"known keys are {', '.join(known)}"]
+    return SpecError("\n".join(lines), mend="; ".join(dict.fromkeys(mends)))
+
+
+def _message(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "there is no such key"
+    return message.removeprefix("Value error, ")
+
+
+def _line(node: yaml.Node, keys: list[str]) -> int:
+    """The 1-based line of the deepest part of `keys` that the file holds."""
+    line = node.start_mark.line + 1
+    for name in keys:
+        if not isinstance(node, yaml.MappingNode):
+            break
+        child = next((pair for pair in node.value if pair[0].value == name), None)
+        if child is None:
+            break
+        line, node = child[0].start_mark.line + 1, child[1]
+    return line
+
+
+def _fields(model: type[BaseModel], keys: list[str]) -> list[str]:
+    """The fields of the model that lies under `keys`."""
+    for key in keys:
+        annotation = model.model_fields[key].annotation
+        inner = [annotation, *get_args(annotation)]
+        model = next(one for one in inner if isinstance(one, type) and issubclass(one, BaseModel))
+    return list(model.model_fields)

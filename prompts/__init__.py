@@ -1,0 +1,1 @@
+"""Versioned LLM prompts, one YAML file a task."""

@@ -1,0 +1,1 @@
+"""The product's heart: scenes, truth, captions, rendering, sources, recipes, corpus format."""

@@ -1,0 +1,108 @@
+"""Captions: a claim about two sounds put into words, as the papers print it or as people write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from synth.claim import Claim
+from synth.lexicon import Phrase
+from synth.scene import Event, Overlay, Sequence
+
+
+class Style(StrEnum):
+    """`paper`: as printed in the papers. `natural`: as a person would write it."""
+
+    PAPER = "paper"
+    NATURAL = "natural"
+
+
+class Connective(StrEnum):
+    """The words that relate two sounds."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    THEN = "then"
+    FOLLOWED_BY = "followed by"
+    WHILE = "while"
+
+    @property
+    def is_order(self) -> bool:
+        """Whether it tells an order, rather than simultaneity."""
+        return self is not Connective.WHILE
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A text, the claim it makes and how it came about.
+
+    Args:
+        text: The sentence.
+        claim: What it claims.
+        kind: What it is to the main caption: `caption`, `restatement`, or an edit kind.
+        connective: The relating word it uses, "" for none.
+        generator: The rule that made it.
+    """
+
+    text: str
+    claim: Claim
+    kind: str
+    connective: str
+    generator: str
+
+
+Pair: TypeAlias = Sequence | Overlay
+Phrases: TypeAlias = Callable[[str], Phrase]
+
+# {a} is heard first and {b} last (or both together). Frame k of one connective is the twin of frame
+# k of another: exchanging the word, or the two sounds, leaves all else as it was.
+_FRAMES: Final[dict[Style, dict[Connective, tuple[str, ...]]]] = {
+    Style.PAPER: {
+        Connective.BEFORE: ("{a.plain} before {b.plain}",),
+        Connective.AFTER: ("{b.plain} after {a.plain}",),
+        Connective.THEN: ("{a.plain} then {b.plain}",),
+        Connective.FOLLOWED_BY: ("{a.plain} followed by {b.plain}",),
+        Connective.WHILE: ("{a.plain} while {b.plain}",),
+    },
+    Style.NATURAL: {
+        Connective.BEFORE: ("{a.clause} before {b.clause}", "before {b.clause}, {a.clause}"),
+        Connective.AFTER: ("{b.clause} after {a.clause}", "after {a.clause}, {b.clause}"),
+        Connective.THEN: ("{a.clause}, then {b.clause}", "{a.clause} and then {b.clause}"),
+        Connective.FOLLOWED_BY: (
+            "{a.gerund} followed by {b.gerund}",
+            "{a.gerund}, followed by {b.gerund}",
+        ),
+        Connective.WHILE: ("{a.clause} while {b.clause}", "while {a.clause}, {b.clause}"),
+    },
+}
+
+
+def frames(style: Style) -> int:
+    """How many sentence frames a style has for every connective."""
+    return len(_FRAMES[style][Connective.BEFORE])
+
+
+def realize(
+    claim: Pair, connective: Connective, phrases: Phrases, style: Style, frame: int = 0
+) -> str:
+    """The sentence that makes `claim` with `connective`.
+
+    Args:
+        claim: A sequence or an overlay of two events.
+        connective: An order word for a sequence, `while` for an overlay.
+        phrases: How a label is said.
+        style: `paper` puts the connective between the labels; `natural` writes a sentence.
+        frame: Which sentence frame to use, from 0 to `frames(style) - 1`.
+
+    Raises:
+        ValueError: If the connective cannot make such a claim, or a part is no event.
+    """
+    if connective.is_order is not isinstance(claim, Sequence):
+        raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
+    if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
+        raise ValueError("only a pair of events can be put into one simple sentence")
+    template = _FRAMES[style][connective][frame]
+    sentence = template.format(a=phrases(claim.first.label), b=phrases(claim.second.label))
+    return sentence if style is Style.PAPER else sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,172 @@
+"""The clip catalogue: each clip opened once, measured, and made ready for the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import librosa
+import numpy as np
+
+from synth.dsp import Audio, active_span, levels, loudness, peak
+from synth.errors import ClipError
+from synth.rng import uniform_hash
+from synth.sources.base import ClipRef, Source
+from synth.units import Decibels, Seconds, resampled_frames, to_decibels
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Which recordings can be used, and what of them counts as sounding.
+
+    Args:
+        min_active_s: Shortest active span.
+        max_s: Longest file.
+        active_range_db: A 50 ms block belongs to the active span if it is at most this far below
+            the loudest one.
+    """
+
+    min_active_s: Seconds = 0.1
+    max_s: Seconds = 600.0
+    active_range_db: Decibels = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class CataloguedClip:
+    """A row of `schema.CLIPS` without its split, and the active span's audio at the bank's rate."""
+
+    row: dict[str, Any]
+    audio: Audio
+
+
+def catalogue(
+    source: Source, ref: ClipRef, bank_rate: int, acceptance: Acceptance
+) -> CataloguedClip:
+    """Open, check and measure one clip.
+
+    Levels are those of the active span alone: padding and silence do not count.
+
+    Raises:
+        ClipError: If the clip cannot be used, with the reason.
+    """
+    recording = source.load(ref)
+    audio, rate = recording.audio, recording.rate
+    if not np.isfinite(audio).all():
+        raise ClipError("holds samples that are not finite numbers")
+    if len(audio) > acceptance.max_s * rate:
+        raise ClipError(f"lasts {len(audio) / rate:.1f} s, the limit is {acceptance.max_s:g} s")
+    span = active_span(audio, rate, acceptance.active_range_db)
+    if span is None:
+        raise ClipError("is silent throughout")
+    active = audio[span.onset : span.offset]
+    if len(active) < acceptance.min_active_s * rate:
+        raise ClipError(
+            f"sounds for {len(active) / rate:.3f} s only, "
+            f"the least is {acceptance.min_active_s:g} s"
+        )
+    row = asdict(ref) | {
+        "source": source.name,
+        "labels": list(ref.labels),
+        "captions": list(ref.captions),
+        "source_split": ref.split,
+        "split": "",
+        "recording": ref.recording or ref.id,
+        "sample_rate": rate,
+        "channels": recording.channels,
+        "frames": len(audio),
+        "onset": span.onset,
+        "offset": span.offset,
+        "loudness_lufs": round(loudness(active, rate), 3),
+        "peak_db": round(to_decibels(peak(active)), 3),
+        "levels_db": np.round(levels(active, rate), 1).tolist(),
+        "sha256": recording.sha256,
+    }
+    return CataloguedClip(row, resample(active, rate, bank_rate))
+
+
+def resample(audio: Audio, rate: int, target_rate: int) -> Audio:
+    """`audio` at another rate (soxr, high quality), of exactly `resampled_frames` frames."""
+    if rate == target_rate:
+        return audio
+    frames = resampled_frames(len(audio), rate, target_rate)
+    resampled = librosa.resample(audio, orig_sr=rate, target_sr=target_rate, res_type="soxr_hq")
+    return np.asarray(librosa.util.fix_length(resampled, size=frames), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRule:
+    """How clips are dealt to a split.
+
+    Args:
+        name: `train`, `val` or `test`.
+        fraction: Share of the recordings, or None.
+        source_splits: The library's own splits or folds that form it.
+    """
+
+    name: str
+    fraction: float | None = None
+    source_splits: tuple[str, ...] = ()
+
+
+def assign_splits(
+    rows: Sequence[dict[str, Any]], rules: Sequence[SplitRule], seed: int
+) -> list[dict[str, str]]:
+    """Set each row's `split` so that no recording is in two; "" for rows outside every split.
+
+    By fraction: recordings are put in an order that depends on the seed and their names alone,
+    and cut at the fractions, label by label, so that each split holds every label's share.
+
+    Returns:
+        Rows of `schema.QUARANTINE` for clips of recordings that the library itself divides.
+    """
+    if all(rule.fraction is None for rule in rules):
+        owner = {name: rule.name for rule in rules for name in rule.source_splits}
+        for row in rows:
+            row["split"] = owner.get(row["source_split"], "")
+        return _withdraw_divided(rows)
+    strata: dict[str, dict[str, None]] = {}
+    placed: set[str] = set()
+    for row in rows:
+        recording = row["recording"]
+        if recording not in placed:
+            placed.add(recording)
+            strata.setdefault(row["labels"][0] if row["labels"] else "", {})[recording] = None
+    split_of: dict[str, str] = {}
+    for stratum, recordings in strata.items():
+        ranked = sorted(recordings, key=lambda name: uniform_hash("split", str(seed), name))
+        shift = uniform_hash("split offset", str(seed), stratum)
+        for rank, recording in enumerate(ranked):
+            split_of[recording] = _split_at((rank + shift) / len(ranked), rules)
+    for row in rows:
+        row["split"] = split_of[row["recording"]]
+    return []
+
+
+def _split_at(position: float, rules: Sequence[SplitRule]) -> str:
+    edge = 0.0
+    for rule in rules:
+        edge += rule.fraction or 0.0
+        if position < edge - 1e-12:
+            return rule.name
+    return rules[-1].name if edge > 1 - 1e-9 else ""
+
+
+def _withdraw_divided(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    splits: dict[str, set[str]] = {}
+    for row in rows:
+        if row["split"]:
+            splits.setdefault(row["recording"], set()).add(row["split"])
+    withdrawn = []
+    for row in rows:
+        found = sorted(splits.get(row["recording"], ()))
+        if row["split"] and len(found) > 1:
+            row["split"] = ""
+            reason = f"recording {row['recording']} lies in the splits {' and '.join(found)}"
+            withdrawn.append(quarantined(row["id"], row["location"], "split", reason))
+    return withdrawn
+
+
+def quarantined(clip: str, location: str, stage: str, reason: str) -> dict[str, str]:
+    """A row of `schema.QUARANTINE`."""
+    return {"id": clip, "location": location, "stage": stage, "reason": reason}

@@ -1,0 +1,71 @@
+"""Errors a user can mend: each says where, what was expected and how to mend it."""
+
+from __future__ import annotations
+
+
+class SegueError(Exception):
+    """An error caused by input, printed by the command line as one clear line.
+
+    Args:
+        message: What is wrong and where (file, row or key).
+        mend: What the user can do about it.
+    """
+
+    def __init__(self, message: str, *, mend: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.mend})" if self.mend else self.message
+
+
+class NotationError(SegueError):
+    """Scene notation that does not parse.
+
+    Args:
+        reason: What was expected.
+        text: The whole notation.
+        column: 1-based column of the fault.
+    """
+
+    def __init__(self, reason: str, *, text: str, column: int) -> None:
+        super().__init__(f"column {column}: {reason}\n  {text}\n  {' ' * (column - 1)}^")
+        self.reason = reason
+        self.text = text
+        self.column = column
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _notation_error, (self.reason, self.text, self.column)
+
+
+def _notation_error(reason: str, text: str, column: int) -> NotationError:
+    return NotationError(reason, text=text, column=column)
+
+
+class SceneError(SegueError):
+    """A scene that cannot exist: an empty label, a crossfade longer than its parts."""
+
+
+class TruthError(SegueError):
+    """A caption that its own timeline does not prove."""
+
+
+class SpecError(SegueError):
+    """A corpus spec, or a command's options, that cannot be carried out."""
+
+
+class SourceError(SegueError):
+    """A sound library that is not where, or not what, it was said to be."""
+
+
+class ClipError(SegueError):
+    """One clip that cannot be used; the reason goes into the quarantine table."""
+
+
+class PlanError(SegueError):
+    """A recipe that cannot be planned over the clips at hand."""
+
+
+class CorpusError(SegueError):
+    """A built corpus that is missing, unfinished or damaged."""

@@ -1,0 +1,223 @@
+"""`acba`: two captioned clips joined by a crossfade, their captions by an ordering word.
+
+After Wu et al. (2023), section 3.3: captions that hold no ordering word, a 1 s linear crossfade,
+and "s1 before s2" or "s2 after s1" for clip 1 followed by clip 2. Clips without captions are said
+by their label. Unlike the authors' script: whole-word filter, seeded, nothing padded or lost, and
+the two sentences share no content word, so that neither can be said to describe the other's sound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Final
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from synth import scene as scenes
+from synth.caption import Connective, Style, frames
+from synth.contrast import Wording
+from synth.errors import PlanError
+from synth.language.words import content_words
+from synth.lexicon import Phrase
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Groups,
+    RecipeSettings,
+    Setting,
+    contrasted,
+    excerpt,
+    longest_event,
+    permutation,
+    pick,
+    too_short,
+)
+from synth.scene import Event
+from synth.truth import Tolerance
+from synth.units import Frames, Seconds, to_frames
+
+ORDER_WORDS: Final = ("before", "after", "then", "followed by")
+MAX_DRAWS: Final = 1000
+_OPPOSITE: Final = {
+    Connective.BEFORE: Connective.AFTER,
+    Connective.AFTER: Connective.BEFORE,
+}
+
+
+class Acba(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        pairs: Samples in all, dealt to the splits by their number of clips; or samples by split.
+        relations: Ordering words, each as likely as the others.
+        crossfade_s: Overlap of the two clips.
+        max_event_s: Longer clips are heard in an excerpt of this length.
+        style: Caption style.
+        exclude_words: Captions that hold one of these as a whole word are not used. With "and"
+            added, what is left of AudioCaps is about the paper's 19k.
+        minimal_pairs: Use each pair of clips in both orders, two samples a group. Off, each sample
+            has a pair of its own, as in the paper.
+        share_words: Allow two captions that share a content word.
+    """
+
+    name: ClassVar[str] = "acba"
+    pairs: int | dict[str, int] = 50_000
+    relations: tuple[Connective, ...] = (Connective.BEFORE, Connective.AFTER)
+    crossfade_s: Seconds = Field(default=1.0, ge=0, le=30)
+    max_event_s: Seconds | None = Field(default=None, gt=0)
+    style: Style = Style.NATURAL
+    exclude_words: tuple[str, ...] = ORDER_WORDS
+    minimal_pairs: bool = True
+    share_words: bool = False
+
+    @field_validator("pairs")
+    @classmethod
+    def _positive(cls, pairs: int | dict[str, int]) -> int | dict[str, int]:
+        counts = [pairs] if isinstance(pairs, int) else list(pairs.values())
+        if not counts or min(counts) < 1:
+            raise ValueError("expected one or more samples")
+        return pairs
+
+    @field_validator("relations")
+    @classmethod
+    def _order_words(cls, relations: tuple[Connective, ...]) -> tuple[Connective, ...]:
+        if not relations or len(set(relations)) < len(relations):
+            raise ValueError("expected one or more different ordering words")
+        if not all(relation.is_order for relation in relations):
+            raise ValueError("acba joins sounds in order; 'while' is for triplets")
+        return relations
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """A clip needs a caption without ordering words, or one label, and twice the crossfade."""
+        if clip.captions and not self.sentences(clip):
+            return "every caption holds one of the words " + ", ".join(self.exclude_words)
+        if not clip.captions and len(clip.labels) != 1:
+            return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
+        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting.rate)
+
+    def sentences(self, clip: Clip) -> list[str]:
+        """The captions that can be joined."""
+        excluded = _whole_words(self.exclude_words)
+        return [text for text in clip.captions if not (excluded and excluded.search(text))]
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """Pairs of clips of different recordings.
+
+        Raises:
+            PlanError: If a split is asked for that has no clips, or holds one recording only.
+        """
+        samples = self._samples(clips)
+        for split in samples:
+            recordings = {clip.recording for clip in clips.get(split, ())}
+            if len(recordings) < 2:
+                raise PlanError(
+                    f"split {split}: acba needs clips of two recordings, found {len(recordings)}",
+                    mend="add clips, or change the splits",
+                )
+        return {
+            split: ClipPairs(self, split, count, tuple(clips[split]), setting)
+            for split, count in samples.items()
+        }
+
+    def _samples(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
+        if not isinstance(self.pairs, int):
+            return self.pairs
+        total = sum(map(len, clips.values()))
+        edges = np.cumsum([0, *map(len, clips.values())]) * self.pairs // max(total, 1)
+        counts = dict(zip(clips, np.diff(edges).tolist(), strict=True))
+        return {split: count for split, count in counts.items() if count}
+
+
+@lru_cache(maxsize=8)
+def _whole_words(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    if not words:
+        return None
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ClipPairs:
+    """The groups of one split, each computed alone.
+
+    Every clip leads equally often: group i is led by the clip at i in a permutation that is drawn
+    anew each time all clips have led.
+    """
+
+    settings: Acba
+    split: str
+    samples: int
+    clips: tuple[Clip, ...]
+    setting: Setting
+
+    @property
+    def _members(self) -> int:
+        return 2 if self.settings.minimal_pairs else 1
+
+    def __len__(self) -> int:
+        return -(-self.samples // self._members)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One pair of clips, in one order or both."""
+        rng = self.setting.randomness.at(f"acba/{self.split}", index)
+        round_, position = divmod(index, len(self.clips))
+        operation = f"acba/{self.split}/order"
+        order = permutation(self.setting.randomness, operation, round_, len(self.clips))
+        leader = self.clips[order[position]]
+        said = self._sentence(leader, rng)
+        partner, answer = self._partner(leader, said, rng)
+        crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
+        longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
+        a = Event(said.plain, excerpt(leader, longest, self.setting, rng))
+        b = Event(answer.plain, excerpt(partner, longest, self.setting, rng))
+        return self._drafts(a, b, {said.plain: said, answer.plain: answer}, crossfade, rng)
+
+    def _drafts(
+        self,
+        a: Event,
+        b: Event,
+        phrases: Mapping[str, Phrase],
+        crossfade: Frames,
+        rng: np.random.Generator,
+    ) -> list[Draft]:
+        relations, style = self.settings.relations, self.settings.style
+        word = relations[int(rng.integers(len(relations)))]
+        frame = int(rng.integers(frames(style)))
+        wording = Wording(relations, phrases.__getitem__, style, frame)
+        opposite = _OPPOSITE.get(word, word)
+        mirrored = opposite if opposite in relations else word
+        members = (
+            (scenes.Sequence(a, b, crossfade), word),
+            (scenes.Sequence(b, a, crossfade), mirrored),
+        )
+        tolerance = Tolerance(crossfade)
+        return [
+            contrasted(scene, connective, wording, tolerance)
+            for scene, connective in members[: self._members]
+        ]
+
+    def _sentence(self, clip: Clip, rng: np.random.Generator) -> Phrase:
+        sentences = self.settings.sentences(clip)
+        if not sentences:
+            return Phrase.of_label(clip.labels[0])
+        return Phrase.of_caption(sentences[int(rng.integers(len(sentences)))])
+
+    def _partner(self, leader: Clip, said: Phrase, rng: np.random.Generator) -> tuple[Clip, Phrase]:
+        for _ in range(MAX_DRAWS):
+            partner = pick(self.clips, rng)
+            if partner.recording == leader.recording:
+                continue
+            answer = self._sentence(partner, rng)
+            if answer.plain == said.plain:
+                continue
+            if self.settings.share_words or not (
+                content_words(said.clause) & content_words(answer.clause)
+            ):
+                return partner, answer
+        raise PlanError(
+            f"split {self.split}: no clip found whose caption shares no word with {said.plain!r}",
+            mend="add clips, or set recipe.acba.share_words: true",
+        )

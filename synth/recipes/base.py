@@ -1,0 +1,205 @@
+"""What a recipe is: a pure function from a group's number to its planned scenes and captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from jaxtyping import Int64
+from pydantic import BaseModel, ConfigDict
+
+from synth.caption import Connective, Pair
+from synth.contrast import CaptionSet, Wording, contrast
+from synth.dsp import LEVEL_HOP_S
+from synth.rng import Randomness
+from synth.scene import Excerpt, Scene
+from synth.timeline import timeline
+from synth.truth import Tolerance
+from synth.units import Decibels, Frames, Seconds, resampled_frames, to_frames
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A catalogued clip as a recipe sees it, in frames of the corpus rate.
+
+    Args:
+        id: Clip id.
+        labels: Its labels.
+        captions: Its captions.
+        recording: The recording it comes from.
+        frames: Length of its active span.
+        loudness_lufs: Of the active span.
+        levels_db: RMS of each 50 ms of the active span.
+    """
+
+    id: str
+    labels: tuple[str, ...]
+    captions: tuple[str, ...]
+    recording: str
+    frames: Frames
+    loudness_lufs: Decibels
+    levels_db: tuple[float, ...]
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], rate: int) -> Clip:
+        """From a row of `schema.CLIPS`."""
+        active = row["offset"] - row["onset"]
+        return cls(
+            id=row["id"],
+            labels=tuple(row["labels"]),
+            captions=tuple(row["captions"]),
+            recording=row["recording"],
+            frames=resampled_frames(active, row["sample_rate"], rate),
+            loudness_lufs=row["loudness_lufs"],
+            levels_db=tuple(row["levels_db"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Gain control of single sounds.
+
+    Args:
+        target_lufs: Every event is brought to this loudness.
+        max_gain_db: But never raised by more, so that noise floors stay down.
+    """
+
+    target_lufs: Decibels
+    max_gain_db: Decibels
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every recipe is given beside its own settings.
+
+    Args:
+        rate: Corpus rate in Hz.
+        max_frames: Exact or longest length of a sample, None for any.
+        levels: Gain control.
+        randomness: The corpus's randomness.
+    """
+
+    rate: int
+    max_frames: Frames | None
+    levels: Levels
+    randomness: Randomness
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One sample of a group, before it has a place in the corpus."""
+
+    scene: Scene
+    captions: CaptionSet
+
+
+class RecipeSettings(BaseModel):
+    """Settings of a recipe, checked when the spec is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Groups(Protocol):
+    """The groups that a recipe makes of one split's clips."""
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        ...
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """The samples of group `index`, 0 to `len - 1`: a pure function of it and the settings."""
+        ...
+
+
+class Recipe(Protocol):
+    """A corpus family. The instance holds the settings; equal settings make equal corpora."""
+
+    name: ClassVar[str]
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """Why the recipe cannot use a clip, None where it can."""
+        ...
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """The groups of each split over its usable clips.
+
+        Raises:
+            PlanError: If the clips are too few for one group.
+        """
+        ...
+
+
+def too_short(clip: Clip, crossfade: Frames, rate: int) -> str | None:
+    """Why a clip is too short to be joined: half of it at least must be heard alone."""
+    if clip.frames >= 2 * crossfade:
+        return None
+    return (
+        f"sounds for {clip.frames / rate:.2f} s; "
+        f"a crossfade of {crossfade / rate:g} s needs twice its length"
+    )
+
+
+def longest_event(
+    max_event_s: Seconds | None, crossfade: Frames, setting: Setting
+) -> Frames | None:
+    """Frames that each of two joined events may last, None for any."""
+    limits = []
+    if max_event_s is not None:
+        limits.append(to_frames(max_event_s, setting.rate))
+    if setting.max_frames is not None:
+        limits.append((setting.max_frames + crossfade) // 2)
+    return min(limits, default=None)
+
+
+def excerpt(
+    clip: Clip, longest: Frames | None, setting: Setting, rng: np.random.Generator
+) -> Excerpt:
+    """The clip, or where it is longer than `longest` its stretch with the most energy.
+
+    Among the stretches within 3 dB of the loudest one is drawn, so that takes vary but an excerpt
+    never falls into a pause.
+    """
+    gain = min(setting.levels.target_lufs - clip.loudness_lufs, setting.levels.max_gain_db)
+    if longest is None or clip.frames <= longest:
+        return Excerpt(clip.id, 0, clip.frames, round(gain, 2))
+    start = _loud_start(clip, longest, setting.rate, rng)
+    return Excerpt(clip.id, start, longest, round(gain, 2))
+
+
+def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:
+    hop: Seconds = LEVEL_HOP_S
+    window = max(1, round(frames / rate / hop))
+    energy = np.concatenate([[0.0], np.cumsum(10 ** (np.asarray(clip.levels_db) / 10))])
+    if len(energy) <= window:
+        return 0
+    sums = energy[window:] - energy[:-window]
+    loud = np.flatnonzero(sums >= sums.max() / 2)
+    start = to_frames(float(rng.choice(loud)) * hop, rate)
+    return min(start, clip.frames - frames)
+
+
+@lru_cache(maxsize=16)
+def permutation(
+    randomness: Randomness, operation: str, round_: int, count: int
+) -> Int64[np.ndarray, " count"]:
+    """The order of `count` items in one round; each round has another."""
+    return randomness.at(operation, round_).permutation(count)
+
+
+def pick(clips: Sequence[Clip], rng: np.random.Generator) -> Clip:
+    """One of the clips, each as likely as the others."""
+    return clips[int(rng.integers(len(clips)))]
+
+
+def contrasted(
+    scene: Pair, connective: Connective, wording: Wording, tolerance: Tolerance
+) -> Draft:
+    """A sample whose caption states the whole scene.
+
+    Raises:
+        TruthError: If the scene's own timeline does not prove it.
+    """
+    return Draft(scene, contrast(scene, connective, wording, timeline(scene), tolerance))

@@ -1,0 +1,153 @@
+"""`triplets`: before / after / while over every ordered pair of classes (TeminAL).
+
+The members of a group use the same two clips: forward a + b "A before B", reversed b + a
+"A after B", overlay a * b "A while B" (appendix A.3, algorithm 2; 50 classes give 2,450 groups and
+7,350 samples). Unlike the authors' code, nothing is cut: whole active spans, exact placement, and
+clips of one loudness. `stage_a` makes TeminAL A's corpus instead: one sound and two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from jaxtyping import Int64
+from pydantic import Field
+
+from synth import scene as scenes
+from synth.caption import Caption, Connective, Pair, Style, frames
+from synth.claim import And, Only
+from synth.contrast import Wording, judge, main
+from synth.errors import PlanError
+from synth.lexicon import Phrase
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Groups,
+    RecipeSettings,
+    Setting,
+    contrasted,
+    excerpt,
+    longest_event,
+    permutation,
+    pick,
+    too_short,
+)
+from synth.scene import Event, Overlay
+from synth.timeline import timeline
+from synth.truth import Tolerance
+from synth.units import Frames, Seconds, to_frames
+
+CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
+
+
+class Triplets(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        repeats: Groups for each ordered pair of classes, each over newly drawn clips.
+        crossfade_s: Overlap of joined sounds; the paper joins without.
+        max_event_s: Longer sounds are heard in an excerpt of this length.
+        style: Caption style.
+        stage_a: Make TeminAL A's single and combined sounds.
+    """
+
+    name: ClassVar[str] = "triplets"
+    repeats: int = Field(default=1, ge=1)
+    crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
+    max_event_s: Seconds | None = Field(default=None, gt=0)
+    style: Style = Style.PAPER
+    stage_a: bool = False
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """A clip must have one label and be twice as long as the crossfade."""
+        if len(clip.labels) != 1:
+            return f"has {len(clip.labels)} labels; triplets need exactly one"
+        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting.rate)
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """Every ordered pair of a split's classes, `repeats` times.
+
+        Raises:
+            PlanError: If a split holds clips of one class only.
+        """
+        return {split: self._groups(split, found, setting) for split, found in clips.items()}
+
+    def _groups(self, split: str, clips: Sequence[Clip], setting: Setting) -> ClassPairs:
+        by_label: dict[str, list[Clip]] = {}
+        for clip in clips:
+            by_label.setdefault(clip.labels[0], []).append(clip)
+        if len(by_label) < 2:
+            raise PlanError(
+                f"split {split}: triplets need clips of two classes, found {len(by_label)}",
+                mend="add clips, or change the splits",
+            )
+        return ClassPairs(self, split, tuple(sorted(by_label)), by_label, setting)
+
+
+@dataclass(frozen=True)
+class ClassPairs:
+    """The groups of one split, each computed alone; each round holds every pair, shuffled."""
+
+    settings: Triplets
+    split: str
+    labels: tuple[str, ...]
+    clips: Mapping[str, Sequence[Clip]]
+    setting: Setting
+
+    def __len__(self) -> int:
+        return self.settings.repeats * len(self.labels) * (len(self.labels) - 1)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """Forward, reversed and overlay of one ordered pair; or TeminAL A's two."""
+        count = len(self.labels)
+        round_, position = divmod(index, count * (count - 1))
+        first, rest = divmod(int(self._order(round_)[position]), count - 1)
+        second = rest + (rest >= first)
+        rng = self.setting.randomness.at(f"triplets/{self.split}", index)
+        crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
+        longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
+        a, b = (
+            Event(label, excerpt(pick(self.clips[label], rng), longest, self.setting, rng))
+            for label in (self.labels[first], self.labels[second])
+        )
+        style = self.settings.style
+        wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
+        if self.settings.stage_a:
+            return _single_and_combined(a, b)
+        return _triplet(a, b, crossfade, wording)
+
+    def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
+        count = len(self.labels)
+        operation = f"triplets/{self.split}/order"
+        return permutation(self.setting.randomness, operation, round_, count * (count - 1))
+
+
+def _triplet(a: Event, b: Event, crossfade: Frames, wording: Wording) -> list[Draft]:
+    members: tuple[tuple[Pair, Connective], ...] = (
+        (scenes.Sequence(a, b, crossfade), Connective.BEFORE),
+        (scenes.Sequence(b, a, crossfade), Connective.AFTER),
+        (Overlay(a, b), Connective.WHILE),
+    )
+    return [contrasted(scene, word, wording, Tolerance(crossfade)) for scene, word in members]
+
+
+def _single_and_combined(a: Event, b: Event) -> list[Draft]:
+    """TeminAL A's prompts: a sound alone, and both together (appendix A.3)."""
+    first, second = Phrase.of_label(a.label).plain, Phrase.of_label(b.label).plain
+    rule, kind = "rule:stage-a", "presence"
+    alone = Caption(f"single sound of {first}", Only(Event(a.label)), kind, "", rule)
+    both = Caption(
+        f"combined sound of {first} and {second}",
+        And(Event(a.label), Event(b.label)),
+        kind,
+        "",
+        rule,
+    )
+    single, combined = a, Overlay(a, b)
+    return [
+        Draft(single, judge(main(alone), [both], timeline(single), Tolerance())),
+        Draft(combined, judge(main(both), [alone], timeline(combined), Tolerance())),
+    ]

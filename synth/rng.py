@@ -1,0 +1,43 @@
+"""Counter-based randomness: any draw is a pure function of (seed, operation, index)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def digest(*parts: str) -> str:
+    """Hex SHA-256 of text parts, each framed by its length so that no two lists collide."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        state.update(f"{len(data)}:".encode())
+        state.update(data)
+    return state.hexdigest()
+
+
+def uniform_hash(*parts: str) -> float:
+    """A number in [0, 1) that depends on nothing but `parts`."""
+    return int(digest(*parts)[:13], 16) / 16**13
+
+
+@dataclass(frozen=True, slots=True)
+class Randomness:
+    """The only source of randomness in a build.
+
+    Philox keyed by the seed; the operation's name and the item's index are the upper half of its
+    counter, so streams of different items never overlap and any item can be computed alone.
+
+    Args:
+        seed: The corpus seed, 0 to 2**64 - 1.
+    """
+
+    seed: int
+
+    def at(self, operation: str, index: int) -> np.random.Generator:
+        """The generator of item `index` of `operation`."""
+        counter = np.array([0, 0, int(digest(operation)[:16], 16), index], dtype=np.uint64)
+        key = np.array([self.seed, 0], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(key=key, counter=counter))

@@ -1,0 +1,103 @@
+"""Your own sounds: one folder a label, or an index file of paths, labels and captions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Final
+
+from pydantic import Field
+
+from synth.errors import SourceError
+from synth.sources.base import ClipRef, FileSource, require_folder
+from synth.sources.tables import read_rows
+
+SUFFIXES: Final = (".wav", ".flac", ".ogg", ".mp3", ".aif", ".aiff", ".m4a", ".opus")
+LABEL_SEPARATOR: Final = ";"
+
+
+class Folder(FileSource):
+    """Audio files below `root`.
+
+    Args:
+        root: The folder. Without `index`, each of its sub-folders is a label.
+        index: CSV or Parquet file, below `root` or absolute, with the column `path` (below `root`)
+            and any of `label` (several parted by `;`), `caption`, `split`, `recording`, `licence`
+            and `attribution`.
+        licence: Licence of clips for which the index names none.
+        attribution: Credit for clips for which the index names none.
+        id_prefix: First part of every clip id.
+    """
+
+    name: ClassVar[str] = "folder"
+    index: Path | None = None
+    licence: str = "unknown"
+    attribution: str = ""
+    id_prefix: str = Field(default="folder", pattern=r"^[A-Za-z0-9_.-]+$")
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a file or a row; without a `recording` column each clip is its own recording.
+
+        Raises:
+            SourceError: If the folder or index is missing, or lists a path twice.
+        """
+        require_folder(self.root, "the sound folder", "give an existing folder as root")
+        return self._by_folder() if self.index is None else self._by_index(self.index)
+
+    def _by_folder(self) -> Iterator[ClipRef]:
+        folders = sorted(path for path in self.root.iterdir() if path.is_dir())
+        if not folders:
+            raise SourceError(
+                f"{self.root}: holds no sub-folders",
+                mend="put the files of each label into a folder of that name, or set index: FILE",
+            )
+        for folder in folders:
+            for path in sorted(folder.rglob("*")):
+                if path.suffix.lower() in SUFFIXES:
+                    yield self._ref(str(path.relative_to(self.root)), labels=(folder.name,))
+
+    def _by_index(self, index: Path) -> Iterator[ClipRef]:
+        path = self.root / index
+        seen: dict[str, int] = {}
+        rows = read_rows(path, ("path",), "an index needs at least the column path")
+        for number, row in enumerate(rows, start=2):
+            location = row["path"]
+            if location in seen:
+                raise SourceError(
+                    f"{path}: row {number}: {location} is listed in row {seen[location]} already",
+                    mend="keep one row a file; part several labels by ';'",
+                )
+            seen[location] = number
+            labels = (label.strip() for label in row.get("label", "").split(LABEL_SEPARATOR))
+            caption = row.get("caption", "").strip()
+            yield self._ref(
+                location,
+                labels=tuple(label for label in labels if label),
+                captions=(caption,) if caption else (),
+                recording=row.get("recording", ""),
+                licence=row.get("licence", ""),
+                attribution=row.get("attribution", ""),
+                split=row.get("split", ""),
+            )
+
+    def _ref(
+        self,
+        location: str,
+        *,
+        labels: tuple[str, ...],
+        captions: tuple[str, ...] = (),
+        recording: str = "",
+        licence: str = "",
+        attribution: str = "",
+        split: str = "",
+    ) -> ClipRef:
+        return ClipRef(
+            id=f"{self.id_prefix}/{location}",
+            location=location,
+            labels=labels,
+            captions=captions,
+            recording=f"{self.id_prefix}/{recording or location}",
+            licence=licence or self.licence,
+            attribution=attribution or self.attribution,
+            split=split,
+        )

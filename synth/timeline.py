@@ -1,0 +1,86 @@
+"""The timeline of a scene: every event with its clip, onset, offset and gain in whole frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from synth.errors import SceneError
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.units import Frames
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One event in time: heard from `onset` (included) to `offset` (excluded), in frames."""
+
+    label: str
+    onset: Frames
+    offset: Frames
+    excerpt: Excerpt
+
+    @property
+    def frames(self) -> Frames:
+        """How long it is heard."""
+        return self.offset - self.onset
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Placements in scene order (left to right), and the length of the whole."""
+
+    placements: tuple[Placement, ...]
+    frames: Frames
+
+    def labels(self) -> frozenset[str]:
+        """The labels heard anywhere."""
+        return frozenset(placement.label for placement in self.placements)
+
+
+def timeline(scene: Scene) -> Timeline:
+    """Place every event of a scene whose events all carry excerpts.
+
+    Raises:
+        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
+    """
+    placements: list[Placement] = []
+    _place(scene, 0, placements)
+    return Timeline(tuple(placements), duration(scene))
+
+
+def duration(scene: Scene) -> Frames:
+    """Length of a scene in frames.
+
+    A sequence lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
+    """
+    match scene:
+        case Event():
+            return scene.heard.frames
+        case Sequence(first, second, crossfade):
+            left, right = duration(first), duration(second)
+            if crossfade > min(left, right):
+                raise SceneError(
+                    f"a crossfade of {crossfade} frames cannot join {left} and {right} frames",
+                    mend="shorten the crossfade or leave out the shorter sound",
+                )
+            return left + right - crossfade
+        case Overlay(first, second, offset):
+            start = min(0, offset)
+            return max(duration(first), offset + duration(second)) - start
+        case _:
+            assert_never(scene)
+
+
+def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> None:
+    match scene:
+        case Event(label):
+            excerpt = scene.heard
+            placements.append(Placement(label, onset, onset + excerpt.frames, excerpt))
+        case Sequence(first, second, crossfade):
+            _place(first, onset, placements)
+            _place(second, onset + duration(first) - crossfade, placements)
+        case Overlay(first, second, offset):
+            _place(first, onset + max(0, -offset), placements)
+            _place(second, onset + max(0, offset), placements)
+        case _:
+            assert_never(scene)

@@ -1,0 +1,1 @@
+"""CLAP training and evaluation on Segue's corpora."""
