@@ -15,7 +15,7 @@ from prefect import Flow, flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
-from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from pipelines.build import Prepared, Summary, conclude, into_batches, prepare, render_batch
 from pipelines.executor import workers
@@ -52,7 +52,7 @@ def corpus_flow(observer: Observer, worker_count: int) -> Flow[[dict[str, Any], 
         observer: Told of the progress.
         worker_count: Worker processes; 0 renders in the flow's own process.
     """
-    threads: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=max(1, worker_count))
+    threads: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=max(1, worker_count))
 
     @flow(
         name="build-corpus",

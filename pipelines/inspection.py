@@ -41,20 +41,19 @@ def describe(corpus: Corpus) -> dict[str, Any]:
     used = clips.filter(pc.field("split") != "")
     refused = pq.read_table(corpus.folder / QUARANTINE_FILE, columns=["stage"])
     labels = pc.list_flatten(table.column("labels")).to_pylist()
+    counts = {
+        "split": splits,
+        "relation": _shares(table.column("relation").to_pylist()),
+        "negatives": _shares(kinds),
+        "licence of clips": _shares(used.column("licence").to_pylist()),
+        "label (ten most frequent)": dict(list(_shares(labels).items())[:10]),
+        "quarantined at": _shares(refused.column("stage").to_pylist()),
+    }
     return {
         "corpus": corpus.name,
         "version": corpus.version,
         "recipe": corpus.facts["recipe"],
-        "counts": {
-            "split": splits,
-            "relation": _shares(table.column("relation").to_pylist()),
-            "negatives": _shares(kinds),
-            "licence of clips": _shares(used.column("licence").to_pylist()),
-            "label (ten most frequent)": dict(list(_shares(labels).items())[:10]),
-        }
-        | (
-            {"quarantined at": _shares(refused.column("stage").to_pylist())} if len(refused) else {}
-        ),
+        "counts": {name: shares for name, shares in counts.items() if shares},
     }
 
 

@@ -20,7 +20,7 @@ def sources_command(as_json: JsonOption = False) -> None:
         found = source_class(name)
         module = inspect.getmodule(found)
         summary = (inspect.getdoc(module) or "").split("\n\n", 1)[0].replace("\n", " ")
-        settings = {
+        settings: dict[str, str] = {
             key: "required" if field.is_required() else repr(field.default)
             for key, field in getattr(found, "model_fields", {}).items()
         }
@@ -30,9 +30,9 @@ def sources_command(as_json: JsonOption = False) -> None:
         return
     table = Table("source", "what it reads", "settings")
     for name, row in rows.items():
-        settings = ", ".join(
+        listed = ", ".join(
             key if value == "required" else f"[dim]{key}[/]"
             for key, value in row["settings"].items()
         )
-        table.add_row(name, row["summary"], settings)
+        table.add_row(name, row["summary"], listed)
     Console().print(table)

@@ -52,8 +52,8 @@ class Foley(Settings):
                 )
 
     def stamp(self, ref: ClipRef) -> str:
-        """The seed: takes never change otherwise."""
-        return f"seed:{self.seed}"
+        """The seed and the library's version: takes never change otherwise."""
+        return f"{self.seed}:{foley.VERSION}"
 
     def load(self, ref: ClipRef) -> Recording:
         """Synthesise one take."""
