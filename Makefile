@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
+DEMO ?=
 # Empty: PyPI's torch. For the small CPU build: make env TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 
@@ -10,13 +11,13 @@ STAMP := $(VENV)/.installed
 .PHONY: demo env test lint clean
 
 demo: env
-	$(BIN)/segue demo --out $(OUT)
+	$(BIN)/segue demo --out $(OUT) $(DEMO)
 
 env: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --progress-bar off torch -c constraints.txt $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	$(BIN)/python -m pip install --quiet --progress-bar off torch==2.13.0 $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 	$(BIN)/python -m pip install --quiet --progress-bar off -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pipelines.executor import Runner, workers
 from pipelines.finalise import finalise, finished, publish
 from pipelines.ingest import Library, ingest
+from pipelines.journal import record
 from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan, plan
@@ -122,7 +123,9 @@ def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
     finished(places, digest)
     clean(places)
     shards = plan(spec, library, places, observer)
-    return Prepared(spec, library, places, shards, reuse(places, shards))
+    pending = reuse(places, shards)
+    record(places.journal, "prepared", shards=len(shards), pending=len(pending))
+    return Prepared(spec, library, places, shards, pending)
 
 
 def into_batches(pending: Sequence[ShardPlan], worker_count: int) -> list[list[ShardPlan]]:
@@ -154,6 +157,7 @@ def render_batch(
     """Render a batch, one shard after the other, so that a lost worker costs one shard."""
     for shard in batch:
         run(render_shard, prepared.job, shard)
+        record(prepared.places.journal, "rendered", shard=shard.shard)
         observer.advance("render")
 
 

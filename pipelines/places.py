@@ -45,6 +45,11 @@ class Places:
         """The version's shards, one folder a split."""
         return self.out / SHARDS / self.corpus / self.version
 
+    @property
+    def journal(self) -> Path:
+        """What every run of this build did."""
+        return self.manifests / "journal.jsonl"
+
     def shard(self, split: str, name: str) -> Path:
         """One shard."""
         return self.shards / split / name

@@ -6,7 +6,7 @@ all that determines its bytes; a shard whose receipt bears that digest need not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -74,7 +74,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
     setting = Setting(
         spec.audio.sample_rate, spec.audio.exact_frames, spec.audio.levels, Randomness(spec.seed)
     )
-    clips, refused = _usable(recipe, library, setting)
+    clips, refused = _usable(recipe, library, setting, spec.splits)
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
     observer.start("plan", sum(map(len, groups.values())), "groups")
     _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
@@ -105,10 +105,10 @@ def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
 
 
 def _usable(
-    recipe: Recipe, library: Library, setting: Setting
+    recipe: Recipe, library: Library, setting: Setting, splits: Iterable[str]
 ) -> tuple[dict[str, list[Clip]], list[dict[str, str]]]:
     """The clips of each split that the recipe can use, and quarantine rows for the others."""
-    clips: dict[str, list[Clip]] = {}
+    clips: dict[str, list[Clip]] = {split: [] for split in splits}
     refused: list[dict[str, str]] = []
     for row in library.clips:
         if not row["split"]:
@@ -116,16 +116,16 @@ def _usable(
         clip = Clip.of_row(row, setting.rate)
         reason = recipe.refusal(clip, setting)
         if reason is None:
-            clips.setdefault(row["split"], []).append(clip)
+            clips[row["split"]].append(clip)
         else:
             refused.append(quarantined(clip.id, row["location"], f"recipe {recipe.name}", reason))
-    if not clips:
+    if not any(clips.values()):
         example = f"the first was refused because it {refused[0]['reason']}" if refused else ""
         raise PlanError(
             f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
             mend=example or "no clip lies in a split of the spec; look at `splits`",
         )
-    return clips, refused
+    return {split: found for split, found in clips.items() if found}, refused
 
 
 def _shards(

@@ -31,6 +31,7 @@ from synth.sources import SOURCES, Source, source_class
 from synth.units import Decibels, Frames, Seconds, to_frames
 
 PLAN_VERSION: Final = 1
+SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
 
@@ -192,7 +193,7 @@ class Spec(_Model):
         twice = {name for name in listed if listed.count(name) > 1}
         if twice:
             raise ValueError(f"source split {', '.join(sorted(twice))} is in two splits")
-        return splits
+        return {name: splits[name] for name in SPLITS if name in splits}
 
     @property
     def split_rules(self) -> tuple[SplitRule, ...]:

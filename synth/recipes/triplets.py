@@ -8,13 +8,13 @@ clips of one loudness. `stage_a` makes TeminAL A's corpus instead: one sound and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 from jaxtyping import Int64
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from synth import scene as scenes
 from synth.caption import Caption, Connective, Pair, Style, frames
@@ -47,7 +47,8 @@ class Triplets(RecipeSettings):
     """Settings of the recipe.
 
     Args:
-        repeats: Groups for each ordered pair of classes, each over newly drawn clips.
+        repeats: Groups for each ordered pair of classes, each over newly drawn clips; in all splits
+            alike, or by split.
         crossfade_s: Overlap of joined sounds; the paper joins without.
         max_event_s: Longer sounds are heard in an excerpt of this length.
         style: Caption style.
@@ -55,7 +56,7 @@ class Triplets(RecipeSettings):
     """
 
     name: ClassVar[str] = "triplets"
-    repeats: int = Field(default=1, ge=1)
+    repeats: PositiveInt | dict[str, PositiveInt] = 1
     crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
     max_event_s: Seconds | None = Field(default=None, gt=0)
     style: Style = Style.PAPER
@@ -73,9 +74,19 @@ class Triplets(RecipeSettings):
         Raises:
             PlanError: If a split holds clips of one class only.
         """
-        return {split: self._groups(split, found, setting) for split, found in clips.items()}
+        return {
+            split: self._groups(split, clips.get(split, ()), repeats, setting)
+            for split, repeats in self._repeats(clips).items()
+        }
 
-    def _groups(self, split: str, clips: Sequence[Clip], setting: Setting) -> ClassPairs:
+    def _repeats(self, splits: Iterable[str]) -> dict[str, int]:
+        if isinstance(self.repeats, int):
+            return dict.fromkeys(splits, self.repeats)
+        return self.repeats
+
+    def _groups(
+        self, split: str, clips: Sequence[Clip], repeats: int, setting: Setting
+    ) -> ClassPairs:
         by_label: dict[str, list[Clip]] = {}
         for clip in clips:
             by_label.setdefault(clip.labels[0], []).append(clip)
@@ -84,7 +95,7 @@ class Triplets(RecipeSettings):
                 f"split {split}: triplets need clips of two classes, found {len(by_label)}",
                 mend="add clips, or change the splits",
             )
-        return ClassPairs(self, split, tuple(sorted(by_label)), by_label, setting)
+        return ClassPairs(self, split, repeats, tuple(sorted(by_label)), by_label, setting)
 
 
 @dataclass(frozen=True)
@@ -93,12 +104,13 @@ class ClassPairs:
 
     settings: Triplets
     split: str
+    repeats: int
     labels: tuple[str, ...]
     clips: Mapping[str, Sequence[Clip]]
     setting: Setting
 
     def __len__(self) -> int:
-        return self.settings.repeats * len(self.labels) * (len(self.labels) - 1)
+        return self.repeats * len(self.labels) * (len(self.labels) - 1)
 
     def group(self, index: int) -> Sequence[Draft]:
         """Forward, reversed and overlay of one ordered pair; or TeminAL A's two."""

@@ -1,0 +1,57 @@
+"""Small corpora, and what tests ask of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+TINY: dict[str, Any] = {
+    "corpus": "tiny",
+    "seed": 7,
+    "source": {"foley": {"classes": ["dog", "rain", "siren", "wind"], "takes": 5}},
+    "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "repeats": 2}},
+    "audio": {"sample_rate": 16000, "length": "exact 2 s"},
+    "splits": {"train": [1, 2, 3], "test": [4, 5]},
+    "shards": {"samples": 12},
+}
+
+
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`base` with `changes` laid over it, key by key; choices and splits are replaced whole."""
+    result = dict(base)
+    for key, value in changes.items():
+        old = result.get(key)
+        nested = isinstance(old, dict) and isinstance(value, dict)
+        other_choice = key in ("source", "recipe", "splits") and nested and set(old) != set(value)
+        result[key] = merged(old, value) if nested and not other_choice else value
+    return result
+
+
+def product(out: Path) -> dict[str, str]:
+    """SHA-256 of every file a build promises byte for byte, by its path below `out`."""
+    files = [
+        path
+        for folder in ("shards", "data_manifests")
+        for path in sorted((out / folder).rglob("*"))
+        if path.is_file() and path.name != "journal.jsonl"
+    ]
+    return {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def segue(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
+        **options,
+    )

@@ -1,0 +1,214 @@
+"""The contracts of a build: determinism, receipts, resume, immutable versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from builds import product
+
+from pipelines.build import Summary, build
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import CorpusError, PlanError
+
+Tiny = Callable[..., Spec]
+
+
+def shard_paths(out: Path) -> list[Path]:
+    return sorted((out / "shards").rglob("*.tar"))
+
+
+def journal(summary: Summary) -> list[dict[str, object]]:
+    path = Path(summary.paths["manifests"]) / "journal.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_one_and_two_workers_and_none_make_the_same_bytes(
+    tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    for workers in (1, 2):
+        build(tiny(), tmp_path / str(workers), workers)
+        assert product(tmp_path / str(workers)) == product(tiny_corpus)
+
+
+def test_summary_counts_what_was_made(tiny: Tiny, tmp_path: Path) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    # 12 ordered pairs, 2 rounds, 3 members a group, 2 splits; 4 groups fill a shard of 12.
+    assert (summary.samples, summary.shards) == (144, 12)
+    assert (summary.rendered, summary.skipped) == (12, 0)
+    assert summary.hours == pytest.approx(144 * 2 / 3600, abs=1e-4)
+
+
+def test_second_build_renders_nothing(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(), tmp_path, 0)
+    before = {path: path.stat().st_mtime_ns for path in shard_paths(tmp_path)}
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.rendered, summary.skipped) == (0, 12)
+    assert {path: path.stat().st_mtime_ns for path in shard_paths(tmp_path)} == before
+
+
+@pytest.mark.parametrize("damage", ["delete", "truncate", "no receipt", "wrong receipt"])
+def test_only_a_damaged_shard_is_rendered_again(tiny: Tiny, tmp_path: Path, damage: str) -> None:
+    first = build(tiny(), tmp_path, 0)
+    whole = product(tmp_path)
+    victim = shard_paths(tmp_path)[3]
+    receipt = Path(first.paths["manifests"]) / "receipts" / f"{victim.name}.json"
+    match damage:
+        case "delete":
+            victim.unlink()
+        case "truncate":
+            victim.write_bytes(victim.read_bytes()[:1000])
+        case "no receipt":
+            receipt.unlink()
+        case "wrong receipt":
+            receipt.write_text(receipt.read_text().replace('"digest":"', '"digest":"0'))
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.rendered, summary.skipped) == (1, 11)
+    assert journal(summary)[-1]["shard"] == victim.name
+    assert product(tmp_path) == whole
+
+
+def test_changed_spec_renders_only_what_changed(tiny: Tiny, tmp_path: Path) -> None:
+    once = build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    twice = build(tiny(), tmp_path, 0)
+    assert once.version != twice.version
+    # The first round of each split is the same; the second is new.
+    assert (twice.rendered, twice.skipped) == (6, 6)
+    assert Path(once.paths["shards"]).is_dir()
+
+
+def test_linked_shards_equal_rendered_ones(tiny: Tiny, tiny_corpus: Path, tmp_path: Path) -> None:
+    build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    version = build(tiny(), tmp_path, 0).version
+    mine = {path: digest for path, digest in product(tmp_path).items() if version in path}
+    theirs = {path: digest for path, digest in product(tiny_corpus).items() if version in path}
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"audio": {"format": "wav"}},
+        {"audio": {"peak_db": -20.0}},
+        {"audio": {"fade": "equal_power"}},
+        {"seed": 8},
+        {"source": {"foley": {"seed": 1}}},
+    ],
+)
+def test_what_changes_the_sound_renders_all_shards(
+    tiny: Tiny, tmp_path: Path, change: dict[str, object]
+) -> None:
+    first = build(tiny(), tmp_path, 0)
+    second = build(tiny(**change), tmp_path, 0)
+    assert second.rendered == second.shards
+    assert second.version != first.version
+
+
+def test_latest_is_the_last_build(tiny: Tiny, tmp_path: Path) -> None:
+    first = build(tiny(), tmp_path, 0)
+    second = build(tiny(seed=8), tmp_path, 0)
+    corpora = tmp_path / "data_manifests" / "tiny"
+    assert Corpus.open(corpora).version == second.version
+    build(tiny(), tmp_path, 0)
+    assert Corpus.open(corpora).version == first.version
+
+
+def test_finished_named_version_refuses_other_content(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(version="1.0"), tmp_path, 0)
+    whole = product(tmp_path)
+    with pytest.raises(CorpusError, match=r"'1\.0' was built from another spec"):
+        build(tiny(version="1.0", seed=8), tmp_path, 0)
+    assert product(tmp_path) == whole
+
+
+def test_moving_the_folder_keeps_the_corpus_whole(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    build(tiny(), tmp_path / "here", 0)
+    (tmp_path / "here").rename(tmp_path / "there")
+    corpus = Corpus.open(tmp_path / "there" / "data_manifests" / "tiny")
+    row = corpus.samples("train").slice(0, 1).to_pylist()[0]
+    stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+    assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+@pytest.mark.parametrize("audio_format", ["flac", "wav"])
+@pytest.mark.parametrize("rate", [16_000, 32_000, 44_100, 48_000])
+def test_virtual_samples_are_bit_identical_at_every_rate_and_format(
+    tiny: Tiny, tmp_path: Path, rate: int, audio_format: str
+) -> None:
+    spec = tiny(
+        source={"foley": {"classes": ["dog", "rain"], "takes": 5}},
+        recipe={"triplets": {"repeats": 1}},
+        audio={"sample_rate": rate, "format": audio_format},
+    )
+    build(spec, tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    for row in corpus.samples().to_pylist():
+        stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+        assert len(stored) == row["frames"] == 2 * rate
+        assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+def test_natural_length_is_that_of_the_scene(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(audio={"length": "natural"}), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    frames = {row["frames"] for row in corpus.samples(columns=["frames"]).to_pylist()}
+    # Two excerpts of 1 s, joined with 0.25 s or laid over each other.
+    assert frames == {28_000, 16_000}
+
+
+def test_groups_are_never_divided(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(shards={"samples": 4}), tmp_path, 0)
+    rows = Corpus.open(tmp_path / "data_manifests" / "tiny").samples().to_pylist()
+    shards_of: dict[str, set[str]] = {}
+    for row in rows:
+        shards_of.setdefault(row["group"], set()).add(row["shard"])
+    assert all(len(shards) == 1 for shards in shards_of.values())
+
+
+def test_no_recording_is_heard_in_two_splits(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(splits={"train": 0.6, "val": 0.2, "test": 0.2}), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    clips = pq.read_table(corpus.folder / "clips.parquet").to_pylist()
+    recording = {clip["id"]: clip["recording"] for clip in clips}
+    heard: dict[str, set[str]] = {}
+    for row in corpus.samples().to_pylist():
+        for clip in row["clips"]:
+            heard.setdefault(recording[clip], set()).add(row["split"])
+    assert all(len(splits) == 1 for splits in heard.values())
+
+
+def test_clips_given_are_clips_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
+    # A crossfade of 1.9 s needs sounds of 3.8 s: most takes are too short, and said to be.
+    spec = tiny(
+        recipe={"triplets": {"crossfade_s": 1.9, "max_event_s": 4.0, "repeats": 1}},
+        source={"foley": {"takes": 40}},
+        audio={"length": "natural"},
+        splits={"train": 1.0},
+    )
+    summary = build(spec, tmp_path, 0)
+    folder = Path(summary.paths["manifests"])
+    refused = pq.read_table(folder / "quarantine.parquet").to_pylist()
+    used = {
+        clip for row in pq.read_table(folder / "samples.parquet").to_pylist() for clip in row["clips"]
+    }
+    clips = {row["id"] for row in pq.read_table(folder / "clips.parquet").to_pylist()}
+    assert len(clips) == 160
+    assert summary.quarantined == len(refused) > 0
+    assert not used & {row["id"] for row in refused}
+    assert all("a crossfade of 1.9 s needs twice its length" in row["reason"] for row in refused)
+
+
+def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="need clips of two classes, found 1"):
+        build(tiny(source={"foley": {"classes": ["dog"], "takes": 5}}), tmp_path, 0)
+
+
+def test_splits_that_match_nothing_are_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="none of 20 clips can be used"):
+        build(tiny(splits={"train": ["nine"]}), tmp_path, 0)

@@ -1,0 +1,99 @@
+"""The command line as users and scripts meet it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import soundfile
+from builds import segue
+
+
+def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
+    done = segue("build", tiny_file(), "--out", tmp_path, "--no-prefect", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert {"rendered", "skipped", "quarantined", "samples", "shards", "seconds", "paths"} <= set(
+        last
+    )
+    assert Path(last["paths"]["shards"]).is_dir()
+
+
+def test_errors_are_told_in_one_line_with_the_mend(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("corpus: mine\nsource: {esc50: {root: nowhere}}\nrecipe: triplets\n")
+    failed = segue("build", spec, "--no-prefect")
+    assert failed.returncode == 1
+    assert failed.stdout == ""
+    error, mend = failed.stderr.splitlines()
+    assert error.startswith(f"error: {tmp_path}/nowhere/audio: the audio folder of ESC-50 not found")
+    assert mend.startswith("mend:  give the ESC-50 folder")
+
+
+def test_debug_gives_the_traceback(tmp_path: Path) -> None:
+    failed = segue("build", tmp_path / "nowhere.yaml", "--no-prefect", "--debug")
+    assert failed.returncode == 1
+    assert "Traceback" in failed.stderr
+    assert "SpecError" in failed.stderr
+
+
+@pytest.mark.parametrize("command", ["bild", "build"])
+def test_wrong_usage_is_exit_code_two(command: str) -> None:
+    assert segue(command).returncode == 2
+
+
+def test_help_names_every_command() -> None:
+    shown = segue("--help")
+    assert shown.returncode == 0
+    for command in ("sources", "ingest", "build", "inspect", "train", "eval", "demo"):
+        assert command in shown.stdout
+
+
+def test_sources_lists_what_can_be_read() -> None:
+    listed = json.loads(segue("sources", "--json").stdout)
+    assert {"foley", "esc50", "esc10", "audiocaps", "folder"} <= set(listed)
+    assert listed["esc50"]["settings"]["root"] == "required"
+
+
+def test_ingest_counts_clips_and_reasons(tmp_path: Path) -> None:
+    sounds = tmp_path / "sounds"
+    for label in ("bell", "drum"):
+        (sounds / label).mkdir(parents=True)
+    (sounds / "bell" / "broken.wav").write_bytes(b"RIFF no audio")
+    soundfile.write(sounds / "drum" / "silent.wav", [0.0] * 8000, 8000)
+    soundfile.write(sounds / "drum" / "fine.wav", [0.5, -0.5] * 4000, 8000)
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("corpus: mine\nsource: {folder: {root: sounds}}\nrecipe: triplets\n")
+    done = segue("ingest", spec, "--out", tmp_path / "out", "--json")
+    counts = json.loads(done.stdout)
+    assert (counts["clips"], counts["quarantined"]) == (1, 2)
+    assert any("silent" in reason for reason in counts["reasons"])
+
+
+def test_inspect_shows_checks_and_saves_audio(tiny_corpus: Path, tmp_path: Path) -> None:
+    folder = tiny_corpus / "data_manifests" / "tiny"
+    done = segue(
+        "inspect", folder, "--samples", "2", "--verify", "--save", tmp_path / "wavs", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["checks"] == {"shards as certified": 12, "samples rebuilt byte for byte": 2}
+    assert shown["counts"]["split"]["train"]["samples"] == 72
+    for path in shown["saved"]:
+        assert soundfile.info(path).frames == 32_000
+    assert "triplets" in segue("inspect", folder).stdout
+
+
+def test_inspect_finds_a_changed_shard(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
+    done = segue("build", tiny_file(), "--out", tmp_path, "--no-prefect", "--json")
+    paths = json.loads(done.stdout.splitlines()[-1])["paths"]
+    shard = sorted(Path(paths["shards"]).rglob("*.tar"))[0]
+    data = bytearray(shard.read_bytes())
+    data[2000] ^= 1
+    shard.write_bytes(bytes(data))
+    failed = segue("inspect", paths["manifests"], "--verify")
+    assert failed.returncode == 1
+    assert f"{shard}: differs from its receipt" in failed.stderr.replace("\n", " ")

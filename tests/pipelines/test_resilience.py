@@ -1,0 +1,144 @@
+"""Builds that are killed: nothing torn, nothing lost, nothing made twice, nobody left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builds import product, segue
+
+KILLS = 10
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "build", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def receipts(out: Path) -> int:
+    return len(list(out.rglob("receipts/*.json")))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def processes_below(out: Path) -> list[str]:
+    """Command lines of living processes that name `out`, or work for one that did."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / "environ").read_bytes()
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                continue
+            if str(out).encode() in environment and state != "Z":
+                found.append((entry / "cmdline").read_text())
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
+@pytest.mark.parametrize("prefect", [False, True], ids=["bare", "prefect"])
+def test_ten_kills_then_the_same_bytes(
+    tiny_file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefect: bool
+) -> None:
+    monkeypatch.setenv("SEGUE_TEST_MARK", str(tmp_path / "out"))
+    spec = tiny_file(recipe={"triplets": {"repeats": 24 if not prefect else 4}})
+    out, undisturbed = tmp_path / "out", tmp_path / "undisturbed"
+    flags = [] if prefect else ["--no-prefect"]
+    kills = 2 if prefect else KILLS
+    moments = random.Random(3)
+    for _ in range(kills):
+        done = receipts(out)
+        process = start(spec, "--out", out, "--workers", "2", *flags)
+        wait_for(lambda seen=done: receipts(out) > seen or process.poll() is not None)
+        time.sleep(moments.uniform(0, 0.15))
+        assert process.poll() is None, "the build ended before it could be killed"
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert wait_for(lambda: not processes_below(out), seconds=30), processes_below(out)
+    assert receipts(out) >= kills
+
+    finish = segue("build", spec, "--out", out, "--workers", "2", "--no-prefect", "--json")
+    assert finish.returncode == 0, finish.stderr
+    last = json.loads(finish.stdout.splitlines()[-1])
+    assert last["skipped"] >= kills
+    assert last["rendered"] + last["skipped"] == last["shards"]
+    plain = segue("build", spec, "--out", undisturbed, "--workers", "2", "--no-prefect", "--json")
+    assert plain.returncode == 0, plain.stderr
+    assert product(out) == product(undisturbed)
+    assert not list(out.rglob("*.partial"))
+
+    journal = Path(last["paths"]["manifests"]) / "journal.jsonl"
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    rendered = Counter(event["shard"] for event in events if event["event"] == "rendered")
+    assert max(rendered.values()) == 1, "a finished shard was rendered again"
+
+
+def test_interrupt_ends_cleanly_and_says_how_to_go_on(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = tiny_file(recipe={"triplets": {"repeats": 40}})
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "build", str(spec), "--out", str(out)]
+        + ["--workers", "2", "--no-prefect"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert wait_for(lambda: receipts(out) > 1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "goes on where it stopped" in errors
+    assert "Traceback" not in errors
+    again = segue("build", spec, "--out", out, "--workers", "2", "--no-prefect", "--json")
+    assert json.loads(again.stdout.splitlines()[-1])["skipped"] > 1
+
+
+def test_killed_worker_is_a_clear_error_and_costs_no_finished_shard(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = tiny_file(recipe={"triplets": {"repeats": 40}})
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "build", str(spec), "--out", str(out)]
+        + ["--workers", "2", "--no-prefect"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert wait_for(lambda: receipts(out) > 1)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    workers = [
+        child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    os.kill(int(workers[-1]), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "a worker process was killed" in errors
+    assert "Traceback" not in errors
+    kept = receipts(out)
+    again = segue("build", spec, "--out", out, "--workers", "2", "--no-prefect", "--json")
+    assert json.loads(again.stdout.splitlines()[-1])["skipped"] == kept
