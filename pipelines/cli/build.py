@@ -12,7 +12,8 @@ from pipelines.build import Summary
 from pipelines.cli.options import JsonOption, OutOption, SpecArgument, WorkersOption
 from pipelines.cli.show import print_json, progress_bars
 from pipelines.observe import Observer
-from pipelines.spec import Spec, read_spec
+from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
 
 
 def build_command(

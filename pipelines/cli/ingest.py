@@ -14,7 +14,7 @@ from pipelines.cli.show import print_json, progress_bars
 from pipelines.executor import workers as worker_pool
 from pipelines.ingest import ingest
 from pipelines.places import BANKS
-from pipelines.spec import read_spec
+from pipelines.spec_file import read_spec
 
 
 def ingest_command(

@@ -124,6 +124,19 @@ class Acba(RecipeSettings):
         return {split: count for split, count in counts.items() if count}
 
 
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What a clip is called in a scene, and how that is put into a sentence.
+
+    Args:
+        label: Its class, or its whole caption.
+        phrase: The same as a part of a sentence.
+    """
+
+    label: str
+    phrase: Phrase
+
+
 @lru_cache(maxsize=8)
 def _whole_words(words: tuple[str, ...]) -> re.Pattern[str] | None:
     if not words:
@@ -146,11 +159,11 @@ class ClipPairs:
     setting: Setting
 
     @property
-    def _members(self) -> int:
+    def _group_size(self) -> int:
         return 2 if self.settings.minimal_pairs else 1
 
     def __len__(self) -> int:
-        return -(-self.samples // self._members)
+        return -(-self.samples // self._group_size)
 
     def group(self, index: int) -> Sequence[Draft]:
         """One pair of clips, in one order or both."""
@@ -159,15 +172,17 @@ class ClipPairs:
         operation = f"acba/{self.split}/order"
         order = permutation(self.setting.randomness, operation, round_, len(self.clips))
         leader = self.clips[order[position]]
-        said = self._sentence(leader, rng)
+        said = self._saying(leader, rng)
         partner, answer = self._partner(leader, said, rng)
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
         longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
-        a = Event(said.plain, excerpt(leader, longest, self.setting, rng))
-        b = Event(answer.plain, excerpt(partner, longest, self.setting, rng))
-        return self._drafts(a, b, {said.plain: said, answer.plain: answer}, crossfade, rng)
+        a = Event(said.label, excerpt(leader, longest, self.setting, rng))
+        b = Event(answer.label, excerpt(partner, longest, self.setting, rng))
+        phrases = {said.label: said.phrase, answer.label: answer.phrase}
+        members = self._members(a, b, phrases, crossfade, rng)
+        return members[: self.samples - index * self._group_size]
 
-    def _drafts(
+    def _members(
         self,
         a: Event,
         b: Event,
@@ -181,35 +196,35 @@ class ClipPairs:
         wording = Wording(relations, phrases.__getitem__, style, frame)
         opposite = _OPPOSITE.get(word, word)
         mirrored = opposite if opposite in relations else word
-        members = (
+        orders = (
             (scenes.Sequence(a, b, crossfade), word),
             (scenes.Sequence(b, a, crossfade), mirrored),
         )
         tolerance = Tolerance(crossfade)
         return [
             contrasted(scene, connective, wording, tolerance)
-            for scene, connective in members[: self._members]
+            for scene, connective in orders[: self._group_size]
         ]
 
-    def _sentence(self, clip: Clip, rng: np.random.Generator) -> Phrase:
+    def _saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
         sentences = self.settings.sentences(clip)
         if not sentences:
-            return Phrase.of_label(clip.labels[0])
-        return Phrase.of_caption(sentences[int(rng.integers(len(sentences)))])
+            return Saying(clip.labels[0], Phrase.of_label(clip.labels[0]))
+        phrase = Phrase.of_caption(sentences[int(rng.integers(len(sentences)))])
+        return Saying(phrase.plain, phrase)
 
-    def _partner(self, leader: Clip, said: Phrase, rng: np.random.Generator) -> tuple[Clip, Phrase]:
+    def _partner(self, leader: Clip, said: Saying, rng: np.random.Generator) -> tuple[Clip, Saying]:
+        words = content_words(said.phrase.clause)
         for _ in range(MAX_DRAWS):
             partner = pick(self.clips, rng)
             if partner.recording == leader.recording:
                 continue
-            answer = self._sentence(partner, rng)
-            if answer.plain == said.plain:
+            answer = self._saying(partner, rng)
+            if answer.label == said.label:
                 continue
-            if self.settings.share_words or not (
-                content_words(said.clause) & content_words(answer.clause)
-            ):
+            if self.settings.share_words or not words & content_words(answer.phrase.clause):
                 return partner, answer
         raise PlanError(
-            f"split {self.split}: no clip found whose caption shares no word with {said.plain!r}",
+            f"split {self.split}: no clip found whose caption shares no word with {said.label!r}",
             mend="add clips, or set recipe.acba.share_words: true",
         )

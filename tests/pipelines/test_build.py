@@ -125,9 +125,7 @@ def test_finished_named_version_refuses_other_content(tiny: Tiny, tmp_path: Path
     assert product(tmp_path) == whole
 
 
-def test_moving_the_folder_keeps_the_corpus_whole(
-    tiny: Tiny, tmp_path: Path
-) -> None:
+def test_moving_the_folder_keeps_the_corpus_whole(tiny: Tiny, tmp_path: Path) -> None:
     build(tiny(), tmp_path / "here", 0)
     (tmp_path / "here").rename(tmp_path / "there")
     corpus = Corpus.open(tmp_path / "there" / "data_manifests" / "tiny")
@@ -195,7 +193,9 @@ def test_clips_given_are_clips_accounted_for(tiny: Tiny, tmp_path: Path) -> None
     folder = Path(summary.paths["manifests"])
     refused = pq.read_table(folder / "quarantine.parquet").to_pylist()
     used = {
-        clip for row in pq.read_table(folder / "samples.parquet").to_pylist() for clip in row["clips"]
+        clip
+        for row in pq.read_table(folder / "samples.parquet").to_pylist()
+        for clip in row["clips"]
     }
     clips = {row["id"] for row in pq.read_table(folder / "clips.parquet").to_pylist()}
     assert len(clips) == 160

@@ -29,7 +29,9 @@ def test_errors_are_told_in_one_line_with_the_mend(tmp_path: Path) -> None:
     assert failed.returncode == 1
     assert failed.stdout == ""
     error, mend = failed.stderr.splitlines()
-    assert error.startswith(f"error: {tmp_path}/nowhere/audio: the audio folder of ESC-50 not found")
+    assert error.startswith(
+        f"error: {tmp_path}/nowhere/audio: the audio folder of ESC-50 not found"
+    )
     assert mend.startswith("mend:  give the ESC-50 folder")
 
 

@@ -39,8 +39,11 @@ def test_webdataset_reads_every_sample_in_plan_order(corpus: Corpus) -> None:
 
 
 def test_load_dataset_reads_the_shards(corpus: Corpus, tmp_path: Path) -> None:
-    first = json.loads(next(iter(webdataset.WebDataset(
-        shard_urls(corpus, "train")[:1], shardshuffle=False)))["json"])
+    first = json.loads(
+        next(iter(webdataset.WebDataset(shard_urls(corpus, "train")[:1], shardshuffle=False)))[
+            "json"
+        ]
+    )
     found = datasets.load_dataset(
         "webdataset",
         data_files={split: shard_urls(corpus, split) for split in corpus.splits},
@@ -69,8 +72,10 @@ def _features(value: object) -> object:
         case dict():
             return {key: _features(item) for key, item in value.items()}
         case list():
-            return datasets.List(_features(value[0])) if value else datasets.List(
-                datasets.Value("string")
+            return (
+                datasets.List(_features(value[0]))
+                if value
+                else datasets.List(datasets.Value("string"))
             )
         case str():
             return datasets.Value("string")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec import read_spec
+from pipelines.spec_file import read_spec
 from synth.errors import SpecError
 
 GOOD = """\

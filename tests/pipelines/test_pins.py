@@ -1,0 +1,55 @@
+"""What may only change on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from synth.recipes import RECIPES
+from synth.recipes.base import Clip, Levels, Setting
+from synth.rng import Randomness, digest
+from synth.scene import to_json
+from synth.schema import canonical_json, caption_row
+
+CLIPS = [
+    Clip(
+        id=f"lib/{label}-{take}",
+        labels=(label,),
+        captions=(),
+        recording=f"lib/{label}-{take}",
+        frames=16_000 * (2 + take),
+        loudness_lufs=-20.0 - take,
+        levels_db=tuple(-30.0 - (step * 7) % 13 for step in range(20 * (2 + take))),
+    )
+    for label in ("dog", "rain", "siren")
+    for take in range(3)
+]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "expected"),
+    [
+        ("triplets", {"max_event_s": 1.5, "style": "natural"}, "98653b389662c36b"),
+        ("triplets", {"stage_a": True}, "9704add8a8456f93"),
+        ("acba", {"pairs": 20}, "d2b21d524eefdd98"),
+    ],
+)
+def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) -> None:
+    """If this fails, plans have changed: raise `pipelines.spec.PLAN_VERSION`, then mend the pin.
+
+    Else finished corpora would be taken for what the new code would plan.
+    """
+    setting = Setting(16_000, None, Levels(-23.0, 20.0), Randomness(7))
+    groups = RECIPES[recipe](**settings).groups({"train": CLIPS}, setting)["train"]
+    plan = [
+        [
+            to_json(draft.scene),
+            caption_row(draft.captions.caption),
+            [caption_row(each) for each in draft.captions.positives],
+            [caption_row(each) for each in draft.captions.negatives],
+        ]
+        for index in range(len(groups))
+        for draft in groups.group(index)
+    ]
+    assert digest(canonical_json(plan))[:16] == expected
