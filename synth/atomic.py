@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +16,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`; on success it is synced and renamed onto `path`.
 
     On failure the temporary file is removed and `path` keeps what it held. Two writers of one path
-    do not meet: the temporary name holds the process id.
+    do not meet: the temporary name holds their process and thread.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL_SUFFIX}")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    partial = path.with_name(f".{path.name}.{writer}{PARTIAL_SUFFIX}")
     try:
         yield partial
         with partial.open("rb") as file:

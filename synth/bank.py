@@ -90,9 +90,10 @@ class Bank:
         part = self._parts.get(name)
         if part is None:
             path = self.folder / name
-            if not path.is_file():
+            if not path.is_file() or not path.stat().st_size:
                 raise CorpusError(
-                    f"{path}: a part of the clip bank is missing", mend="ingest again"
+                    f"{path}: a part of the clip bank is missing or empty",
+                    mend="delete it and ingest again",
                 )
             part = self._parts[name] = np.memmap(path, dtype="<i2", mode="r")
         return part
@@ -116,6 +117,11 @@ class Bank:
             )
         begin = entry.start + start
         pcm = self._part(entry.part)[begin : begin + frames]
+        if len(pcm) < frames:
+            raise CorpusError(
+                f"{self.folder / entry.part}: ends before frame {begin + frames}",
+                mend="delete it and ingest again",
+            )
         audio = pcm.astype(np.float32)
         audio *= np.float32(gain * entry.scale / 32768)
         return audio

@@ -56,8 +56,8 @@ class Caption:
 Pair: TypeAlias = Sequence | Overlay
 Phrases: TypeAlias = Callable[[str], Phrase]
 
-# {a} is heard first and {b} last (or both together). Frame k of one connective is the twin of frame
-# k of another: exchanging the word, or the two sounds, leaves all else as it was.
+# {a} is heard first and {b} last (or both together). Frame k of before, after and while are twins:
+# exchanging the word, or the two sounds, leaves all else as it was.
 _FRAMES: Final[dict[Style, dict[Connective, tuple[str, ...]]]] = {
     Style.PAPER: {
         Connective.BEFORE: ("{a.plain} before {b.plain}",),

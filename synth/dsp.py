@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -12,8 +13,8 @@ from jaxtyping import Float32, Int16
 
 from synth.units import Decibels, Frames
 
-Audio: TypeAlias = Float32[np.ndarray, " frames"]
-Pcm: TypeAlias = Int16[np.ndarray, " frames"]
+Audio: TypeAlias = Float32[np.ndarray, "_"]
+Pcm: TypeAlias = Int16[np.ndarray, "_"]
 
 PCM_SCALE: Final = 32768.0
 SILENCE_DB: Final = -120.0
@@ -108,7 +109,7 @@ def active_span(audio: Audio, rate: int, range_db: Decibels) -> ActiveSpan | Non
         The span, or None where every block is digital silence.
     """
     block_levels = levels(audio, rate)
-    if not len(block_levels) or block_levels.max() <= SILENCE_DB:
+    if not len(block_levels) or block_levels.max() < SILENCE_DB + 1:
         return None
     threshold = max(float(block_levels.max()) - range_db, SILENCE_DB + 1)
     loud = np.flatnonzero(block_levels >= threshold)
@@ -124,6 +125,8 @@ def loudness(audio: Audio, rate: int) -> Decibels:
     if len(audio) < 2:
         return SILENCE_DB
     block = min(LOUDNESS_BLOCK_S, len(audio) / rate)
+    if block * rate > len(audio):  # the quotient was rounded up
+        block = math.nextafter(block, 0.0)
     meter = pyloudnorm.Meter(rate, block_size=block)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(meter.integrated_loudness(audio.astype(np.float64)))

@@ -30,7 +30,8 @@ class NotationError(SegueError):
     """
 
     def __init__(self, reason: str, *, text: str, column: int) -> None:
-        super().__init__(f"column {column}: {reason}\n  {text}\n  {' ' * (column - 1)}^")
+        shown = "".join(" " if letter.isspace() else letter for letter in text)
+        super().__init__(f"column {column}: {reason}\n  {shown}\n  {' ' * (column - 1)}^")
         self.reason = reason
         self.text = text
         self.column = column

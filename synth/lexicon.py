@@ -43,7 +43,7 @@ class Phrase:
     @classmethod
     def of_caption(cls, caption: str) -> Phrase:
         """A whole caption as a part of a longer one: no final stop, no capital inside."""
-        plain = " ".join(caption.split()).rstrip(" .;,")
+        plain = " ".join(caption.split()).rstrip(" .;,:!?")
         inner = _lower_initial(plain)
         return cls(plain, inner, inner, inner)
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from synth.errors import NotationError
-from synth.scene import Event, Overlay, Scene, Sequence
+from synth.errors import NotationError, SceneError
+from synth.scene import MAX_DEPTH, Event, Overlay, Scene, Sequence
 
 OPERATORS = "+*"
-MAX_DEPTH = 100
 
 
 def parse(text: str) -> Scene:
@@ -89,20 +88,14 @@ class _Parser:
 
     def sequence(self, depth: int) -> Scene:
         scene = self.overlay(depth)
-        length = 1
         while self.accept("+"):
-            length += 1
-            self._limit(depth + length)
-            scene = Sequence(scene, self.overlay(depth))
+            scene = self._composed(Sequence, scene, self.overlay(depth))
         return scene
 
     def overlay(self, depth: int) -> Scene:
         scene = self.atom(depth)
-        length = 1
         while self.accept("*"):
-            length += 1
-            self._limit(depth + length)
-            scene = Overlay(scene, self.atom(depth))
+            scene = self._composed(Overlay, scene, self.atom(depth))
         return scene
 
     def atom(self, depth: int) -> Scene:
@@ -123,6 +116,14 @@ class _Parser:
         if self.peek() not in ("", ")", *OPERATORS):
             raise self.error("expected '+', '*', ')' or the end")
         return scene
+
+    def _composed(
+        self, relate: type[Sequence] | type[Overlay], first: Scene, second: Scene
+    ) -> Scene:
+        try:
+            return relate(first, second)
+        except SceneError as error:
+            raise self.error(error.message) from error
 
     def _limit(self, depth: int) -> None:
         if depth > MAX_DEPTH:

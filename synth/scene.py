@@ -6,12 +6,16 @@ whose events carry no excerpt is a statement over labels; one whose events do ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias, assert_never
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, TypeAlias, assert_never
 
 from synth.errors import SceneError
 from synth.units import Decibels, Frames
+
+MAX_DEPTH: Final = 100
+"""Compositions within compositions; deeper scenes are refused when they are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,10 @@ class Sequence:
     first: Scene
     second: Scene
     crossfade: Frames = 0
+    depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth(self.first, self.second))
         if self.crossfade < 0:
             raise SceneError(f"a crossfade cannot be negative, got {self.crossfade} frames")
 
@@ -78,9 +84,20 @@ class Overlay:
     first: Scene
     second: Scene
     offset: Frames = 0
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth(self.first, self.second))
 
 
 Scene: TypeAlias = Event | Sequence | Overlay
+
+
+def _depth(*parts: Scene) -> int:
+    depth = 1 + max(0 if isinstance(part, Event) else part.depth for part in parts)
+    if depth > MAX_DEPTH:
+        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
+    return depth
 
 
 def events(scene: Scene) -> Iterator[Event]:
@@ -132,23 +149,41 @@ def from_json(value: Any) -> Scene:
     Raises:
         SceneError: If `value` is not of that form.
     """
-    try:
-        if "event" in value:
-            return Event(str(value["event"]), _excerpt(value) if "clip" in value else None)
-        if "sequence" in value:
-            first, second = map(from_json, value["sequence"])
-            return Sequence(first, second, int(value["crossfade"]))
-        first, second = map(from_json, value["overlay"])
-        return Overlay(first, second, int(value["offset"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise SceneError(
-            f"not a scene: {value!r}",
-            mend='expected an object with "event", "sequence" and "crossfade", '
-            'or "overlay" and "offset"',
-        ) from error
+    return _read(value, 0)
 
 
-def _excerpt(value: Mapping[str, Any]) -> Excerpt:
-    return Excerpt(
-        str(value["clip"]), int(value["start"]), int(value["frames"]), float(value["gain_db"])
+def _read(value: Any, depth: int) -> Scene:
+    if depth > MAX_DEPTH:
+        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
+    match value:
+        case {"event": str(label), "clip": str(clip)}:
+            excerpt = Excerpt(
+                clip,
+                _integer(value.get("start")),
+                _integer(value.get("frames")),
+                _level(value.get("gain_db")),
+            )
+            return Event(label, excerpt)
+        case {"event": str(label)} if len(value) == 1:
+            return Event(label)
+        case {"sequence": [first, second], "crossfade": crossfade}:
+            return Sequence(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
+        case {"overlay": [first, second], "offset": offset}:
+            return Overlay(_read(first, depth + 1), _read(second, depth + 1), _integer(offset))
+    raise SceneError(
+        "not a scene: " + f"{value!r}"[:200],
+        mend='expected an object with "event", "sequence" and "crossfade", '
+        'or "overlay" and "offset"',
     )
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise SceneError(f"expected a whole number of frames, got {value!r}")
+    return value
+
+
+def _level(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise SceneError(f"expected a level in dB, got {value!r}")
+    return float(value)

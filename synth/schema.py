@@ -170,4 +170,8 @@ def table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     Raises:
         pyarrow.ArrowInvalid: If a row lacks a field or holds another type.
     """
-    return pa.Table.from_pylist(list(rows), schema=schema)
+    found = pa.Table.from_pylist(list(rows), schema=schema)
+    for field in schema:
+        if not field.nullable and found.column(field.name).null_count:
+            raise pa.ArrowInvalid(f"a row lacks {field.name!r}")
+    return found

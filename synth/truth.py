@@ -15,7 +15,7 @@ from itertools import product
 from typing import TypeAlias, assert_never
 
 from synth.claim import And, Claim, Not, Only, claim_labels
-from synth.scene import Event, Overlay, Scene, Sequence
+from synth.scene import Event, Overlay, Scene, Sequence, labels
 from synth.timeline import Timeline
 from synth.units import Frames
 
@@ -38,6 +38,11 @@ class Span:
 
     onset: Frames
     offset: Frames
+    parts: tuple[Span, ...] = ()
+
+    def sounds(self) -> tuple[Span, ...]:
+        """The single sounds in it."""
+        return self.parts or (self,)
 
 
 Relation: TypeAlias = Callable[[Span, Span, Tolerance], bool]
@@ -74,7 +79,17 @@ def _starts_first(first: Span, second: Span, tolerance: Tolerance) -> bool:
 def _one_lies_within_the_other(first: Span, second: Span, tolerance: Tolerance) -> bool:
     shorter = min(first.offset - first.onset, second.offset - second.onset)
     overlap = _overlap(first, second)
-    return overlap == shorter and overlap > tolerance.transition
+    if overlap < shorter or overlap <= tolerance.transition:
+        return False
+    return _has_company(first, second, tolerance) and _has_company(second, first, tolerance)
+
+
+def _has_company(first: Span, second: Span, tolerance: Tolerance) -> bool:
+    """Whether each single sound in `first` is heard together with one in `second`."""
+    return all(
+        any(_overlap(one, other) > tolerance.transition for other in second.sounds())
+        for one in first.sounds()
+    )
 
 
 def _overlap_at_all(first: Span, second: Span, tolerance: Tolerance) -> bool:
@@ -95,6 +110,9 @@ def proves(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:
         case Only(inner):
             return proves(timeline, inner, tolerance) and not _others(timeline, inner)
         case Event() | Sequence() | Overlay():
+            named = labels(claim)
+            if len(set(named)) < len(named):
+                return False  # two mentions of a label may mean one sound or two
             return bool(_occurrences(claim, timeline, tolerance, STRICTEST))
         case _:
             assert_never(claim)
@@ -143,6 +161,10 @@ def _occurrences(
     if reading.every and len(fitting) < len(pairs):
         return []
     return [
-        Span(min(left.onset, right.onset), max(left.offset, right.offset))
+        Span(
+            min(left.onset, right.onset),
+            max(left.offset, right.offset),
+            left.sounds() + right.sounds(),
+        )
         for left, right in fitting
     ]

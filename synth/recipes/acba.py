@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 from pydantic import Field, PositiveInt, field_validator
@@ -65,7 +65,7 @@ class Acba(RecipeSettings):
     """
 
     name: ClassVar[str] = "acba"
-    pairs: PositiveInt | dict[str, PositiveInt] = 50_000
+    pairs: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 50_000
     relations: tuple[Connective, ...] = (Connective.BEFORE, Connective.AFTER)
     crossfade_s: Seconds = Field(default=1.0, ge=0, le=30)
     max_event_s: Seconds | None = Field(default=None, gt=0)
@@ -86,7 +86,9 @@ class Acba(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip needs a caption without ordering words, or one label, and twice the crossfade."""
         if clip.captions and not self.sentences(clip):
-            return "every caption holds one of the words " + ", ".join(self.exclude_words)
+            return "every caption is empty or holds one of the words " + ", ".join(
+                self.exclude_words
+            )
         if not clip.captions and len(clip.labels) != 1:
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
         return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting.rate)
@@ -94,7 +96,11 @@ class Acba(RecipeSettings):
     def sentences(self, clip: Clip) -> list[str]:
         """The captions that can be joined."""
         excluded = _whole_words(self.exclude_words)
-        return [text for text in clip.captions if not (excluded and excluded.search(text))]
+        return [
+            text
+            for text in clip.captions
+            if Phrase.of_caption(text).plain and not (excluded and excluded.search(text))
+        ]
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of clips of different recordings.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from synth.caption import Connective, Pair
 from synth.contrast import CaptionSet, Wording, contrast
 from synth.dsp import LEVEL_HOP_S
+from synth.errors import PlanError
 from synth.rng import Randomness
 from synth.scene import Excerpt, Scene
 from synth.timeline import timeline
@@ -102,6 +103,7 @@ class RecipeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+@runtime_checkable
 class Groups(Protocol):
     """The groups that a recipe makes of one split's clips."""
 
@@ -114,6 +116,7 @@ class Groups(Protocol):
         ...
 
 
+@runtime_checkable
 class Recipe(Protocol):
     """A corpus family. The instance holds the settings; equal settings make equal corpora."""
 
@@ -151,7 +154,14 @@ def longest_event(
         limits.append(to_frames(max_event_s, setting.rate))
     if setting.max_frames is not None:
         limits.append((setting.max_frames + crossfade) // 2)
-    return min(limits, default=None)
+    longest = min(limits, default=None)
+    if longest is not None and longest < max(1, 2 * crossfade):
+        raise PlanError(
+            f"events of {longest / setting.rate:g} s are too short for a crossfade of "
+            f"{crossfade / setting.rate:g} s: half of each must be heard alone",
+            mend="shorten crossfade_s, or raise max_event_s or audio.length",
+        )
+    return longest
 
 
 def excerpt(

@@ -95,7 +95,19 @@ class Triplets(RecipeSettings):
                 f"split {split}: triplets need clips of two classes, found {len(by_label)}",
                 mend="add clips, or change the splits",
             )
+        _refuse_namesakes(by_label)
         return ClassPairs(self, split, repeats, tuple(sorted(by_label)), by_label, setting)
+
+
+def _refuse_namesakes(labels: Iterable[str]) -> None:
+    owners: dict[str, str] = {}
+    for label in labels:
+        other = owners.setdefault(Phrase.of_label(label).plain.casefold(), label)
+        if other != label:
+            raise PlanError(
+                f"the labels {other!r} and {label!r} read alike in a caption",
+                mend="give one of them another name, or make them one label",
+            )
 
 
 @dataclass(frozen=True)
@@ -121,9 +133,11 @@ class ClassPairs:
         rng = self.setting.randomness.at(f"triplets/{self.split}", index)
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
         longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
+        clip_a = pick(self.clips[self.labels[first]], rng)
+        clip_b = pick(_of_other_recordings(self.clips[self.labels[second]], clip_a), rng)
         a, b = (
-            Event(label, excerpt(pick(self.clips[label], rng), longest, self.setting, rng))
-            for label in (self.labels[first], self.labels[second])
+            Event(clip.labels[0], excerpt(clip, longest, self.setting, rng))
+            for clip in (clip_a, clip_b)
         )
         style = self.settings.style
         wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
@@ -135,6 +149,11 @@ class ClassPairs:
         count = len(self.labels)
         operation = f"triplets/{self.split}/order"
         return permutation(self.setting.randomness, operation, round_, count * (count - 1))
+
+
+def _of_other_recordings(clips: Sequence[Clip], clip: Clip) -> Sequence[Clip]:
+    """The clips that were not cut from the same recording, where there are any."""
+    return [other for other in clips if other.recording != clip.recording] or clips
 
 
 def _triplet(a: Event, b: Event, crossfade: Frames, wording: Wording) -> list[Draft]:

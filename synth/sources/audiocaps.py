@@ -57,6 +57,12 @@ class AudioCaps(FileSource):
             captions: dict[tuple[str, str], list[str]] = {}
             ids: dict[tuple[str, str], str] = {}
             for row in read_rows(self.root / f"{split}.csv", COLUMNS, mend):
+                if not row["start_time"].replace(".", "", 1).isdecimal():
+                    raise SourceError(
+                        f"{self.root / split}.csv: clip {row['audiocap_id']}: "
+                        f"start_time is {row['start_time']!r}, expected seconds",
+                        mend="mend the row or remove it",
+                    )
                 key = (row["youtube_id"], row["start_time"])
                 captions.setdefault(key, []).append(row["caption"])
                 ids.setdefault(key, row["audiocap_id"])
@@ -80,6 +86,7 @@ def _stems(audiocap_id: str, youtube_id: str, start: str) -> tuple[str, ...]:
     begin = int(float(start))
     return (
         f"{youtube_id}_{start}",
+        f"{youtube_id}_{begin}",
         f"Y{youtube_id}_{start}",
         f"{youtube_id}_{begin}_{begin + 10}",
         f"{youtube_id}_{begin * 1000}_{(begin + 10) * 1000}",

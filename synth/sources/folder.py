@@ -54,14 +54,14 @@ class Folder(FileSource):
         for folder in folders:
             for path in sorted(folder.rglob("*")):
                 if path.suffix.lower() in SUFFIXES:
-                    yield self._ref(str(path.relative_to(self.root)), labels=(folder.name,))
+                    yield self._ref(path.relative_to(self.root).as_posix(), labels=(folder.name,))
 
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
         path = self.root / index
         seen: dict[str, int] = {}
         rows = read_rows(path, ("path",), "an index needs at least the column path")
         for number, row in enumerate(rows, start=2):
-            location = row["path"]
+            location = Path(row["path"]).as_posix()
             if location in seen:
                 raise SourceError(
                     f"{path}: row {number}: {location} is listed in row {seen[location]} already",

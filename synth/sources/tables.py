@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import SourceError
@@ -24,18 +25,27 @@ def read_rows(path: Path, columns: Sequence[str], mend: str) -> Iterator[dict[st
         SourceError: If the file is missing, lacks a column, or a row has too few or many fields.
     """
     require_file(path, "the index", mend)
-    rows = _parquet_rows(path) if path.suffix == ".parquet" else _csv_rows(path, columns, mend)
-    for row in rows:
-        missing = [column for column in columns if column not in row]
-        if missing:
-            raise SourceError(f"{path}: no column {', '.join(map(repr, missing))}", mend=mend)
-        yield row
+    read = _parquet_rows if path.suffix == ".parquet" else _csv_rows
+    yield from read(path, columns, mend)
 
 
-def _parquet_rows(path: Path) -> Iterator[dict[str, str]]:
-    for batch in pq.ParquetFile(path).iter_batches(batch_size=4096):
+def _parquet_rows(path: Path, columns: Sequence[str], mend: str) -> Iterator[dict[str, str]]:
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise SourceError(f"{path}: not a Parquet file: {error}", mend=mend) from error
+    missing = [name for name in columns if name not in file.schema_arrow.names]
+    if missing:
+        raise SourceError(f"{path}: no column {', '.join(map(repr, missing))}", mend=mend)
+    for batch in file.iter_batches(batch_size=4096):
         for row in batch.to_pylist():
-            yield {key: "" if value is None else str(value) for key, value in row.items()}
+            yield {key: _text(value) for key, value in row.items()}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _csv_rows(path: Path, columns: Sequence[str], mend: str) -> Iterator[dict[str, str]]:

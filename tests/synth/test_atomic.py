@@ -1,0 +1,70 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from synth.atomic import remove_partials, replacing, write_bytes, write_text
+
+
+def tear(path: Path, error: type[BaseException]) -> None:
+    with replacing(path) as partial:
+        partial.write_text("new, but torn")
+        raise error
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file"
+    with replacing(path) as partial:
+        partial.write_text("half")
+        assert not path.exists()
+        assert partial.parent == path.parent
+        partial.write_text("whole")
+    assert path.read_text() == "whole"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_failure_leaves_the_old_file_and_no_partial(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    path = tmp_path / "file"
+    write_text(path, "old")
+    with pytest.raises(error):
+        tear(path, error)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_failure_leaves_nothing_where_nothing_was(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError):
+        tear(tmp_path / "file", RuntimeError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_block_that_writes_nothing_fails_and_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_bytes(path, b"old")
+    with pytest.raises(FileNotFoundError), replacing(path):
+        pass
+    assert path.read_bytes() == b"old"
+
+
+def test_text_is_utf8_and_bytes_are_kept(tmp_path: Path) -> None:
+    write_text(tmp_path / "text", "é\n日")
+    assert (tmp_path / "text").read_bytes() == "é\n日".encode()
+    write_bytes(tmp_path / "text", b"\x00\r\n")
+    assert (tmp_path / "text").read_bytes() == b"\x00\r\n"
+
+
+def test_what_killed_writers_left_can_be_removed(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    with replacing(path) as partial:
+        partial.write_text("first")
+    partial.write_text("left by a killed process")
+    (tmp_path / "kept.partial").write_text("a user's own")
+    write_text(path, "kept")
+    remove_partials(tmp_path)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["a.tar", "kept.partial"]

@@ -1,0 +1,146 @@
+"""Captions: each sentence states its claim and nothing else, checked by a naive reader."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.caption import Connective, Style, frames, realize
+from synth.lexicon import Phrase, shipped_phrases
+from synth.scene import Event, Overlay, Scene, Sequence
+
+A, B = Event("a"), Event("b")
+WORDS = {"a": "aaa", "b": "bbb"}
+ALL = [(style, word, k) for style in Style for word in Connective for k in range(frames(style))]
+
+
+def nonsense(label: str) -> Phrase:
+    """Phrases whose only words are the label's, so that the rest of a sentence is its frame."""
+    word = WORDS.get(label, label)
+    return Phrase(f"{word}p", f"{word}n", f"{word}c", f"{word}g")
+
+
+def claim(word: Connective, first: Scene = A, second: Scene = B) -> Sequence | Overlay:
+    return Sequence(first, second) if word.is_order else Overlay(first, second)
+
+
+def read(text: str) -> tuple[str, str, str]:
+    """(relation, first heard, last heard) as a reader takes it, from word positions alone."""
+    words = re.findall(r"[a-z]+", text.lower())
+    at = {name: next(i for i, w in enumerate(words) if w.startswith(name * 3)) for name in "ab"}
+    ((word, place),) = [(w, i) for i, w in enumerate(words) if w in RELATIONS]
+    left, right = sorted(at, key=at.__getitem__)
+    # What follows the connective at once is its object; the other one is the main clause.
+    following = min((name for name in "ab" if at[name] > place), key=at.__getitem__)
+    main = "b" if following == "a" else "a"
+    match word:
+        case "before":
+            return "order", main, following
+        case "after":
+            return "order", following, main
+        case "then" | "followed":
+            assert at[left] < place < at[right]
+            return "order", left, right
+        case _:
+            return "together", "", ""
+
+
+RELATIONS = {"before", "after", "then", "followed", "while"}
+
+
+@pytest.mark.parametrize(("style", "word", "frame"), ALL)
+@pytest.mark.parametrize(("first", "second"), [(A, B), (B, A)])
+def test_a_sentence_states_its_claim(
+    style: Style, word: Connective, frame: int, first: Event, second: Event
+) -> None:
+    text = realize(claim(word, first, second), word, nonsense, style, frame)
+    said = ("order", first.label, second.label) if word.is_order else ("together", "", "")
+    assert read(text) == said
+    for name in ("aaa", "bbb"):
+        assert text.lower().count(name) == 1
+
+
+@pytest.mark.parametrize(("style", "word", "frame"), ALL)
+def test_exchanging_the_claims_sounds_exchanges_them_in_the_text(
+    style: Style, word: Connective, frame: int
+) -> None:
+    one = realize(claim(word), word, nonsense, style, frame).lower()
+    other = realize(claim(word, B, A), word, nonsense, style, frame).lower()
+    swap = {"aaa": "bbb", "bbb": "aaa"}
+    assert re.sub("aaa|bbb", lambda found: swap[found[0]], one) == other
+
+
+@pytest.mark.parametrize("style", Style)
+@pytest.mark.parametrize(
+    ("word", "twin"),
+    list(product((Connective.BEFORE, Connective.AFTER, Connective.WHILE), repeat=2)),
+)
+def test_word_twins_differ_in_the_connective_alone(
+    style: Style, word: Connective, twin: Connective
+) -> None:
+    for frame in range(frames(style)):
+        text = realize(claim(word), word, nonsense, style, frame)
+        twins = {
+            realize(claim(twin, *sounds), twin, nonsense, style, frame).lower()
+            for sounds in ((A, B), (B, A))
+        }
+        assert text.lower().replace(word.value, twin.value) in twins
+
+
+@pytest.mark.parametrize("style", Style)
+def test_every_connective_has_the_same_number_of_different_frames(style: Style) -> None:
+    for word in Connective:
+        texts = {realize(claim(word), word, nonsense, style, k) for k in range(frames(style))}
+        assert len(texts) == frames(style)
+    with pytest.raises(IndexError):
+        realize(claim(Connective.BEFORE), Connective.BEFORE, nonsense, style, frames(style))
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (Connective.BEFORE, "dog before rain"),
+        (Connective.AFTER, "rain after dog"),
+        (Connective.THEN, "dog then rain"),
+        (Connective.FOLLOWED_BY, "dog followed by rain"),
+        (Connective.WHILE, "dog while rain"),
+    ],
+)
+def test_paper_style_is_as_printed(word: Connective, text: str) -> None:
+    said = claim(word, Event("dog"), Event("rain"))
+    assert realize(said, word, Phrase.of_label, Style.PAPER) == text
+
+
+@pytest.mark.parametrize("word", Connective)
+def test_natural_sentences_of_shipped_labels_start_with_a_capital(word: Connective) -> None:
+    labels = sorted(shipped_phrases())[::7]
+    for (a, b), frame in product(product(labels, labels), range(frames(Style.NATURAL))):
+        if a != b:
+            said = claim(word, Event(a), Event(b))
+            text = realize(said, word, Phrase.of_label, Style.NATURAL, frame)
+            assert text[0].isupper()
+            assert "_" not in text
+            assert "  " not in text
+
+
+@pytest.mark.parametrize("word", Connective)
+def test_a_connective_cannot_make_the_other_kind_of_claim(word: Connective) -> None:
+    wrong = Overlay(A, B) if word.is_order else Sequence(A, B)
+    with pytest.raises(ValueError, match="cannot say"):
+        realize(wrong, word, nonsense, Style.PAPER)
+
+
+def test_only_a_pair_of_events_fits_one_simple_sentence() -> None:
+    with pytest.raises(ValueError, match="pair of events"):
+        realize(Sequence(Overlay(A, B), A), Connective.BEFORE, nonsense, Style.PAPER)
+
+
+@given(st.text(min_size=1, max_size=8).filter(lambda text: text.strip() != ""))
+def test_braces_in_labels_are_no_template(label: str) -> None:
+    said = Sequence(Event("{a.plain}" + label), Event("{0}"))
+    text = realize(said, Connective.BEFORE, Phrase.of_label, Style.PAPER)
+    assert text == "{a.plain}" + label.replace("_", " ") + " before {0}"

@@ -1,0 +1,289 @@
+"""The catalogue: bad clips refused with the reason, good ones measured, splits without leaks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth.catalogue import (
+    Acceptance,
+    CataloguedClip,
+    SplitRule,
+    assign_splits,
+    catalogue,
+    quarantined,
+    resample,
+)
+from synth.errors import ClipError
+from synth.schema import CLIPS, QUARANTINE, table
+from synth.sources.folder import Folder
+from synth.units import resampled_frames
+
+RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
+
+
+def noise(frames: int, *channels: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(-0.5, 0.5, (frames, *channels))
+
+
+def accept(
+    root: Path, audio: np.ndarray | bytes, rate: int = 16_000, subtype: str = "FLOAT", **wish: Any
+) -> CataloguedClip:
+    path = root / "dog" / "a.wav"
+    path.parent.mkdir(exist_ok=True)
+    if isinstance(audio, bytes):
+        path.write_bytes(audio)
+    else:
+        soundfile.write(path, audio, rate, subtype=subtype)
+    source = Folder(root=root)
+    (ref,) = source.refs()
+    return catalogue(source, ref, wish.pop("bank_rate", rate), Acceptance(**wish))
+
+
+@pytest.mark.parametrize(
+    ("audio", "reason"),
+    [
+        (b"", "empty"),
+        (b"path,label\na.wav,dog\n" * 20, "decode"),
+        (np.zeros(0), "silent"),
+        (np.zeros(16_000), "silent"),
+        (np.full(1, 0.5), "least is 0.1 s"),
+        (np.full(1500, 0.5), "least is 0.1 s"),
+        (np.append(noise(16_000), np.nan), "finite"),
+        (np.append(noise(16_000), np.inf), "finite"),
+        (noise(16_000 * 3), "limit is 2 s"),
+    ],
+    ids=["empty", "text", "no frames", "silent", "one sample", "short", "nan", "inf", "long"],
+)
+def test_a_clip_that_cannot_be_used_is_refused_with_the_reason(
+    tmp_path: Path, audio: np.ndarray | bytes, reason: str
+) -> None:
+    with pytest.raises(ClipError, match=reason):
+        accept(tmp_path, audio, max_s=2.0)
+
+
+def test_a_short_sound_in_a_long_file_is_refused(tmp_path: Path) -> None:
+    audio = np.zeros(32_000)
+    audio[8000:8100] = 0.5
+    with pytest.raises(ClipError, match=r"sounds for 0\.050 s only"):
+        accept(tmp_path, audio)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "i.csv").write_text("path\ngone.wav\n")
+    source = Folder(root=tmp_path, index=Path("i.csv"))
+    (ref,) = source.refs()
+    with pytest.raises(ClipError, match="cannot be read"):
+        catalogue(source, ref, 16_000, Acceptance())
+
+
+def test_eight_channels_at_192_khz_are_accepted(tmp_path: Path) -> None:
+    clip = accept(tmp_path, noise(192_000, 8), 192_000, bank_rate=48_000)
+    assert clip.row["channels"] == 8
+    assert clip.row["sample_rate"] == 192_000
+    assert clip.audio.shape == (48_000,)
+
+
+@pytest.mark.parametrize("bank_rate", [16_000, 48_000])
+def test_the_active_span_leaves_digital_silence_out(tmp_path: Path, bank_rate: int) -> None:
+    audio = np.concatenate([np.zeros(8000), noise(16_000), np.zeros(24_000)])
+    clip = accept(tmp_path, audio, bank_rate=bank_rate)
+    assert (clip.row["onset"], clip.row["offset"], clip.row["frames"]) == (8000, 24_000, 48_000)
+    assert len(clip.audio) == bank_rate
+    if bank_rate == 16_000:
+        assert np.allclose(clip.audio, audio[8000:24_000], atol=1e-6)
+    assert len(clip.row["levels_db"]) == 20
+    assert min(clip.row["levels_db"]) > -30
+    assert clip.row["peak_db"] == pytest.approx(-6.0, abs=0.1)
+
+
+def test_silence_around_a_sound_does_not_count_in_its_level(tmp_path: Path) -> None:
+    alone = accept(tmp_path, noise(16_000)).row["loudness_lufs"]
+    padded = accept(tmp_path, np.concatenate([np.zeros(32_000), noise(16_000)]))
+    assert padded.row["loudness_lufs"] == alone
+    assert -20 < alone < 0
+
+
+@pytest.mark.parametrize("frames", [2007, 2011, 2401, 4949, 5003, 13_457])
+@pytest.mark.parametrize("rate", [16_000, 22_050, 44_100, 48_000])
+def test_short_sounds_of_any_length_are_catalogued(tmp_path: Path, frames: int, rate: int) -> None:
+    # Where frames / rate was rounded up the loudness meter raised ValueError and ended the build.
+    clip = accept(tmp_path, noise(frames), rate, min_active_s=0.01)
+    assert clip.row["loudness_lufs"] > -60
+
+
+def test_noise_at_the_floor_of_a_24_bit_file_is_refused_or_catalogued(tmp_path: Path) -> None:
+    # An IndexError in active_span ended the build.
+    audio = np.full(16_000, 10 ** (-119.5 / 20))
+    with pytest.raises(ClipError, match="silent"):
+        accept(tmp_path, audio)
+
+
+def test_rows_fit_the_manifest(tmp_path: Path) -> None:
+    row = accept(tmp_path, noise(16_000)).row
+    found = table([row], CLIPS).to_pylist()[0]
+    assert found["id"] == "folder/dog/a.wav"
+    assert found["labels"] == ["dog"]
+    assert set(row) == set(CLIPS.names)
+    refused = quarantined("a", "b", "ingest", "why")
+    assert table([refused], QUARANTINE).to_pylist() == [refused]
+
+
+def test_the_same_file_gives_the_same_row_and_samples(tmp_path: Path) -> None:
+    one, other = (accept(tmp_path, noise(9000), bank_rate=44_100) for _ in range(2))
+    assert one.row == other.row
+    assert np.array_equal(one.audio, other.audio)
+
+
+@settings(max_examples=60)
+@given(RATES, RATES, st.integers(1, 30_000))
+def test_resampled_length_is_exact(rate: int, target: int, frames: int) -> None:
+    audio = noise(frames).astype(np.float32)
+    found = resample(audio, rate, target)
+    assert found.dtype == np.float32
+    assert found.shape == (resampled_frames(frames, rate, target),)
+    if rate == target:
+        assert np.array_equal(found, audio)
+
+
+@pytest.mark.parametrize(("rate", "target"), [(44_100, 48_000), (48_000, 16_000), (22_050, 32_000)])
+def test_resampling_keeps_a_tone_in_place(rate: int, target: int) -> None:
+    def tone(at: int) -> np.ndarray:
+        return np.sin(np.arange(at) * (2 * np.pi * 440 / at)).astype(np.float32)
+
+    middle = slice(target // 10, -target // 10)
+    assert np.allclose(resample(tone(rate), rate, target)[middle], tone(target)[middle], atol=1e-3)
+
+
+# Splits
+
+RULES = (SplitRule("train", 0.8), SplitRule("val", 0.1), SplitRule("test", 0.1))
+
+
+def rows_of(
+    labels: int, recordings: int, takes: int = 1, source_split: str = ""
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"{label}-{recording}-{take}",
+            "location": "x",
+            "labels": [f"label {label}"],
+            "recording": f"r{label}-{recording}",
+            "source_split": source_split,
+            "split": "",
+        }
+        for label in range(labels)
+        for recording in range(recordings)
+        for take in range(takes)
+    ]
+
+
+def split_of(rows: list[dict[str, Any]]) -> dict[str, str]:
+    return {row["id"]: row["split"] for row in rows}
+
+
+def assert_no_recording_in_two_splits(rows: list[dict[str, Any]]) -> None:
+    splits = defaultdict(set)
+    for row in rows:
+        if row["split"]:
+            splits[row["recording"]].add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+
+
+@given(st.integers(1, 6), st.integers(1, 12), st.integers(1, 3), st.integers(0, 2**32))
+def test_no_recording_is_in_two_splits_and_every_label_has_its_share(
+    labels: int, recordings: int, takes: int, seed: int
+) -> None:
+    rows = rows_of(labels, recordings, takes)
+    assert assign_splits(rows, RULES, seed) == []
+    assert_no_recording_in_two_splits(rows)
+    for label in range(labels):
+        found = {r["recording"]: r["split"] for r in rows if r["labels"] == [f"label {label}"]}
+        counts = Counter(found.values())
+        assert set(counts) <= {"train", "val", "test"}
+        for rule in RULES:
+            assert abs(counts[rule.name] - (rule.fraction or 0) * recordings) < 1 + 1e-9
+
+
+def test_fractions_hold_over_many_small_labels() -> None:
+    rows = rows_of(600, 3)
+    assign_splits(rows, RULES, 7)
+    counts = Counter(row["split"] for row in rows)
+    assert counts["train"] / len(rows) == pytest.approx(0.8, abs=0.03)
+    assert counts["val"] / len(rows) == pytest.approx(0.1, abs=0.03)
+
+
+def test_splits_depend_on_the_seed_and_on_names_not_on_order() -> None:
+    rows, reverse, other = rows_of(5, 20), rows_of(5, 20)[::-1], rows_of(5, 20)
+    assign_splits(rows, RULES, 7)
+    assign_splits(reverse, RULES, 7)
+    assign_splits(other, RULES, 8)
+    assert split_of(rows) == split_of(reverse)
+    assert split_of(rows) != split_of(other)
+
+
+def test_another_label_moves_no_recording() -> None:
+    few, more = rows_of(3, 20), rows_of(4, 20)
+    assign_splits(few, RULES, 7)
+    assign_splits(more, RULES, 7)
+    assert split_of(few).items() <= split_of(more).items()
+
+
+def test_what_the_fractions_leave_is_in_no_split() -> None:
+    rows = rows_of(1, 100)
+    assign_splits(rows, (SplitRule("train", 0.5), SplitRule("test", 0.2)), 7)
+    counts = Counter(row["split"] for row in rows)
+    assert (counts["train"], counts["test"], counts[""]) == (50, 20, 30)
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (0.9, 0.05, 0.05), (0.7, 0.2, 0.1), (1 / 3,) * 3])
+def test_shares_of_one_leave_nothing_out(shares: tuple[float, ...]) -> None:
+    rows = rows_of(7, 33)
+    names = ("train", "val", "test")
+    rules = [SplitRule(name, share) for name, share in zip(names, shares, strict=False)]
+    assign_splits(rows, rules, 7)
+    assert all(row["split"] for row in rows)
+
+
+def test_a_recording_of_two_labels_is_in_one_split() -> None:
+    rows = rows_of(2, 30)
+    for row in rows:
+        row["recording"] = row["recording"].split("-")[1]
+    assign_splits(rows, RULES, 7)
+    assert_no_recording_in_two_splits(rows)
+    assert all(row["split"] for row in rows)
+
+
+FOLDS = (SplitRule("train", source_splits=("1", "2")), SplitRule("test", source_splits=("5",)))
+
+
+def test_the_librarys_folds_can_be_the_splits() -> None:
+    rows = [row for fold in "1235" for row in rows_of(1, 4, source_split=fold)]
+    for index, row in enumerate(rows):
+        row["recording"] = f"r{index}"
+    assert assign_splits(rows, FOLDS, 7) == []
+    assert Counter((row["source_split"], row["split"]) for row in rows) == {
+        ("1", "train"): 4,
+        ("2", "train"): 4,
+        ("3", ""): 4,
+        ("5", "test"): 4,
+    }
+
+
+def test_a_recording_that_the_library_divides_is_withdrawn_with_the_reason() -> None:
+    rows = rows_of(1, 3, 2, source_split="1")
+    rows[0]["source_split"] = "5"  # recording 0: test and train
+    rows[2]["source_split"] = "3"  # recording 1: no split and train
+    withdrawn = assign_splits(rows, FOLDS, 7)
+    assert [row["id"] for row in withdrawn] == ["0-0-0", "0-0-1"]
+    assert withdrawn[0]["stage"] == "split"
+    assert "test and train" in withdrawn[0]["reason"]
+    assert [row["split"] for row in rows] == ["", "", "", "train", "train", "train"]
+    assert_no_recording_in_two_splits(rows)

@@ -1,0 +1,52 @@
+"""Claims: JSON both ways, and the labels they mention."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.claim import And, Claim, Not, Only, claim_from_json, claim_labels, claim_to_json
+from synth.errors import SceneError
+from synth.scene import Event, Overlay, Scene, Sequence
+
+SCENES: st.SearchStrategy[Scene] = st.recursive(
+    st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),
+    lambda inner: st.one_of(st.builds(Sequence, inner, inner), st.builds(Overlay, inner, inner)),
+    max_leaves=5,
+)
+CLAIMS: st.SearchStrategy[Claim] = st.recursive(
+    SCENES,
+    lambda inner: st.one_of(
+        st.builds(And, inner, inner), st.builds(Not, inner), st.builds(Only, inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(CLAIMS)
+def test_json_round_trip(claim: Claim) -> None:
+    assert claim_from_json(json.loads(json.dumps(claim_to_json(claim)))) == claim
+
+
+@given(CLAIMS)
+def test_labels_survive_negation(claim: Claim) -> None:
+    assert claim_labels(Not(claim)) == claim_labels(Only(claim)) == claim_labels(claim)
+    assert claim_labels(And(claim, Event("more"))) == claim_labels(claim) | {"more"}
+
+
+def test_labels_of_a_claim() -> None:
+    claim = And(Not(Sequence(Event("a"), Event("b"))), Only(Overlay(Event("a"), Event("c"))))
+    assert claim_labels(claim) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 1, "not", [], {}, {"and": [{"event": "a"}]}, {"not": None}, {"or": []}, {"event": ""}],
+)
+def test_bad_json_is_a_scene_error(value: Any) -> None:
+    with pytest.raises(SceneError):
+        claim_from_json(value)

@@ -1,0 +1,135 @@
+"""Contrast: sentences sorted by truth, and a group in which no text betrays its side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.caption import Caption, Connective, Pair, Style, frames
+from synth.contrast import CaptionSet, Wording, contrast, judge, main
+from synth.errors import TruthError
+from synth.lexicon import Phrase
+from synth.scene import Event, Excerpt, Overlay, Sequence
+from synth.timeline import timeline
+from synth.truth import Tolerance, proves, refutes
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
+A, B = Event("dog", Excerpt("d", 0, 100)), Event("rain", Excerpt("r", 0, 80))
+ORDER = [word for word in Connective if word.is_order]
+WORDINGS = st.builds(
+    Wording,
+    connectives=st.lists(st.sampled_from(list(Connective)), min_size=1, unique=True).map(tuple),
+    phrases=st.just(Phrase.of_label),
+    style=st.just(Style.NATURAL),
+    frame=st.integers(0, frames(Style.NATURAL) - 1),
+)
+
+
+def said(captions: CaptionSet) -> list[Caption]:
+    return [captions.caption, *captions.positives, *captions.negatives]
+
+
+@given(WORDINGS, st.sampled_from(list(Connective)), st.booleans(), st.integers(0, 40))
+def test_sentences_are_disjoint_and_true_to_their_side(
+    wording: Wording, word: Connective, swapped: bool, crossfade: int
+) -> None:
+    a, b = (B, A) if swapped else (A, B)
+    scene: Pair = Sequence(a, b, crossfade) if word.is_order else Overlay(a, b)
+    heard, tolerance = timeline(scene), Tolerance(crossfade)
+    found = contrast(scene, word, wording, heard, tolerance)
+    texts = [caption.text for caption in said(found)]
+    assert len(set(texts)) == len(texts)
+    for caption in (found.caption, *found.positives):
+        assert proves(heard, caption.claim, tolerance)
+    for caption in found.negatives:
+        assert refutes(heard, caption.claim, tolerance)
+    assert found.caption.kind == "caption"
+    assert found.caption.connective == word.value
+    assert {caption.kind for caption in found.positives} <= {"restatement"}
+    for caption in found.negatives:
+        assert caption.kind == ("reorder" if caption.connective == word.value else "relation")
+    # Two sounds have two orders: every connective in play says something true or false of each.
+    others = {text for text in texts if text != found.caption.text}
+    assert len(others) == 2 * len(wording.connectives) - (word in wording.connectives)
+
+
+def triplet(style: Style, frame: int, crossfade: int = 0) -> list[CaptionSet]:
+    wording = Wording(
+        (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, style, frame
+    )
+    members: list[tuple[Pair, Connective]] = [
+        (Sequence(A, B, crossfade), Connective.BEFORE),
+        (Sequence(B, A, crossfade), Connective.AFTER),
+        (Overlay(A, B), Connective.WHILE),
+    ]
+    tolerance = Tolerance(crossfade)
+    return [contrast(s, word, wording, timeline(s), tolerance) for s, word in members]
+
+
+@pytest.mark.parametrize("crossfade", [0, 20])
+@pytest.mark.parametrize(
+    ("style", "frame"), [(style, k) for style in Style for k in range(frames(style))]
+)
+def test_over_a_triplet_each_sentence_is_true_once_and_false_twice(
+    style: Style, frame: int, crossfade: int
+) -> None:
+    group = triplet(style, frame, crossfade)
+    true = Counter(c.text for one in group for c in (one.caption, *one.positives))
+    false = Counter(c.text for one in group for c in one.negatives)
+    assert len(true) == 6
+    assert set(true.values()) == {1}
+    assert false == dict.fromkeys(true, 2)
+
+
+def test_no_two_members_share_a_caption() -> None:
+    for one, other in combinations(triplet(Style.PAPER, 0), 2):
+        assert one.caption.text != other.caption.text
+
+
+def test_a_false_main_caption_is_a_truth_error() -> None:
+    wording = Wording((Connective.BEFORE,), Phrase.of_label, Style.PAPER)
+    heard = timeline(Sequence(A, B))
+    with pytest.raises(TruthError, match="rain before dog"):
+        contrast(Sequence(B, A), Connective.BEFORE, wording, heard, Tolerance())
+
+
+def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
+    heard = timeline(Overlay(A, B, 50))  # dog 0-100, rain 50-130
+    caption = Caption("a dog", Event("dog"), "caption", "", "test")
+    wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
+    others = [
+        wording.say(Sequence(Event("dog"), Event("rain")), Connective.BEFORE, "x"),
+        wording.say(Overlay(Event("dog"), Event("rain")), Connective.WHILE, "x"),
+        wording.say(Sequence(Event("rain"), Event("dog")), Connective.BEFORE, "x"),
+    ]
+    found = judge(caption, others, heard, Tolerance())
+    assert found.positives == ()
+    assert [negative.text for negative in found.negatives] == ["rain before dog"]
+
+
+def test_a_text_is_listed_once_and_never_beside_itself() -> None:
+    heard = timeline(Sequence(A, B))
+    caption = Caption("same", Event("dog"), "caption", "", "test")
+    absent = Caption("same", Event("cat"), "x", "", "test")
+    other = Caption("cat", Event("cat"), "x", "", "test")
+    assert judge(caption, [absent, other, other], heard, Tolerance()) == CaptionSet(
+        caption, (), (other,)
+    )
+    assert main(other).kind == "caption"
+
+
+@pytest.mark.parametrize("word", ORDER)
+def test_the_claims_of_captions_are_statements(word: Connective) -> None:
+    wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
+    scene = Sequence(A, B, 5)
+    found = contrast(scene, word, wording, timeline(scene), Tolerance(5))
+    claims = [caption.claim for caption in said(found)]
+    assert claims[0] == Sequence(Event("dog"), Event("rain"))
+    pairs = {frozenset((c.first.label, c.second.label)) for c in claims}  # type: ignore[union-attr]
+    assert pairs == {frozenset(("dog", "rain"))}

@@ -1,0 +1,209 @@
+"""Signals: joining, overlaying and measuring, against plain definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from synth.dsp import (
+    SILENCE_DB,
+    ActiveSpan,
+    Fade,
+    active_span,
+    fade_in,
+    from_pcm,
+    join,
+    levels,
+    loudness,
+    overlay,
+    peak,
+    to_pcm,
+)
+
+RATE = 16_000
+HOP = 800  # 50 ms
+SAMPLES = st.floats(-1, 1, width=32, allow_subnormal=False)
+AUDIO = hnp.arrays(np.float32, st.integers(1, 40), elements=SAMPLES)
+FADES = st.sampled_from(list(Fade))
+
+
+def tone(frames: int, amplitude: float = 0.5) -> np.ndarray:
+    phase = np.arange(frames) * (2 * np.pi * 440 / RATE)
+    return (amplitude * np.sin(phase)).astype(np.float32)
+
+
+def silence(frames: int) -> np.ndarray:
+    return np.zeros(frames, dtype=np.float32)
+
+
+@given(AUDIO, AUDIO, FADES)
+def test_without_crossfade_join_is_concatenation(a: np.ndarray, b: np.ndarray, fade: Fade) -> None:
+    assert np.array_equal(join(a, b, 0, fade), np.concatenate([a, b]))
+
+
+@given(AUDIO, AUDIO, FADES, st.data())
+def test_lengths_add_up_and_only_the_seam_changes(
+    a: np.ndarray, b: np.ndarray, fade: Fade, data: st.DataObject
+) -> None:
+    crossfade = data.draw(st.integers(0, min(len(a), len(b))))
+    before = a.copy(), b.copy()
+    joined = join(a, b, crossfade, fade)
+    assert joined.dtype == np.float32
+    assert len(joined) == len(a) + len(b) - crossfade
+    seam = len(a) - crossfade
+    assert np.array_equal(joined[:seam], a[:seam])
+    assert np.array_equal(joined[len(a) :], b[crossfade:])
+    rising = fade_in(crossfade, fade)
+    expected = a[seam:] * rising[::-1] + b[:crossfade] * rising
+    assert np.allclose(joined[seam : len(a)], expected, atol=1e-6)
+    assert np.array_equal(before[0], a)
+    assert np.array_equal(before[1], b)
+
+
+@pytest.mark.parametrize("crossfade", [-1, 4, 100])
+def test_a_crossfade_longer_than_a_part_is_refused(crossfade: int) -> None:
+    with pytest.raises(ValueError, match="crossfade"):
+        join(tone(9), tone(3), crossfade, Fade.LINEAR)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 1000])
+def test_fades_are_complementary(frames: int) -> None:
+    linear, power = fade_in(frames, Fade.LINEAR), fade_in(frames, Fade.EQUAL_POWER)
+    assert np.allclose(linear + linear[::-1], 1, atol=1e-6)
+    assert np.allclose(power**2 + power[::-1] ** 2, 1, atol=1e-6)
+    for gains in (linear, power):
+        assert gains.dtype == np.float32
+        assert (np.diff(gains) > 0).all()
+        assert gains.min() > 0
+        assert gains.max() < 1 or frames == 1
+
+
+def test_a_linear_crossfade_of_a_sound_with_itself_keeps_its_level() -> None:
+    ones = np.ones(100, dtype=np.float32)
+    assert np.allclose(join(ones, ones, 60, Fade.LINEAR), 1, atol=1e-6)
+
+
+@given(AUDIO, st.integers(0, 40), FADES)
+def test_silence_is_the_identity(a: np.ndarray, frames: int, fade: Fade) -> None:
+    none = silence(0)
+    assert np.array_equal(join(a, none, 0, fade), a)
+    assert np.array_equal(join(none, a, 0, fade), a)
+    assert np.array_equal(overlay(a, silence(min(frames, len(a))), 0), a)
+    assert np.array_equal(join(a, silence(frames), 0, fade)[: len(a)], a)
+    assert not join(a, silence(frames), 0, fade)[len(a) :].any()
+
+
+@given(AUDIO, AUDIO, st.integers(-60, 60))
+def test_overlay_is_the_sum_over_the_hull_and_commutes(
+    a: np.ndarray, b: np.ndarray, offset: int
+) -> None:
+    start = min(0, offset)
+    expected = np.zeros(max(len(a), offset + len(b)) - start, dtype=np.float32)
+    expected[-start : -start + len(a)] += a
+    expected[offset - start : offset - start + len(b)] += b
+    assert np.array_equal(overlay(a, b, offset), expected)
+    assert np.array_equal(overlay(b, a, -offset), expected)
+
+
+@given(hnp.arrays(np.float32, st.integers(0, 40), elements=st.floats(-1, 32767 / 32768, width=32)))
+def test_pcm_round_trip_is_within_half_a_step(audio: np.ndarray) -> None:
+    pcm = to_pcm(audio)
+    assert pcm.dtype == np.int16
+    assert np.abs(from_pcm(pcm) - audio).max(initial=0) <= 0.5 / 32768 + 1e-7
+    assert np.array_equal(to_pcm(from_pcm(pcm)), pcm)
+
+
+def test_every_pcm_value_survives() -> None:
+    pcm = np.arange(-32768, 32768).astype(np.int16)
+    assert np.array_equal(to_pcm(from_pcm(pcm)), pcm)
+
+
+def test_what_is_over_full_scale_saturates() -> None:
+    loud = np.array([1.0, 1.5, 100, -1.0, -1.5, -100], dtype=np.float32)
+    assert to_pcm(loud).tolist() == [32767] * 3 + [-32768] * 3
+
+
+def test_peak() -> None:
+    assert peak(np.array([0.25, -0.5], dtype=np.float32)) == 0.5
+    assert peak(silence(0)) == 0.0
+
+
+def test_levels_are_rms_of_50_ms_blocks() -> None:
+    audio = np.concatenate([np.full(HOP, 0.1), np.zeros(HOP), np.full(10, 1.0)]).astype(np.float32)
+    assert levels(audio, RATE).tolist() == pytest.approx([-20, SILENCE_DB, 0], abs=1e-4)
+    assert levels(silence(0), RATE).tolist() == []
+
+
+def test_digital_silence_around_a_sound_is_left_out() -> None:
+    audio = np.concatenate([silence(3 * HOP), tone(5 * HOP), silence(7 * HOP)])
+    assert active_span(audio, RATE, 50.0) == ActiveSpan(3 * HOP, 8 * HOP)
+
+
+def test_a_pause_inside_belongs_to_the_sound() -> None:
+    audio = np.concatenate([tone(HOP), silence(9 * HOP), tone(HOP), silence(HOP)])
+    assert active_span(audio, RATE, 50.0) == ActiveSpan(0, 11 * HOP)
+
+
+def test_a_noise_floor_is_left_out_where_it_is_below_the_range() -> None:
+    noise = np.random.default_rng(0).normal(size=12 * HOP).astype(np.float32) * 0.001  # -60 dB
+    noise[4 * HOP : 6 * HOP] += tone(2 * HOP, 0.9)
+    assert active_span(noise, RATE, 50.0) == ActiveSpan(4 * HOP, 6 * HOP)
+    assert active_span(noise, RATE, 70.0) == ActiveSpan(0, 12 * HOP)
+
+
+def test_the_span_of_a_last_partial_block_ends_with_the_audio() -> None:
+    assert active_span(tone(2 * HOP + 17), RATE, 50.0) == ActiveSpan(0, 2 * HOP + 17)
+    assert active_span(tone(2)[1:], RATE, 50.0) == ActiveSpan(0, 1)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 10 * HOP])
+def test_silence_has_no_active_span(frames: int) -> None:
+    assert active_span(silence(frames), RATE, 50.0) is None
+
+
+@pytest.mark.parametrize("level_db", [-119.9, -119.5, -119.01, -119.0, -118.9, -125.0])
+def test_sound_at_the_floor_of_24_bit_files_is_a_span_or_none(level_db: float) -> None:
+    # Between -120 and -119 dB the threshold lay above the loudest block: IndexError.
+    audio = np.full(4 * HOP, 10 ** (level_db / 20), dtype=np.float32)
+    assert active_span(audio, RATE, 50.0) in (None, ActiveSpan(0, 4 * HOP))
+
+
+@given(hnp.arrays(np.float32, st.integers(1, 5000), elements=st.sampled_from([0.0, 1e-6, 0.3])))
+def test_the_span_holds_the_loudest_block_and_lies_inside(audio: np.ndarray) -> None:
+    span = active_span(audio, RATE, 50.0)
+    if span is None:
+        assert np.abs(audio).max() < 1e-4
+        return
+    assert 0 <= span.onset < span.offset <= len(audio)
+    assert span.onset % HOP == 0
+    assert levels(audio[span.onset : span.offset], RATE).max() == levels(audio, RATE).max()
+
+
+@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+def test_loudness_of_a_full_scale_997_hz_sine(rate: int) -> None:
+    sine = np.sin(np.arange(3 * rate) * (2 * np.pi * 997 / rate)).astype(np.float32)
+    assert loudness(sine, rate) == pytest.approx(-3.01, abs=0.1)
+    assert loudness(sine * np.float32(0.1), rate) == pytest.approx(-23.01, abs=0.1)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 5, RATE])
+def test_silence_has_the_floor_loudness(frames: int) -> None:
+    assert loudness(silence(frames), RATE) == SILENCE_DB
+
+
+@pytest.mark.parametrize(
+    ("frames", "rate"),
+    [(7, 48_000), (13, 22_050), (2007, 16_000), (4949, 44_100), (5003, 48_000), (2, 8_000)],
+)
+def test_short_audio_of_any_length_has_a_loudness(frames: int, rate: int) -> None:
+    # (7 / 48000) * 48000 is more than 7 in floating point, and the meter refused: ValueError.
+    noise = np.random.default_rng(0).normal(size=frames).astype(np.float32) * 0.1
+    assert SILENCE_DB <= loudness(noise, rate) < 6
+
+
+@given(st.integers(2, 40_000), st.sampled_from([8_000, 22_050, 44_100, 48_000, 96_000]))
+def test_any_length_at_any_rate_has_a_loudness(frames: int, rate: int) -> None:
+    assert SILENCE_DB <= loudness(np.full(frames, 0.25, dtype=np.float32), rate) < 6

@@ -1,0 +1,35 @@
+"""Errors: one clear line, and whole when they come back from a worker."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from synth import errors
+from synth.errors import NotationError, SegueError
+
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, SegueError) and kind is not NotationError
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_says_what_is_wrong_and_how_to_mend_it(kind: type[SegueError]) -> None:
+    assert str(kind("a.csv: row 3: no label")) == "a.csv: row 3: no label"
+    assert str(kind("no label", mend="add one")) == "no label (add one)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_travels_from_a_worker_with_its_mend(kind: type[SegueError]) -> None:
+    error = pickle.loads(pickle.dumps(kind("no label", mend="add one")))
+    assert type(error) is kind
+    assert (error.message, error.mend) == ("no label", "add one")
+
+
+def test_a_notation_error_travels_with_its_column() -> None:
+    error = pickle.loads(pickle.dumps(NotationError("expected a label", text="A + ", column=5)))
+    assert (error.reason, error.text, error.column) == ("expected a label", "A + ", 5)
+    assert str(error).splitlines() == ["column 5: expected a label", "  A + ", "      ^"]

@@ -1,0 +1,103 @@
+"""What recipes share: excerpts that fall on the sound, gains within bounds, exact clip lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.recipes.base import Clip, Levels, Setting, excerpt, permutation, too_short
+from synth.rng import Randomness
+
+RATE = 16_000
+HOP = 800
+
+
+def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0) -> Clip:
+    return Clip("lib/a", ("dog",), (), "r", frames, loudness, levels_db)
+
+
+def setting(max_frames: int | None = None, max_gain_db: float = 20.0) -> Setting:
+    return Setting(RATE, max_frames, Levels(-23.0, max_gain_db), Randomness(7))
+
+
+def draw(item: Clip, longest: int | None, index: int = 0) -> tuple[int, int]:
+    found = excerpt(item, longest, setting(), Randomness(7).at("test", index))
+    return found.start, found.frames
+
+
+@pytest.mark.parametrize("longest", [None, 1000, 5000])
+def test_a_clip_that_fits_is_heard_whole(longest: int | None) -> None:
+    assert draw(clip(1000, (0.0, 0.0)), longest) == (0, 1000)
+
+
+@given(
+    st.lists(st.floats(-120, 0), min_size=1, max_size=60),
+    st.integers(1, HOP),
+    st.integers(1, 60 * HOP),
+    st.integers(0, 1000),
+)
+def test_an_excerpt_lies_inside_and_is_as_long_as_asked(
+    levels: list[float], rest: int, longest: int, index: int
+) -> None:
+    item = clip((len(levels) - 1) * HOP + rest, tuple(levels))
+    start, frames = draw(item, longest, index)
+    assert frames == min(longest, item.frames)
+    assert 0 <= start <= item.frames - frames
+
+
+@given(st.integers(0, 30), st.integers(0, 1000))
+def test_an_excerpt_falls_on_the_loud_part_and_never_into_a_pause(at: int, index: int) -> None:
+    levels = [-60.0] * 40
+    levels[at : at + 10] = [-20.0] * 10
+    start, frames = draw(clip(40 * HOP, tuple(levels)), 10 * HOP, index)
+    heard = min(start + frames, (at + 10) * HOP) - max(start, at * HOP)
+    assert heard >= frames / 2 - HOP
+
+
+def test_takes_of_an_even_sound_vary() -> None:
+    starts = {draw(clip(100 * HOP, (-20.0,) * 100), 10 * HOP, index)[0] for index in range(60)}
+    assert len(starts) > 20
+
+
+@pytest.mark.parametrize(
+    ("loudness", "max_gain_db", "gain"),
+    [(-30.0, 20.0, 7.0), (-10.0, 20.0, -13.0), (-60.0, 20.0, 20.0), (-120.0, 0.0, 0.0)],
+)
+def test_every_event_is_brought_to_the_target_but_noise_is_not_raised(
+    loudness: float, max_gain_db: float, gain: float
+) -> None:
+    item = clip(1000, loudness=loudness)
+    found = excerpt(item, None, setting(max_gain_db=max_gain_db), Randomness(7).at("x", 0))
+    assert found.gain_db == gain
+
+
+def test_a_clip_must_be_twice_as_long_as_the_crossfade() -> None:
+    assert too_short(clip(2000), 1000, RATE) is None
+    reason = too_short(clip(1999), 1000, RATE)
+    assert reason is not None
+    assert "crossfade" in reason
+
+
+def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
+    row = {
+        "id": "lib/a",
+        "labels": ["dog"],
+        "captions": ["A dog"],
+        "recording": "r",
+        "sample_rate": 44_100,
+        "onset": 100,
+        "offset": 22_150,
+        "loudness_lufs": -20.0,
+        "levels_db": [-20.0],
+    }
+    assert Clip.of_row(row, 48_000).frames == 24_000
+    assert Clip.of_row(row, 44_100).frames == 22_050
+
+
+def test_each_round_is_another_permutation() -> None:
+    rounds = [permutation(Randomness(7), "a", index, 50) for index in range(3)]
+    assert all(sorted(order.tolist()) == list(range(50)) for order in rounds)
+    assert not np.array_equal(rounds[0], rounds[1])
+    assert np.array_equal(rounds[0], permutation(Randomness(7), "a", 0, 50))

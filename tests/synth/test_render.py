@@ -1,0 +1,149 @@
+"""Rendering: exact lengths, one recorded gain, the same as a plain mix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth.bank import INDEX_SCHEMA, Bank, encode
+from synth.dsp import Fade
+from synth.errors import CorpusError, SceneError
+from synth.render import Mixdown, render, waveform
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.timeline import duration, timeline
+
+FRAMES = {"a": 90, "b": 60, "c": 120}
+LINEAR = Mixdown(Fade.LINEAR, -1.0)
+LIMIT = 10 ** (-1 / 20)
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    folder = tmp_path_factory.mktemp("bank")
+    rows, data, start = [], b"", 0
+    for seed, (clip, frames) in enumerate(FRAMES.items()):
+        audio = np.random.default_rng(seed).uniform(-0.4, 0.4, frames).astype(np.float32)
+        pcm, scale = encode(audio)
+        row = {"clip": clip, "part": "p.pcm", "start": start, "frames": frames, "scale": scale}
+        rows.append(row)
+        data += pcm.astype("<i2").tobytes()
+        start += frames
+    (folder / "p.pcm").write_bytes(data)
+    table = pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
+    pq.write_table(table.replace_schema_metadata({"sample_rate": "8000"}), folder / "i.parquet")
+    return Bank.open(folder / "i.parquet")
+
+
+@st.composite
+def excerpts(draw: st.DrawFn) -> Excerpt:
+    clip = draw(st.sampled_from(sorted(FRAMES)))
+    start = draw(st.integers(0, FRAMES[clip] - 1))
+    frames = draw(st.integers(1, FRAMES[clip] - start))
+    return Excerpt(clip, start, frames, draw(st.floats(-30, 12)))
+
+
+@st.composite
+def scenes(draw: st.DrawFn, depth: int = 3) -> Scene:
+    kind = draw(st.sampled_from(["event", "sequence", "overlay"])) if depth else "event"
+    if kind == "event":
+        return Event("x", draw(excerpts()))
+    first, second = draw(scenes(depth - 1)), draw(scenes(depth - 1))
+    if kind == "sequence":
+        longest = min(duration(first), duration(second))
+        return Sequence(first, second, draw(st.integers(0, longest)))
+    return Overlay(first, second, draw(st.integers(-50, 50)))
+
+
+def mix(scene: Scene, bank: Bank, power: bool) -> np.ndarray:
+    """The scene by the definition, in float64: every part placed into a canvas of zeros."""
+    if isinstance(scene, Event):
+        heard = scene.heard
+        entry = bank.entries[heard.clip]
+        pcm = np.fromfile(bank.folder / entry.part, dtype="<i2")[entry.start :][heard.start :]
+        gain = 10 ** (heard.gain_db / 20) * entry.scale / 32768
+        return pcm[: heard.frames].astype(np.float64) * gain
+    first, second = mix(scene.first, bank, power), mix(scene.second, bank, power)
+    if isinstance(scene, Sequence):
+        fade, shift = scene.crossfade, len(first) - scene.crossfade
+        ramp = (np.arange(fade) + 0.5) / max(fade, 1)
+        up, down = (np.sqrt(np.sin(ramp * np.pi / 2) ** 2), np.cos(ramp * np.pi / 2))
+        if not power:
+            up, down = ramp, 1 - ramp
+        first = np.concatenate([first[:shift], first[shift:] * down])
+        second = np.concatenate([second[:fade] * up, second[fade:]])
+    else:
+        shift = scene.offset
+    left = max(0, -shift)
+    canvas = np.zeros(max(left + len(first), left + shift + len(second)))
+    canvas[left : left + len(first)] += first
+    canvas[left + shift : left + shift + len(second)] += second
+    return canvas
+
+
+@settings(max_examples=150)
+@given(scene=scenes(), power=st.booleans(), more=st.integers(0, 30), peak_db=st.floats(-30, 0))
+def test_it_equals_a_plain_mix_to_one_step(
+    bank: Bank, scene: Scene, power: bool, more: int, peak_db: float
+) -> None:
+    expected = mix(scene, bank, power)
+    fade = Fade.EQUAL_POWER if power else Fade.LINEAR
+    frames = len(expected) + more
+    rendering = render(scene, bank, Mixdown(fade, peak_db), frames)
+    assert len(expected) == duration(scene)
+    assert rendering.pcm.dtype == np.int16
+    assert rendering.pcm.shape == (frames,)
+    loudest = np.abs(expected).max()
+    gain = min(1.0, 10 ** (peak_db / 20) / loudest) if loudest else 1.0
+    steps = np.clip(np.round(expected * gain * 32768), -32768, 32767)
+    assert np.abs(rendering.pcm[: len(expected)] - steps).max() <= 1
+    assert not rendering.pcm[len(expected) :].any()
+    assert rendering.gain_db == pytest.approx(20 * np.log10(gain), abs=1e-3)
+    assert np.abs(rendering.pcm.astype(int)).max() <= np.ceil(10 ** (peak_db / 20) * 32768)
+
+
+@given(scene=scenes())
+def test_the_waveform_is_as_long_as_the_timeline_says(bank: Bank, scene: Scene) -> None:
+    assert len(waveform(scene, bank, Fade.LINEAR)) == timeline(scene).frames
+
+
+@given(scene=scenes())
+def test_the_same_scene_gives_the_same_bits(bank: Bank, scene: Scene) -> None:
+    frames = duration(scene)
+    again = Bank.open(bank.folder / "i.parquet")
+    one, other = render(scene, bank, LINEAR, frames), render(scene, again, LINEAR, frames)
+    assert one.pcm.tobytes() == other.pcm.tobytes()
+    assert (one.gain_db, one.peak_db) == (other.gain_db, other.peak_db)
+
+
+def test_a_quiet_scene_is_left_as_it_is(bank: Bank) -> None:
+    rendering = render(Event("a", Excerpt("a", 0, 90)), bank, LINEAR, 90)
+    assert rendering.gain_db == 0.0
+    assert rendering.peak_db == pytest.approx(20 * np.log10(0.4), abs=0.3)
+
+
+def test_a_loud_scene_is_turned_down_to_the_peak_and_the_gain_is_recorded(bank: Bank) -> None:
+    rendering = render(Event("a", Excerpt("a", 0, 90, 40.0)), bank, LINEAR, 90)
+    assert np.abs(rendering.pcm.astype(int)).max() == round(LIMIT * 32768)
+    assert rendering.peak_db == pytest.approx(-1.0, abs=1e-5)
+    assert -34 < rendering.gain_db < -30
+
+
+def test_a_longer_scene_is_refused_and_never_cut(bank: Bank) -> None:
+    with pytest.raises(SceneError, match="90 frames does not fit into 89"):
+        render(Event("a", Excerpt("a", 0, 90)), bank, LINEAR, 89)
+
+
+def test_a_scene_of_another_bank_is_a_corpus_error(bank: Bank) -> None:
+    with pytest.raises(CorpusError):
+        render(Event("a", Excerpt("z", 0, 1)), bank, LINEAR, 1)
+    with pytest.raises(CorpusError):
+        render(Event("a", Excerpt("a", 0, 91)), bank, LINEAR, 91)
+
+
+def test_a_statement_cannot_be_heard(bank: Bank) -> None:
+    with pytest.raises(SceneError, match="no excerpt"):
+        render(Event("a"), bank, LINEAR, 10)

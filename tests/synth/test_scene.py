@@ -1,0 +1,166 @@
+"""The scene: values that cannot be wrong, and their JSON."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.errors import SceneError
+from synth.scene import (
+    Event,
+    Excerpt,
+    Overlay,
+    Scene,
+    Sequence,
+    events,
+    from_json,
+    labels,
+    statement,
+    to_json,
+)
+
+LABELS = st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != "")
+EXCERPTS = st.builds(
+    Excerpt,
+    clip=st.text(max_size=8),
+    start=st.integers(0, 2**40),
+    frames=st.integers(1, 2**40),
+    gain_db=st.floats(-200, 200),
+)
+EVENTS = st.builds(Event, LABELS, st.none() | EXCERPTS)
+SCENES: st.SearchStrategy[Scene] = st.recursive(
+    EVENTS,
+    lambda inner: st.one_of(
+        st.builds(Sequence, inner, inner, st.integers(0, 2**40)),
+        st.builds(Overlay, inner, inner, st.integers(-(2**40), 2**40)),
+    ),
+    max_leaves=12,
+)
+A, B, C = Event("A"), Event("B"), Event("C")
+
+
+@given(SCENES)
+def test_json_round_trip(scene: Scene) -> None:
+    assert from_json(json.loads(json.dumps(to_json(scene)))) == scene
+
+
+@given(SCENES)
+def test_a_scene_travels_to_workers_and_is_a_key(scene: Scene) -> None:
+    again = pickle.loads(pickle.dumps(scene))
+    assert again == scene
+    assert hash(again) == hash(scene)
+
+
+@given(SCENES)
+def test_statement_keeps_labels_and_composition_and_drops_the_rest(scene: Scene) -> None:
+    said = statement(scene)
+    assert labels(said) == labels(scene)
+    assert statement(said) == said
+    assert all(event.excerpt is None for event in events(said))
+    assert type(said) is type(scene)
+
+
+def test_labels_are_listed_left_to_right_with_repeats() -> None:
+    assert labels(Sequence(Overlay(B, A), Sequence(A, C))) == ("B", "A", "A", "C")
+
+
+@pytest.mark.parametrize("label", ["", " ", "\t\n"])
+def test_a_label_needs_a_visible_letter(label: str) -> None:
+    with pytest.raises(SceneError, match="label"):
+        Event(label)
+
+
+@pytest.mark.parametrize(("start", "frames"), [(-1, 5), (0, 0), (0, -3)])
+def test_an_excerpt_has_a_start_and_a_length(start: int, frames: int) -> None:
+    with pytest.raises(SceneError, match="clip-7"):
+        Excerpt("clip-7", start, frames)
+
+
+def test_a_crossfade_is_not_negative() -> None:
+    with pytest.raises(SceneError, match="-1 frames"):
+        Sequence(A, B, -1)
+
+
+def test_an_event_that_is_only_a_statement_is_not_heard() -> None:
+    with pytest.raises(SceneError, match="no excerpt"):
+        _ = A.heard
+
+
+def test_scenes_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        A.label = "B"  # type: ignore[misc]
+
+
+E_A, E_B = {"event": "a"}, {"event": "b"}
+HEARD = {"event": "a", "clip": "c", "start": 0, "frames": 3, "gain_db": 0.0}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        3,
+        "event",
+        [],
+        ["event"],
+        {},
+        {"event": ""},
+        {"sequence": [E_A, E_B]},
+        {"sequence": [E_A], "crossfade": 0},
+        {"sequence": [E_A, E_B, E_A], "crossfade": 0},
+        {"sequence": [E_A, E_B], "crossfade": -1},
+        {"sequence": [E_A, E_B], "crossfade": "long"},
+        {"sequence": ["event", "event"], "crossfade": 0},
+        {"sequence": "ab", "crossfade": 0},
+        {"overlay": [E_A, E_B]},
+        {"overlay": {"x": 1, "y": 2}, "offset": 0},
+        {"overlay": [E_A, None], "offset": 0},
+        {"event": "a", "clip": "c"},
+        HEARD | {"frames": 0},
+        HEARD | {"start": -1},
+        HEARD | {"frames": None},
+        HEARD | {"gain_db": "loud"},
+    ],
+)
+def test_bad_json_is_a_scene_error(value: Any) -> None:
+    with pytest.raises(SceneError):
+        from_json(value)
+
+
+def test_infinite_crossfade_in_json_is_a_scene_error() -> None:
+    # Python's json reads the word Infinity; int() of it raised OverflowError.
+    value = json.loads('{"sequence": [{"event": "a"}, {"event": "b"}], "crossfade": Infinity}')
+    with pytest.raises(SceneError):
+        from_json(value)
+
+
+@pytest.mark.parametrize("label", [None, 3, ["dog"], True])
+def test_a_label_in_json_that_is_no_text_is_refused(label: Any) -> None:
+    # str(None) gave the label "None".
+    with pytest.raises(SceneError):
+        from_json({"event": label})
+
+
+@pytest.mark.parametrize("frames", [1.7, "3", True])
+def test_frames_in_json_are_whole_numbers(frames: Any) -> None:
+    # int(1.7) cut the crossfade to 1.
+    with pytest.raises(SceneError):
+        from_json({"sequence": [E_A, E_B], "crossfade": frames})
+
+
+def test_a_gain_in_json_that_is_no_number_is_refused() -> None:
+    with pytest.raises(SceneError):
+        from_json(HEARD | {"gain_db": float("nan")})
+
+
+def test_deep_json_is_a_scene_error_and_no_recursion_error() -> None:
+    value: Any = E_A
+    for _ in range(5000):
+        value = {"overlay": [value, E_B], "offset": 0}
+    with pytest.raises(SceneError):
+        from_json(value)

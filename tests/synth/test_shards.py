@@ -1,0 +1,228 @@
+"""Shards: plain tar files that any reader takes, the same bytes every time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import soundfile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.caption import Connective, Style
+from synth.claim import claim_from_json
+from synth.contrast import Wording, contrast
+from synth.errors import CorpusError
+from synth.lexicon import Phrase
+from synth.render import Rendering
+from synth.scene import Event, Excerpt, Overlay, Sequence
+from synth.schema import PLAN, Sample, table
+from synth.shards import (
+    AudioFormat,
+    Measurement,
+    decode_audio,
+    document,
+    encode_audio,
+    read_member,
+    writing,
+)
+from synth.timeline import timeline
+from synth.truth import Tolerance, proves, refutes
+
+RATE = 16_000
+CLIPS = {
+    name: {"licence": "CC0-1.0", "attribution": f"maker of {name}"} for name in ("lib/a", "lib/b")
+}
+FORMATS = list(AudioFormat)
+
+
+def sample(index: int, together: bool = False) -> Sample:
+    a = Event("dog", Excerpt("lib/a", 0, 400, -3.0))
+    b = Event("sea_waves", Excerpt("lib/b", 10, 300))
+    scene = Overlay(a, b, 20) if together else Sequence(a, b, 100)
+    word = Connective.WHILE if together else Connective.AFTER
+    wording = Wording(
+        (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, Style.NATURAL
+    )
+    captions = contrast(scene, word, wording, timeline(scene), Tolerance(100))
+    return Sample(
+        id=f"demo-train-{index:08d}",
+        index=index,
+        group="train-0",
+        split="train",
+        shard="demo-train-000000.tar",
+        recipe="triplets",
+        scene=scene,
+        caption=captions.caption,
+        positives=captions.positives,
+        negatives=captions.negatives,
+        frames=700,
+        sample_rate=RATE,
+    )
+
+
+def rendering(seed: int, frames: int = 700) -> Rendering:
+    rng = np.random.default_rng(seed)
+    return Rendering(rng.integers(-32768, 32768, frames).astype(np.int16), -1.5, -1.0)
+
+
+ROWS = [sample(index, bool(index % 2)).row() for index in range(4)]
+
+
+def write(path: Path, audio_format: AudioFormat) -> list[Measurement]:
+    with writing(path, audio_format) as shard:
+        return [shard.add(row, rendering(i), CLIPS) for i, row in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize("audio_format", FORMATS)
+@given(seed=st.integers(0, 99), frames=st.integers(1, 3000), rate=st.sampled_from([8000, 48000]))
+def test_audio_is_stored_without_loss(
+    audio_format: AudioFormat, seed: int, frames: int, rate: int
+) -> None:
+    pcm = rendering(seed, frames).pcm
+    data = encode_audio(pcm, rate, audio_format)
+    assert np.array_equal(decode_audio(data), pcm)
+    info = soundfile.info(io.BytesIO(data))
+    assert (info.samplerate, info.channels, info.frames) == (rate, 1, frames)
+    assert info.format.lower() == audio_format.value
+    assert encode_audio(pcm, rate, audio_format) == data
+
+
+@pytest.mark.parametrize("audio_format", FORMATS)
+def test_members_are_adjacent_in_order_and_headers_bear_no_time_or_owner(
+    tmp_path: Path, audio_format: AudioFormat
+) -> None:
+    path = tmp_path / "s.tar"
+    write(path, audio_format)
+    with tarfile.open(path) as tar:
+        members = tar.getmembers()
+    names = [f"{row['id']}.{kind}" for row in ROWS for kind in (audio_format.value, "json")]
+    assert [member.name for member in members] == names
+    for member in members:
+        assert (member.mtime, member.uid, member.gid) == (0, 0, 0)
+        assert (member.uname, member.gname) == ("", "")
+        assert member.isreg()
+        assert member.pax_headers == {}
+    assert path.read_bytes()[257:263] == b"ustar\x00"
+    assert path.stat().st_size % 512 == 0
+
+
+@pytest.mark.parametrize("audio_format", FORMATS)
+def test_offset_and_size_lead_to_the_exact_bytes(tmp_path: Path, audio_format: AudioFormat) -> None:
+    path = tmp_path / "s.tar"
+    measurements = write(path, audio_format)
+    with tarfile.open(path) as tar:
+        for i, found in enumerate(measurements):
+            data = read_member(path, found.offset, found.size)
+            stored = tar.extractfile(found.member)
+            assert stored is not None
+            assert data == stored.read()
+            assert hashlib.sha256(data).hexdigest() == found.sha256
+            assert np.array_equal(decode_audio(data), rendering(i).pcm)
+            assert (found.gain_db, found.peak_db) == (-1.5, -1.0)
+
+
+@pytest.mark.parametrize("audio_format", FORMATS)
+def test_a_second_write_gives_the_same_bytes(tmp_path: Path, audio_format: AudioFormat) -> None:
+    write(tmp_path / "one.tar", audio_format)
+    write(tmp_path / "two.tar", audio_format)
+    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+
+
+def test_a_failing_write_leaves_no_shard(tmp_path: Path) -> None:
+    def fail() -> None:
+        with writing(tmp_path / "s.tar", AudioFormat.FLAC) as shard:
+            shard.add(ROWS[0], rendering(0), CLIPS)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reading_a_missing_or_short_shard_is_a_corpus_error(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no such shard"):
+        read_member(tmp_path / "s.tar", 512, 10)
+    (tmp_path / "s.tar").write_bytes(b"x" * 520)
+    assert read_member(tmp_path / "s.tar", 512, 8) == b"x" * 8
+    with pytest.raises(CorpusError, match="ends before byte 522"):
+        read_member(tmp_path / "s.tar", 512, 10)
+
+
+def types(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: types(inner) for key, inner in value.items()}
+    return type(value).__name__
+
+
+@pytest.mark.parametrize("row", ROWS[:2], ids=["sequence", "overlay"])
+def test_text_holds_true_captions_only_and_the_main_one_first(row: dict[str, Any]) -> None:
+    found = json.loads(json.dumps(document(row, CLIPS)))
+    heard = timeline(sample(0, row["index"] == 1).scene)
+    claims = {said["text"]: said["claim"] for said in [*row["positives"], *row["negatives"]]}
+    claims[row["caption"]] = row["claim"]
+    assert found["text"][0] == row["caption"]
+    for text in found["text"]:
+        assert proves(heard, claim_from_json(json.loads(claims[text])), Tolerance(100))
+    assert found["negatives"]
+    assert len(found["negative_kinds"]) == len(found["negatives"])
+    for text in found["negatives"]:
+        assert text not in found["text"]
+        assert refutes(heard, claim_from_json(json.loads(claims[text])), Tolerance(100))
+    assert found["tag"] == ["dog", "sea_waves"]
+    assert "relation" in found
+
+
+def test_every_sample_has_the_same_fields() -> None:
+    shapes = [types(document(row, CLIPS)) for row in ROWS]
+    assert all(shape == shapes[0] for shape in shapes)
+    assert "NoneType" not in str(shapes[0])
+
+
+def test_events_are_in_seconds_with_licence_and_credit() -> None:
+    assert document(ROWS[0], CLIPS)["events"] == [
+        {
+            "label": "dog",
+            "clip": "lib/a",
+            "onset_s": 0.0,
+            "offset_s": 400 / RATE,
+            "gain_db": -3.0,
+            "licence": "CC0-1.0",
+            "attribution": "maker of lib/a",
+        },
+        {
+            "label": "sea_waves",
+            "clip": "lib/b",
+            "onset_s": 300 / RATE,
+            "offset_s": 600 / RATE,
+            "gain_db": 0.0,
+            "licence": "CC0-1.0",
+            "attribution": "maker of lib/b",
+        },
+    ]
+
+
+def test_a_repeated_label_is_one_tag() -> None:
+    assert document(ROWS[0] | {"labels": ["dog", "rain", "dog"]}, CLIPS)["tag"] == ["dog", "rain"]
+
+
+def test_rows_fit_the_plan_schema_and_come_back() -> None:
+    found = table(ROWS, PLAN)
+    assert found.schema == PLAN
+    assert found.to_pylist() == ROWS
+
+
+def test_a_row_that_lacks_a_field_is_refused() -> None:
+    # Arrow filled in nulls, although no field may hold one.
+    row = {key: value for key, value in ROWS[0].items() if key != "frames"}
+    with pytest.raises(pa.ArrowInvalid, match="frames"):
+        table([row], PLAN)
+    with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError)):
+        table([ROWS[0] | {"frames": "many"}], PLAN)

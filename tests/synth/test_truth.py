@@ -1,0 +1,327 @@
+"""Truth: the laws of proof and refutation, and a naive oracle for both readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.claim import And, Claim, Not, Only
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.timeline import Placement, Timeline, timeline
+from synth.truth import Tolerance, proves, refutes
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
+A, B, C, X, Y = (Event(label) for label in "ABCXY")
+NO_TOLERANCE = Tolerance()
+
+
+def line(*sounds: tuple[str, int, int]) -> Timeline:
+    placements = tuple(
+        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
+        for label, on, off in sounds
+    )
+    return Timeline(placements, max((off for _, _, off in sounds), default=0))
+
+
+SOUNDS = st.tuples(st.sampled_from("ABC"), st.integers(0, 12), st.integers(1, 9)).map(
+    lambda sound: (sound[0], sound[1], sound[1] + sound[2])
+)
+TIMELINES = st.lists(SOUNDS, min_size=1, max_size=5).map(lambda sounds: line(*sounds))
+TOLERANCES = st.integers(0, 4).map(Tolerance)
+LEAVES = st.sampled_from("ABCD").map(Event)
+SCENE_CLAIMS: st.SearchStrategy[Scene] = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.builds(Sequence, inner, inner), st.builds(Overlay, inner, inner)),
+    max_leaves=4,
+)
+CLAIMS: st.SearchStrategy[Claim] = st.recursive(
+    SCENE_CLAIMS,
+    lambda inner: st.one_of(
+        st.builds(And, inner, inner), st.builds(Not, inner), st.builds(Only, inner)
+    ),
+    max_leaves=5,
+)
+
+
+@given(TIMELINES, CLAIMS, TOLERANCES)
+def test_nothing_is_both_proven_and_refuted(
+    heard: Timeline, claim: Claim, tolerance: Tolerance
+) -> None:
+    assert not (proves(heard, claim, tolerance) and refutes(heard, claim, tolerance))
+
+
+@given(TIMELINES, CLAIMS, TOLERANCES)
+def test_not_exchanges_proof_and_refutation(
+    heard: Timeline, claim: Claim, tolerance: Tolerance
+) -> None:
+    assert proves(heard, Not(claim), tolerance) == refutes(heard, claim, tolerance)
+    assert refutes(heard, Not(claim), tolerance) == proves(heard, claim, tolerance)
+    assert proves(heard, Not(Not(claim)), tolerance) == proves(heard, claim, tolerance)
+
+
+@given(TIMELINES, CLAIMS, CLAIMS, CLAIMS, TOLERANCES)
+def test_and_is_idempotent_commutative_associative_and_strengthens(
+    heard: Timeline, a: Claim, b: Claim, c: Claim, tolerance: Tolerance
+) -> None:
+    for judge in (proves, refutes):
+        assert judge(heard, And(a, a), tolerance) == judge(heard, a, tolerance)
+        assert judge(heard, And(a, b), tolerance) == judge(heard, And(b, a), tolerance)
+        left = judge(heard, And(And(a, b), c), tolerance)
+        assert left == judge(heard, And(a, And(b, c)), tolerance)
+    if proves(heard, And(a, b), tolerance):
+        assert proves(heard, a, tolerance)
+    if refutes(heard, a, tolerance):
+        assert refutes(heard, And(a, b), tolerance)
+
+
+@given(TIMELINES, CLAIMS, TOLERANCES)
+def test_only_strengthens(heard: Timeline, claim: Claim, tolerance: Tolerance) -> None:
+    if proves(heard, Only(claim), tolerance):
+        assert proves(heard, claim, tolerance)
+    if refutes(heard, claim, tolerance):
+        assert refutes(heard, Only(claim), tolerance)
+
+
+@given(TIMELINES, SCENE_CLAIMS, SCENE_CLAIMS, TOLERANCES)
+def test_a_proven_order_refutes_its_reverse_and_togetherness(
+    heard: Timeline, a: Scene, b: Scene, tolerance: Tolerance
+) -> None:
+    if proves(heard, Sequence(a, b), tolerance):
+        assert refutes(heard, Sequence(b, a), tolerance)
+        assert not proves(heard, Overlay(a, b), tolerance)
+        if isinstance(a, Event) and isinstance(b, Event):
+            assert refutes(heard, Overlay(a, b), tolerance)
+
+
+@given(TIMELINES, SCENE_CLAIMS, SCENE_CLAIMS, TOLERANCES)
+def test_togetherness_is_symmetric_and_refutes_no_order_of_starts(
+    heard: Timeline, a: Scene, b: Scene, tolerance: Tolerance
+) -> None:
+    for judge in (proves, refutes):
+        assert judge(heard, Overlay(a, b), tolerance) == judge(heard, Overlay(b, a), tolerance)
+    if proves(heard, Overlay(a, b), tolerance):
+        assert not proves(heard, Sequence(a, b), tolerance)
+        assert not proves(heard, Sequence(b, a), tolerance)
+
+
+@given(TIMELINES, SCENE_CLAIMS, TOLERANCES)
+def test_a_proven_scene_proves_that_its_sounds_are_heard(
+    heard: Timeline, claim: Scene, tolerance: Tolerance
+) -> None:
+    if proves(heard, claim, tolerance):
+        assert all(proves(heard, Event(label), tolerance) for label in labels(claim))
+        assert proves(heard, Only(claim), tolerance) == (heard.labels() == set(labels(claim)))
+
+
+@given(TIMELINES, SCENE_CLAIMS, TOLERANCES)
+def test_an_absent_label_refutes_the_claim(
+    heard: Timeline, claim: Scene, tolerance: Tolerance
+) -> None:
+    absent = Event("never heard")
+    said: tuple[Claim, ...] = (
+        absent,
+        Sequence(claim, absent),
+        Sequence(absent, claim),
+        Overlay(absent, claim),
+        And(claim, absent),
+        Only(absent),
+    )
+    for one in said:
+        assert refutes(heard, one, tolerance)
+        assert proves(heard, Not(one), tolerance)
+
+
+@given(TIMELINES, CLAIMS, TOLERANCES, st.integers(0, 1000))
+def test_when_the_recording_starts_does_not_matter(
+    heard: Timeline, claim: Claim, tolerance: Tolerance, shift: int
+) -> None:
+    later = line(*((p.label, p.onset + shift, p.offset + shift) for p in heard.placements))
+    for judge in (proves, refutes):
+        assert judge(heard, claim, tolerance) == judge(later, claim, tolerance)
+
+
+@given(TIMELINES, CLAIMS, TOLERANCES, st.permutations(range(5)))
+def test_the_order_of_placements_does_not_matter(
+    heard: Timeline, claim: Claim, tolerance: Tolerance, order: list[int]
+) -> None:
+    places = heard.placements
+    shuffled = Timeline(tuple(places[i] for i in order if i < len(places)), heard.frames)
+    for judge in (proves, refutes):
+        assert judge(heard, claim, tolerance) == judge(shuffled, claim, tolerance)
+
+
+@given(TIMELINES, st.permutations("ABC"), st.integers(0, 4), st.integers(0, 4))
+def test_more_tolerance_proves_more_order_and_refutes_more_togetherness(
+    heard: Timeline, names: list[str], tolerance: int, more: int
+) -> None:
+    a, b = Event(names[0]), Event(names[1])
+    little, much = Tolerance(tolerance), Tolerance(tolerance + more)
+    if proves(heard, Sequence(a, b), little):
+        assert proves(heard, Sequence(a, b), much)
+    if refutes(heard, Overlay(a, b), little):
+        assert refutes(heard, Overlay(a, b), much)
+    if proves(heard, Overlay(a, b), much):
+        assert proves(heard, Overlay(a, b), little)
+    assert refutes(heard, Sequence(a, b), little) == refutes(heard, Sequence(a, b), much)
+
+
+# A second opinion, written from the meaning of the words: whole sets of frames, no arithmetic.
+
+
+def frames_of(place: Placement) -> set[int]:
+    return set(range(place.onset, place.offset))
+
+
+def strictly_before(a: set[int], b: set[int], transition: int) -> bool:
+    return len(a & b) <= transition and min(a) < min(b) and max(a) < max(b)
+
+
+def strictly_together(a: set[int], b: set[int], transition: int) -> bool:
+    return (a <= b or b <= a) and len(a & b) > transition
+
+
+def loosely_before(a: set[int], b: set[int], transition: int) -> bool:
+    return min(a) < min(b)
+
+
+def loosely_together(a: set[int], b: set[int], transition: int) -> bool:
+    return len(a & b) > transition
+
+
+Judgement = Callable[[set[int], set[int], int], bool]
+
+
+def pairs_of(heard: Timeline, a: str, b: str) -> list[tuple[set[int], set[int]]]:
+    def named(label: str) -> list[set[int]]:
+        return [frames_of(place) for place in heard.placements if place.label == label]
+
+    return list(product(named(a), named(b)))
+
+
+@pytest.mark.parametrize(
+    ("relate", "strict", "loose"),
+    [
+        (Sequence, strictly_before, loosely_before),
+        (Overlay, strictly_together, loosely_together),
+    ],
+)
+@given(heard=TIMELINES, names=st.permutations("ABC"), transition=st.integers(0, 4))
+def test_pairs_agree_with_a_naive_oracle(
+    relate: Callable[[Scene, Scene], Scene],
+    strict: Judgement,
+    loose: Judgement,
+    heard: Timeline,
+    names: list[str],
+    transition: int,
+) -> None:
+    first, second = names[:2]
+    pairs = pairs_of(heard, first, second)
+    claim = relate(Event(first), Event(second))
+    tolerance = Tolerance(transition)
+    every = bool(pairs) and all(strict(a, b, transition) for a, b in pairs)
+    assert proves(heard, claim, tolerance) == every
+    assert refutes(heard, claim, tolerance) == (not any(loose(a, b, transition) for a, b in pairs))
+
+
+@pytest.mark.parametrize(
+    ("sounds", "order", "together"),
+    [
+        # order: verdict on "A before B"; together: on "A while B". True, False, None for neither.
+        ([("A", 0, 5), ("B", 5, 9)], True, False),
+        ([("A", 0, 5), ("B", 8, 9)], True, False),
+        ([("B", 0, 5), ("A", 5, 9)], False, False),
+        ([("A", 0, 9), ("B", 0, 9)], False, True),
+        ([("A", 0, 9), ("B", 2, 5)], None, True),
+        ([("A", 2, 5), ("B", 0, 9)], False, True),
+        ([("A", 0, 6), ("B", 3, 9)], None, None),
+        ([("A", 3, 9), ("B", 0, 6)], False, None),
+        ([("A", 0, 6), ("B", 5, 9)], True, False),  # one frame of crossfade
+        ([("A", 0, 2), ("B", 3, 5), ("A", 6, 8)], None, False),
+        ([("A", 0, 2), ("A", 3, 5), ("B", 6, 8)], True, False),
+        ([("A", 0, 9), ("B", 1, 3), ("B", 5, 7)], None, True),
+        ([("A", 0, 4), ("B", 1, 3), ("B", 5, 7)], None, None),
+        ([("A", 0, 5)], False, False),
+    ],
+)
+def test_verdicts_on_two_sounds(
+    sounds: list[tuple[str, int, int]], order: bool | None, together: bool | None
+) -> None:
+    heard, tolerance = line(*sounds), Tolerance(1)
+    for claim, verdict in ((Sequence(A, B), order), (Overlay(A, B), together)):
+        assert proves(heard, claim, tolerance) == (verdict is True)
+        assert refutes(heard, claim, tolerance) == (verdict is False)
+
+
+def test_a_repeated_sound_leaves_both_orders_open() -> None:
+    heard = line(("X", 0, 3), ("Y", 3, 6), ("X", 6, 9))
+    for claim in (Sequence(X, Y), Sequence(Y, X)):
+        assert not proves(heard, claim, NO_TOLERANCE)
+        assert not refutes(heard, claim, NO_TOLERANCE)
+
+
+@pytest.mark.parametrize("crossfade", [0, 1, 5, 50])
+def test_a_crossfade_is_a_transition_and_not_while(crossfade: int) -> None:
+    a, b = Event("A", Excerpt("a", 0, 100)), Event("B", Excerpt("b", 0, 200))
+    heard, tolerance = timeline(Sequence(a, b, crossfade)), Tolerance(crossfade)
+    assert proves(heard, Sequence(A, B), tolerance)
+    assert refutes(heard, Overlay(A, B), tolerance)
+    assert refutes(heard, Sequence(B, A), tolerance)
+    if crossfade:
+        assert not proves(heard, Sequence(A, B), Tolerance(crossfade - 1))
+        assert not refutes(heard, Overlay(A, B), Tolerance(crossfade - 1))
+
+
+def test_only_says_that_no_other_sound_is_heard() -> None:
+    both, one = line(("A", 0, 5), ("B", 0, 5)), line(("A", 0, 5))
+    assert proves(one, Only(A), NO_TOLERANCE)
+    assert refutes(both, Only(A), NO_TOLERANCE)
+    assert proves(both, Only(And(A, B)), NO_TOLERANCE)
+    assert refutes(one, Only(B), NO_TOLERANCE)
+
+
+@pytest.mark.parametrize("order", list(permutations("ABC")))
+def test_three_in_a_row(order: tuple[str, ...]) -> None:
+    heard = line(("A", 0, 4), ("B", 4, 9), ("C", 9, 12))
+    a, b, c = map(Event, order)
+    verdict = order == ("A", "B", "C")
+    for claim in (Sequence(Sequence(a, b), c), Sequence(a, Sequence(b, c))):
+        assert proves(heard, claim, NO_TOLERANCE) == verdict
+        if not verdict:
+            assert not proves(heard, claim, NO_TOLERANCE)
+    assert refutes(heard, Sequence(a, Sequence(b, c)), NO_TOLERANCE) != verdict
+
+
+def test_the_papers_scene_proves_itself_and_refutes_its_edits() -> None:
+    a, b, c = (Event(n, Excerpt(n, 0, f)) for n, f in (("A", 10), ("B", 10), ("C", 20)))
+    heard = timeline(Overlay(Sequence(a, b), c))
+    assert proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
+    assert refutes(heard, Overlay(Sequence(B, A), C), NO_TOLERANCE)
+    assert refutes(heard, Sequence(Overlay(A, B), C), NO_TOLERANCE)
+    assert refutes(heard, Sequence(B, Overlay(A, C)), NO_TOLERANCE)
+
+
+def test_one_sound_does_not_prove_that_it_sounds_twice_at_once() -> None:
+    # A placement was paired with itself, so that one dog proved "a dog while a dog".
+    heard = line(("A", 0, 5))
+    assert not proves(heard, Overlay(A, A), NO_TOLERANCE)
+    assert not proves(heard, Sequence(A, A), NO_TOLERANCE)
+
+
+def test_a_sound_in_the_pause_between_two_others_is_not_together_with_them() -> None:
+    # The hull of "A before B" covers the pause, so that C alone in it proved "(A before B) while C"
+    # although C sounds with neither.
+    heard = line(("A", 0, 5), ("C", 6, 9), ("B", 10, 15))
+    assert not proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
+
+
+def test_a_sound_within_one_part_is_not_proven_to_go_with_the_whole() -> None:
+    # C sounds with A alone; "A then B, while C" is read by many as C all through.
+    heard = line(("A", 0, 9), ("C", 2, 5), ("B", 9, 15))
+    assert not proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
+    assert not refutes(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
