@@ -30,7 +30,7 @@ CLIPS = [
 @pytest.mark.parametrize(
     ("recipe", "settings", "expected"),
     [
-        ("triplets", {"max_event_s": 1.5, "style": "natural"}, "98653b389662c36b"),
+        ("triplets", {"max_event_s": 1.5, "style": "natural"}, "a28b7ad5547622e0"),
         ("triplets", {"stage_a": True}, "9704add8a8456f93"),
         ("acba", {"pairs": 20}, "d2b21d524eefdd98"),
     ],

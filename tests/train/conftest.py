@@ -1,0 +1,53 @@
+"""A tiny built corpus, and a training run small enough for a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.build import build
+from pipelines.spec import Spec
+from train.config import AudioConfig, HeadConfig, ModelConfig, Stage, TrainConfig
+
+SPEC = {
+    "corpus": "tiny",
+    "seed": 7,
+    "source": {"foley": {"classes": ["dog", "rain", "siren", "wind"], "takes": 5}},
+    "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0}},
+    "audio": {"sample_rate": 16000},
+    "splits": {"train": [1, 2, 3], "val": [4], "test": [5]},
+    "shards": {"samples": 12},
+}
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Manifest folder of a built corpus; not to be changed."""
+    out = tmp_path_factory.mktemp("corpus")
+    build(Spec.model_validate(SPEC), out, worker_count=0)
+    return out / "data_manifests" / "tiny"
+
+
+@pytest.fixture
+def settings(corpus: Path, tmp_path: Path) -> Callable[..., TrainConfig]:
+    """A run of 12 steps, with changes."""
+
+    def make(**changes: object) -> TrainConfig:
+        config = TrainConfig(
+            corpus=corpus,
+            out=tmp_path / "run",
+            model=ModelConfig(
+                dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16)
+            ),
+            stages=(Stage(steps=5, relations=("before",)), Stage(steps=7, negatives=True)),
+            batch=9,
+            keep_groups=True,
+            log_every=1,
+            eval_every=4,
+            checkpoint_every=4,
+        )
+        return config.model_copy(update=changes)
+
+    return make

@@ -1,0 +1,121 @@
+"""The state of a run between two steps, and how it is kept on disk."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from synth.atomic import write_text
+from train.config import TrainConfig
+from train.model import Clap
+from train.run_folder import (
+    BEST_FILE,
+    CHECKPOINT_FILE,
+    LOG_FILE,
+    MODEL_FILE,
+    load_tensors,
+    same_run,
+    save_tensors,
+)
+
+
+@dataclass
+class State:
+    """All that training changes; with the random state, all that a checkpoint holds.
+
+    Args:
+        model: The model.
+        optimizer: Over its parameters.
+        step: Steps done.
+        loss: Loss of the last of them.
+        best_loss: Lowest validation loss so far.
+        best_step: Steps behind it.
+    """
+
+    model: Clap
+    optimizer: torch.optim.Optimizer
+    step: int = 0
+    loss: float = math.nan
+    best_loss: float = math.inf
+    best_step: int = 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.model.scale.log.device
+
+
+def save_checkpoint(state: State, config: TrainConfig) -> None:
+    """Write a checkpoint atomically."""
+    on_gpu = state.device.type == "cuda"
+    save_tensors(
+        config.out / CHECKPOINT_FILE,
+        {
+            "model": state.model.state_dict(),
+            "optimizer": state.optimizer.state_dict(),
+            "rng": torch.get_rng_state(),
+            "device_rng": torch.cuda.get_rng_state(state.device) if on_gpu else None,
+            "step": state.step,
+            "loss": state.loss,
+            "best_loss": state.best_loss,
+            "best_step": state.best_step,
+            "config": config.model_dump_json(),
+        },
+    )
+
+
+def load_checkpoint(state: State, config: TrainConfig) -> bool:
+    """Take up the run's checkpoint, weights, optimizer and random state, if there is one.
+
+    Raises:
+        SpecError: If it was made with other settings.
+        CorpusError: If it is damaged.
+    """
+    path = config.out / CHECKPOINT_FILE
+    if not path.is_file():
+        return False
+    saved = load_tensors(path, state.device)
+    same_run(saved, config, path)
+    state.model.load_state_dict(saved["model"])
+    state.optimizer.load_state_dict(saved["optimizer"])
+    state.step, state.loss = saved["step"], saved["loss"]
+    state.best_loss, state.best_step = saved["best_loss"], saved["best_step"]
+    torch.set_rng_state(saved["rng"].cpu())
+    if saved["device_rng"] is not None and state.device.type == "cuda":
+        torch.cuda.set_rng_state(saved["device_rng"].cpu(), state.device)
+    cut_log(config.out / LOG_FILE, state.step)
+    return True
+
+
+def save_best(state: State, config: TrainConfig) -> None:
+    """Keep the weights of now as the best so far."""
+    save_tensors(config.out / BEST_FILE, {"model": state.model.state_dict()})
+
+
+def save_model(state: State, config: TrainConfig) -> None:
+    """Write the weights to keep: the best on validation, or the last."""
+    best = config.out / BEST_FILE
+    if best.is_file():
+        weights: dict[str, Any] = load_tensors(best, torch.device("cpu"))["model"]
+    else:
+        weights = {name: value.cpu() for name, value in state.model.state_dict().items()}
+    save_tensors(config.out / MODEL_FILE, {"model": weights})
+
+
+def remove_run(folder: Path) -> None:
+    """Delete what an earlier run left."""
+    for name in (CHECKPOINT_FILE, BEST_FILE, MODEL_FILE, LOG_FILE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def cut_log(log: Path, step: int) -> None:
+    """Drop from the log the steps behind `step`, which are done again, and any torn line."""
+    if log.is_file():
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        whole = (line for line in lines if line.endswith("\n"))
+        write_text(log, "".join(line for line in whole if json.loads(line)["step"] <= step))

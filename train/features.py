@@ -1,0 +1,82 @@
+"""Log-mel spectra, computed on the device that holds the waveform."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from librosa.filters import mel as mel_filters
+from torch import Tensor, nn
+
+# Level in dB that becomes 0, and the dB that become 1: full scale to silence spans about -1 to 1.
+_CENTRE_DB = -50.0
+_SPAN_DB = 40.0
+_FLOOR = 1e-9
+
+
+class LogMel(nn.Module):
+    """Log-mel spectrum of stretches of audio, each on its own.
+
+    Nothing is learned and nothing looks past the ends of a stretch.
+
+    Args:
+        sample_rate: In Hz, any.
+        mels: Number of mel bands (Slaney scale, area-normalised, from librosa).
+        window_s: Window of the Fourier transform in seconds, rounded up to a power of two samples.
+        hop_s: Step between frames in seconds.
+    """
+
+    bank: Tensor
+    window: Tensor
+
+    def __init__(self, sample_rate: int, mels: int, window_s: float, hop_s: float) -> None:
+        super().__init__()
+        self.n_fft = 1 << (max(round(window_s * sample_rate), 2) - 1).bit_length()
+        self.hop = max(round(hop_s * sample_rate), 1)
+        bank = mel_filters(sr=sample_rate, n_fft=self.n_fft, n_mels=mels, fmin=20.0)
+        self.register_buffer("bank", torch.from_numpy(bank), persistent=False)
+        self.register_buffer("window", torch.hann_window(self.n_fft), persistent=False)
+
+    def frames(self, samples: int) -> int:
+        """Number of frames for a stretch of `samples` samples."""
+        return 1 + samples // self.hop
+
+    @torch.no_grad()
+    def forward(
+        self, waveform: Float[Tensor, "batch samples"]
+    ) -> Float[Tensor, "batch mels frames"]:
+        """Log-mel in units of 40 dB around -50 dB; digital silence gives a finite floor.
+
+        Args:
+            waveform: Samples in -1 to 1.
+        """
+        spectrum = torch.stft(
+            waveform.float(),
+            self.n_fft,
+            self.hop,
+            window=self.window,
+            pad_mode="constant",
+            return_complex=True,
+        )
+        power = spectrum.real.square() + spectrum.imag.square()
+        level = 10 * (self.bank @ power / self.n_fft).clamp_min(_FLOOR).log10()
+        return (level - _CENTRE_DB) / _SPAN_DB
+
+
+def split_chunks(
+    waveform: Float[Tensor, "batch samples"], size: int
+) -> tuple[Float[Tensor, "batch chunks size"], Bool[Tensor, "batch chunks"]]:
+    """Cut audio into chunks of `size` samples, the last one filled up with silence.
+
+    Returns:
+        The chunks, and which of them are part of the sound: those up to the last sample that is
+        not digital silence, and in any case the first.
+    """
+    batch, samples = waveform.shape
+    count = max(-(-samples // size), 1)
+    padded = nn.functional.pad(waveform, (0, count * size - samples))
+    chunks = padded.reshape(batch, count, size)
+    sounding = (chunks != 0).any(dim=2)
+    # A silent chunk between sounds is part of the sound: it tells a gap.
+    mask = sounding.flip(1).cummax(dim=1).values.flip(1)
+    mask[:, 0] = True
+    return chunks, mask

@@ -1,0 +1,124 @@
+"""What a run leaves on disk: settings, tokenizer, log, checkpoints and the learned weights."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from synth.atomic import replacing, write_text
+from synth.errors import CorpusError, SpecError
+from train.config import TrainConfig, parse_config
+from train.model import Clap, build_model
+from train.tokenizer import TextTokenizer
+
+CONFIG_FILE: Final = "config.json"
+TOKENIZER_FILE: Final = "tokenizer.json"
+MODEL_FILE: Final = "model.pt"
+BEST_FILE: Final = "best.pt"
+CHECKPOINT_FILE: Final = "checkpoint.pt"
+LOG_FILE: Final = "log.jsonl"
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A finished run, ready to encode.
+
+    Args:
+        config: Its settings.
+        sample_rate: In Hz, of the audio it takes.
+        tokenizer: From text to ids.
+        model: On the CPU, in evaluation mode.
+    """
+
+    config: TrainConfig
+    sample_rate: int
+    tokenizer: TextTokenizer
+    model: Clap
+
+
+def save_settings(
+    folder: Path, config: TrainConfig, sample_rate: int, tokenizer: TextTokenizer
+) -> None:
+    """Write what is needed, beside the weights, to build the model again."""
+    facts = {
+        "format": _FORMAT,
+        "sample_rate": sample_rate,
+        "train": config.model_dump(mode="json"),
+    }
+    write_text(folder / CONFIG_FILE, json.dumps(facts, indent=2) + "\n")
+    write_text(folder / TOKENIZER_FILE, tokenizer.to_json())
+
+
+def load_run(folder: Path) -> LoadedRun:
+    """Open a finished run.
+
+    Raises:
+        CorpusError: If there is none, or a file of it is damaged.
+    """
+    if not (folder / MODEL_FILE).is_file():
+        mend = "run `segue train` first"
+        if (folder / CHECKPOINT_FILE).is_file():
+            mend = "its training has not ended: go on with `segue train ... --resume`"
+        raise CorpusError(f"{folder}: no trained model here", mend=mend)
+    facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+    config = parse_config(facts["train"], str(folder / CONFIG_FILE))
+    tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
+    with torch.random.fork_rng():
+        model = build_model(config.model, facts["sample_rate"], len(tokenizer))
+    model.load_state_dict(load_tensors(folder / MODEL_FILE, torch.device("cpu"))["model"])
+    return LoadedRun(config, int(facts["sample_rate"]), tokenizer, model.eval())
+
+
+def save_tensors(path: Path, value: dict[str, Any]) -> None:
+    """Write tensors and plain values atomically; `load_tensors` reads them."""
+    with replacing(path) as partial:
+        torch.save(value, partial)
+
+
+def load_tensors(path: Path, device: torch.device) -> dict[str, Any]:
+    """Read what `save_tensors` wrote; no code in the file is ever run.
+
+    Raises:
+        CorpusError: If the file is damaged.
+    """
+    try:
+        return torch.load(path, map_location=device, weights_only=True)  # type: ignore[no-any-return]
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise CorpusError(f"{path}: damaged", mend="delete it and train again") from error
+
+
+def same_run(saved: dict[str, Any], config: TrainConfig, path: Path) -> None:
+    """Check that a checkpoint belongs to these settings; places and intervals may differ.
+
+    Raises:
+        SpecError: Naming the settings that differ.
+    """
+    given = _decisive(config.model_dump(mode="json"))
+    before = _decisive(json.loads(saved["config"]))
+    differing = sorted(key for key in given if given[key] != before.get(key))
+    if differing:
+        raise SpecError(
+            f"{path}: was trained with other settings: {', '.join(differing)}",
+            mend="resume with the settings of the run, or choose another --out",
+        )
+
+
+def _decisive(settings: dict[str, Any]) -> dict[str, Any]:
+    free = {
+        "corpus",
+        "out",
+        "mode",
+        "device",
+        "workers",
+        "prefetch",
+        "cache_mb",
+        "log_every",
+        "checkpoint_every",
+    }
+    return {key: value for key, value in settings.items() if key not in free}

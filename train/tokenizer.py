@@ -1,0 +1,121 @@
+"""From text to token ids: a small word-level tokenizer, or that of a transformers model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import torch
+from jaxtyping import Bool, Int
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from torch import Tensor
+
+from synth.errors import SpecError
+
+PAD: Final = "[PAD]"
+UNKNOWN: Final = "[UNK]"
+MAX_WORDS: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """Texts as padded ids.
+
+    Args:
+        ids: Token ids.
+        mask: Which of them are real; at least one in every row.
+    """
+
+    ids: Int[Tensor, "texts words"]
+    mask: Bool[Tensor, "texts words"]
+
+    def to(self, device: torch.device) -> TokenIds:
+        """The same on another device."""
+        return TokenIds(self.ids.to(device), self.mask.to(device))
+
+
+class TextTokenizer:
+    """A tokenizer of the `tokenizers` library with padding to the longest text of a batch."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str]) -> TextTokenizer:
+        """A word-level tokenizer that knows every word of `texts`, lower-cased.
+
+        Ids follow the alphabet, so that they depend on the set of words alone.
+        """
+        split = pre_tokenizers.Whitespace()
+        lower = normalizers.Lowercase()
+        words = {
+            word
+            for text in set(texts)
+            for word, _ in split.pre_tokenize_str(lower.normalize_str(text))
+        }
+        names = [PAD, UNKNOWN, *sorted(words - {PAD, UNKNOWN})]
+        vocabulary = {word: number for number, word in enumerate(names)}
+        tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+        tokenizer.normalizer = lower
+        tokenizer.pre_tokenizer = split
+        tokenizer.enable_padding(pad_id=0, pad_token=PAD)
+        tokenizer.enable_truncation(MAX_WORDS)
+        return cls(tokenizer)
+
+    @classmethod
+    def of_model(cls, name: str) -> TextTokenizer:
+        """The tokenizer of a transformers model, by name or folder.
+
+        Raises:
+            SpecError: If it cannot be loaded, or has no fast form.
+        """
+        from transformers import AutoTokenizer
+
+        try:
+            loaded = AutoTokenizer.from_pretrained(name)
+            tokenizer = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
+        except (OSError, ValueError, AttributeError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise SpecError(
+                f"the tokenizer of {name!r} cannot be loaded: {reason}",
+                mend="put tokenizer.json beside the model's config.json",
+            ) from error
+        pad = loaded.pad_token if loaded.pad_token is not None else loaded.eos_token
+        tokenizer.enable_padding(pad_id=tokenizer.token_to_id(pad), pad_token=pad)
+        tokenizer.enable_truncation(min(loaded.model_max_length, MAX_WORDS))
+        return cls(tokenizer)
+
+    @classmethod
+    def from_json(cls, text: str) -> TextTokenizer:
+        """The tokenizer that `to_json` wrote."""
+        return cls(Tokenizer.from_str(text))
+
+    @classmethod
+    def from_file(cls, path: Path) -> TextTokenizer:
+        """The tokenizer saved with a run."""
+        return cls.from_json(path.read_text(encoding="utf-8"))
+
+    def to_json(self) -> str:
+        """Everything about the tokenizer."""
+        return str(self._tokenizer.to_str(pretty=True))
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size())
+
+    def __call__(self, texts: Sequence[str]) -> TokenIds:
+        """The ids of `texts`; a text without a word becomes one padding token."""
+        encodings = self._tokenizer.encode_batch(list(texts))
+        width = max((len(encoding.ids) for encoding in encodings), default=0)
+        ids = torch.zeros(len(encodings), max(width, 1), dtype=torch.long)
+        mask = torch.zeros_like(ids, dtype=torch.bool)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids, dtype=torch.long)
+            mask[row, : len(encoding.ids)] = torch.tensor(encoding.attention_mask) > 0
+        mask[:, 0] = True
+        return TokenIds(ids, mask)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The words of `ids`, special tokens left out."""
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
