@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 import soundfile
 
-from pipelines.places import Places
+from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan
 from synth.atomic import remove_partials, replacing, write_text
 from synth.bank import Bank
@@ -121,7 +121,8 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
 
 def clean(places: Places) -> None:
     """Remove what killed writers left."""
-    for folder in (places.manifests, places.receipts, *places.shards.glob("*")):
+    banks = (places.out / BANKS).glob("*")
+    for folder in (places.manifests, places.receipts, *places.shards.glob("*"), *banks):
         remove_partials(folder)
 
 

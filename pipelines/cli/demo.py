@@ -20,13 +20,14 @@ from pipelines.inspection import rebuild
 from pipelines.spec import Spec
 from synth.corpus import Corpus
 from synth.errors import SpecError
+from synth.rng import digest
 from synth.sources import source_class
 from train.config import HeadKind, Mode
 from train.metrics import Metric
 
 # Groups to train on and to test on, over however many classes the source has.
 TRAIN_GROUPS: Final = 720
-TEST_GROUPS: Final = 180
+TEST_GROUPS: Final = 360
 QUICK_STEPS: Final = 40
 HEADS: Final = {"Transformer head": HeadKind.TRANSFORMER, "mean-pool head": HeadKind.MLP}
 
@@ -135,10 +136,13 @@ def _train_and_test(
     from train.evaluate import evaluate
     from train.presets import demo
 
-    folder = runs / f"{corpus.parent.name}-{corpus.name}-{head.value}{'-quick' if quick else ''}"
-    config = demo(corpus, folder, head)
+    config = demo(corpus, runs, head)
+    if quick:
+        config = config.with_steps(QUICK_STEPS)
+    settings = digest(config.model_dump_json())[:8]
+    folder = runs / f"{corpus.parent.name}-{head.value}-{settings}"
     with training_bars(quiet) as progress:
-        train(config.with_steps(QUICK_STEPS) if quick else config, progress, resume=folder.is_dir())
+        train(config.model_copy(update={"out": folder}), progress, resume=folder.is_dir())
     return evaluate(folder, corpus, "test", mode=Mode.SHARDS)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -212,3 +214,13 @@ def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
 def test_splits_that_match_nothing_are_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="none of 20 clips can be used"):
         build(tiny(splits={"train": ["nine"]}), tmp_path, 0)
+
+
+def test_two_builds_of_one_corpus_at_once_do_not_harm_each_other(
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "pipelines.cli", "build", str(tiny_file())]
+    flags = ["--out", str(tmp_path / "out"), "--no-prefect", "--workers", "1"]
+    builds = [subprocess.Popen([*command, *flags], stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [build.wait(timeout=120) for build in builds] == [0, 0]
+    assert product(tmp_path / "out") == product(tiny_corpus)

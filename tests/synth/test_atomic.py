@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from synth.atomic import remove_partials, replacing, write_bytes, write_text
+from synth.atomic import PARTIAL_SUFFIX, remove_partials, replacing, write_bytes, write_text
 
 
 def tear(path: Path, error: type[BaseException]) -> None:
@@ -59,12 +62,13 @@ def test_text_is_utf8_and_bytes_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "text").read_bytes() == b"\x00\r\n"
 
 
-def test_what_killed_writers_left_can_be_removed(tmp_path: Path) -> None:
-    path = tmp_path / "a.tar"
-    with replacing(path) as partial:
-        partial.write_text("first")
-    partial.write_text("left by a killed process")
-    (tmp_path / "kept.partial").write_text("a user's own")
-    write_text(path, "kept")
+def test_partials_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> None:
+    writer = subprocess.Popen([sys.executable, "-c", "pass"])
+    writer.wait()
+    dead = tmp_path / f".a.tar.{writer.pid}-1{PARTIAL_SUFFIX}"
+    living = tmp_path / f".a.tar.{os.getpid()}-1{PARTIAL_SUFFIX}"
+    a_users_own = tmp_path / "kept.partial"
+    for path in (dead, living, a_users_own):
+        path.write_text("half")
     remove_partials(tmp_path)
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["a.tar", "kept.partial"]
+    assert sorted(tmp_path.iterdir()) == sorted([living, a_users_own])
