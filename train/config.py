@@ -72,6 +72,8 @@ class AudioConfig(_Config):
     window_s: float = Field(default=0.064, gt=0)
     hop_s: float = Field(default=0.032, gt=0)
     width: int = Field(default=128, ge=1)
+    mask_mels: int = Field(default=8, ge=0)
+    shift_mels: int = Field(default=2, ge=0)
 
     @model_validator(mode="after")
     def _named(self) -> AudioConfig:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from train.augment import SpecAugment
 from train.config import HeadConfig, HeadKind, ModelConfig, TowerKind
 from train.heads import MeanPoolHead, TransformerHead
 from train.towers import (
@@ -100,6 +101,7 @@ def build_model(config: ModelConfig, sample_rate: int, vocabulary: int) -> Clap:
             audio.window_s,
             audio.hop_s,
             audio.width,
+            SpecAugment(audio.mask_mels, audio.shift_mels),
             config.dim,
         )
     else:

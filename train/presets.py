@@ -24,8 +24,8 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
         out=out,
         model=ModelConfig(head=HeadConfig(kind=head)),
         stages=(
-            Stage(steps=200, relations=("before",), negatives=True),
-            Stage(steps=500, negatives=True),
+            Stage(steps=400, relations=("before",), negatives=True),
+            Stage(steps=1000, negatives=True),
         ),
         keep_groups=True,
     )

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from synth.errors import SpecError
+from train.augment import SpecAugment
 from train.features import LogMel, split_chunks
 from train.heads import Tokens
 
@@ -176,11 +177,13 @@ def cnn_tower(
     window_s: float,
     hop_s: float,
     width: int,
+    augment: SpecAugment,
     dim: int,
 ) -> AudioTower:
-    """The small audio tower: log-mel chunks and `ChunkCnn`."""
+    """The small audio tower: log-mel chunks, augmented in training, and `ChunkCnn`."""
     frontend = LogMel(sample_rate, mels, window_s, hop_s)
-    return AudioTower(frontend, ChunkCnn(mels, width, dim), round(chunk_s * sample_rate), dim)
+    encoder = nn.Sequential(augment, ChunkCnn(mels, width, dim))
+    return AudioTower(frontend, encoder, round(chunk_s * sample_rate), dim)
 
 
 def waveform_tower(name: str, sample_rate: int, chunk_s: float) -> AudioTower:
