@@ -18,7 +18,7 @@ from pipelines.journal import record
 from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan, plan
-from pipelines.render import RenderJob, clean, render_shard, reuse
+from pipelines.render import RenderJob, clean, prune, render_shard, reuse
 from pipelines.spec import Spec
 from synth.corpus import QUARANTINE_FILE
 
@@ -117,14 +117,18 @@ def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = 
 
 def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
     """Ingest and plan, and find out what is still to be rendered."""
+    spec.make_recipe().check(spec.setting, tuple(spec.splits))
     library = ingest(spec, out / BANKS, run, threads, observer)
     digest = spec.build_digest(library.digest)
     places = Places(out.resolve(), spec.corpus, spec.version or digest[:VERSION_LETTERS])
-    finished(places, digest)
+    complete = finished(places, digest) is not None
     clean(places)
     shards = plan(spec, library, places, observer)
+    if not complete:
+        prune(places, shards)
     pending = reuse(places, shards)
-    record(places.journal, "prepared", shards=len(shards), pending=len(pending))
+    if pending or not complete:
+        record(places.journal, "prepared", shards=len(shards), pending=len(pending))
     return Prepared(spec, library, places, shards, pending)
 
 

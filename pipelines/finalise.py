@@ -63,9 +63,12 @@ def finished(places: Places, digest: str) -> dict[str, Any] | None:
         CorpusError: If the version's name belongs to a build of other content.
     """
     path = places.manifests / CORPUS_FILE
-    if not path.is_file():
+    if not (path.is_file() and (places.manifests / SAMPLES_FILE).is_file()):
         return None
-    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CorpusError(f"{path}: damaged: {error}", mend="delete it and build again") from error
     if facts["digest"] != digest:
         raise CorpusError(
             f"{path}: version {places.version!r} was built from another spec or other clips",
@@ -109,8 +112,10 @@ def _facts(
         files[shard.split] += 1
     lengths = pq.read_table(places.manifests / SAMPLES_FILE, columns=["frames"]).column("frames")
     rate = spec.audio.sample_rate
-    receipts = (read_receipt(places, shard.shard) or {} for shard in shards)
-    libraries = {json.dumps(receipt["libraries"], sort_keys=True) for receipt in receipts}
+    receipts = (read_receipt(places, shard.shard) for shard in shards)
+    libraries = {
+        json.dumps(receipt.libraries, sort_keys=True) for receipt in receipts if receipt is not None
+    }
     return {
         "corpus": places.corpus,
         "version": places.version,

@@ -23,7 +23,13 @@ from pipelines.observe import Observer
 from pipelines.spec import Spec
 from synth.atomic import replacing, write_text
 from synth.bank import INDEX_SCHEMA, encode
-from synth.catalogue import Acceptance, assign_splits, catalogue, quarantined
+from synth.catalogue import (
+    Acceptance,
+    assign_splits,
+    catalogue,
+    quarantined,
+    withdraw_copies,
+)
 from synth.errors import ClipError, SourceError
 from synth.rng import digest
 from synth.schema import CLIPS, canonical_json, table
@@ -74,6 +80,10 @@ class Part:
         """One of the part's files."""
         return self.folder / f"part-{self.key}{suffix}"
 
+    def is_whole(self) -> bool:
+        """Whether the receipt is there, and all that it certifies."""
+        return all(self.path(suffix).is_file() for suffix in (".json", ".parquet", ".pcm"))
+
 
 def ingest(spec: Spec, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
     """Catalogue the spec's source and fill the bank; parts that are there are not read again.
@@ -88,7 +98,7 @@ def ingest(spec: Spec, banks: Path, run: Runner, threads: int, observer: Observe
     observer.start("ingest", sum(len(part.refs) for part in parts), "clips")
 
     def one(part: Part) -> None:
-        if not part.path(".json").is_file():
+        if not part.is_whole():
             run(ingest_part, part)
         observer.advance("ingest", len(part.refs))
 
@@ -139,6 +149,12 @@ def _parts(source: Source, spec: Spec, folder: Path) -> Iterator[Part]:
 def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
     seen: set[str] = set()
     for ref in refs:
+        try:
+            ref.location.encode()
+        except UnicodeEncodeError as error:
+            raise SourceError(
+                f"{ref.location!a}: its name is not UTF-8", mend="rename the file"
+            ) from error
         if ref.id in seen:
             raise SourceError(
                 f"two clips are called {ref.id}", mend="rename one, or list it only once"
@@ -170,6 +186,8 @@ def _assemble(spec: Spec, source: Source, parts: Sequence[Part]) -> Library:
             if quarantine
             else "the library lists no clips",
         )
+    clips, repeated = withdraw_copies(clips)
+    quarantine += repeated
     quarantine += assign_splits(clips, spec.split_rules, spec.seed)
     content = digest(
         *(

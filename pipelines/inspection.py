@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.plan import SHARDS_FILE
+from pipelines.render import sha256
 from synth.atomic import write_bytes
 from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
@@ -76,7 +77,7 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for shard in shards:
         path = corpus.shards / shard["split"] / shard["shard"]
         receipt = json.loads((corpus.folder / "receipts" / f"{shard['shard']}.json").read_bytes())
-        if not path.is_file() or _sha256(path) != receipt["sha256"]:
+        if not path.is_file() or sha256(path) != receipt["sha256"]:
             raise CorpusError(f"{path}: differs from its receipt", mend="delete it and build again")
     for row in rows:
         if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:
@@ -107,8 +108,3 @@ def _shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
         value or "(none)": {"count": count, "percent": round(100 * count / total, 1)}
         for value, count in Counter(values).most_common()
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

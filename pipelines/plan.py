@@ -23,12 +23,13 @@ from synth.catalogue import quarantined
 from synth.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.errors import PlanError
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
-from synth.rng import Randomness, digest
+from synth.rng import digest
 from synth.schema import CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
 from synth.timeline import duration
 
 SHARDS_FILE: Final = "shards.parquet"
 _DIGEST: Final = "build_digest"
+_IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
 SHARDS_SCHEMA: Final = pa.schema(
     [
         pa.field("shard", pa.string(), nullable=False),
@@ -71,15 +72,15 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
     if planned is not None:
         return planned
     recipe = spec.make_recipe()
-    setting = Setting(
-        spec.audio.sample_rate, spec.audio.exact_frames, spec.audio.levels, Randomness(spec.seed)
-    )
+    setting = spec.setting
     clips, refused = _usable(recipe, library, setting, spec.splits)
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
     observer.start("plan", sum(map(len, groups.values())), "groups")
     _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
     _write(places.manifests / QUARANTINE_FILE, library.quarantine + refused, QUARANTINE)
-    content = {row["id"]: canonical_json([row["sha256"], row["onset"]]) for row in library.clips}
+    content = {
+        row["id"]: canonical_json([row[name] for name in _IN_SHARDS]) for row in library.clips
+    }
     shards: list[ShardPlan] = []
     with (
         replacing(places.manifests / PLAN_FILE) as partial,
@@ -96,10 +97,11 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
 
 def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
     """The shards of a finished plan, None where there is none or it is another spec's."""
-    if not path.is_file():
+    files = (SHARDS_FILE, PLAN_FILE, CLIPS_FILE, QUARANTINE_FILE)
+    if not all((path.parent / name).is_file() for name in files):
         return None
     found = pq.read_table(path)
-    if found.schema.metadata[_DIGEST.encode()] != plan_digest.encode():
+    if (found.schema.metadata or {}).get(_DIGEST.encode()) != plan_digest.encode():
         return None
     return [ShardPlan(**row) for row in found.to_pylist()]
 
@@ -114,7 +116,7 @@ def _usable(
         if not row["split"]:
             continue
         clip = Clip.of_row(row, setting.rate)
-        reason = recipe.refusal(clip, setting)
+        reason = setting.levels.refusal(clip.loudness_lufs) or recipe.refusal(clip, setting)
         if reason is None:
             clips[row["split"]].append(clip)
         else:
@@ -125,7 +127,16 @@ def _usable(
             f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
             mend=example or "no clip lies in a split of the spec; look at `splits`",
         )
-    return {split: found for split, found in clips.items() if found}, refused
+    empty = [split for split, found in clips.items() if not found]
+    if empty:
+        known = sorted({row["source_split"] for row in library.clips})
+        raise PlanError(
+            f"no clip that recipe {recipe.name} can use lies in split {', '.join(empty)}",
+            mend="the source's own splits are " + ", ".join(known)
+            if known != [""]
+            else "give it a larger share, or leave it out",
+        )
+    return clips, refused
 
 
 def _shards(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -46,25 +46,47 @@ class RenderJob:
     audio_format: AudioFormat
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What certifies a finished shard; written last.
+
+    Args:
+        shard: File name.
+        split: Split.
+        samples: Rows.
+        digest: `ShardPlan.digest` of what was rendered.
+        bytes: Size of the file.
+        sha256: Of the file.
+        libraries: Versions of the libraries that made it.
+    """
+
+    shard: str
+    split: str
+    samples: int
+    digest: str
+    bytes: int
+    sha256: str
+    libraries: dict[str, str]
+
+
 def is_done(places: Places, shard: ShardPlan) -> bool:
     """Whether a matching receipt certifies the shard, and the shard has the size it says."""
     receipt = read_receipt(places, shard.shard)
-    if receipt is None or receipt["digest"] != shard.digest:
+    if receipt is None or receipt.digest != shard.digest:
         return False
     try:
         size = places.shard(shard.split, shard.shard).stat().st_size
     except OSError:
         return False
-    return bool(size == receipt["bytes"]) and places.measurements(shard.shard).is_file()
+    return size == receipt.bytes and places.measurements(shard.shard).is_file()
 
 
-def read_receipt(places: Places, shard: str) -> dict[str, Any] | None:
-    """The receipt of a shard, None where there is none."""
+def read_receipt(places: Places, shard: str) -> Receipt | None:
+    """The receipt of a shard; None where there is none that can be read."""
     try:
-        receipt: dict[str, Any] = json.loads(places.receipt(shard).read_bytes())
-    except FileNotFoundError:
+        return Receipt(**json.loads(places.receipt(shard).read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
         return None
-    return receipt
 
 
 def render_shard(job: RenderJob, shard: ShardPlan) -> None:
@@ -82,14 +104,16 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
             measured.append(asdict(writer.add(row, rendering, rights)))
     with replacing(places.measurements(shard.shard)) as partial:
         pq.write_table(table(measured, MEASUREMENTS), partial)
-    with path.open("rb") as file:
-        checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    receipt = asdict(shard) | {
-        "bytes": path.stat().st_size,
-        "sha256": checksum,
-        "libraries": library_versions(),
-    }
-    write_text(places.receipt(shard.shard), canonical_json(receipt))
+    receipt = Receipt(
+        shard=shard.shard,
+        split=shard.split,
+        samples=shard.samples,
+        digest=shard.digest,
+        bytes=path.stat().st_size,
+        sha256=sha256(path),
+        libraries=library_versions(),
+    )
+    write_text(places.receipt(shard.shard), canonical_json(asdict(receipt)))
 
 
 def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
@@ -108,15 +132,41 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
     ]
     missing = []
     for shard in pending:
-        twin = next((other for other in others if is_done(other, shard)), None)
+        twin = next((other for other in others if _is_sound(other, shard)), None)
         if twin is None:
             missing.append(shard)
             continue
         _link(twin.shard(shard.split, shard.shard), places.shard(shard.split, shard.shard))
         _link(twin.measurements(shard.shard), places.measurements(shard.shard))
-        receipt = read_receipt(twin, shard.shard) or {}
-        write_text(places.receipt(shard.shard), canonical_json(receipt | asdict(shard)))
+        _link(twin.receipt(shard.shard), places.receipt(shard.shard))
     return missing
+
+
+def _is_sound(places: Places, shard: ShardPlan) -> bool:
+    """Whether a shard is done and still the file that its receipt certifies."""
+    receipt = read_receipt(places, shard.shard)
+    return (
+        receipt is not None
+        and is_done(places, shard)
+        and sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
+    )
+
+
+def sha256(path: Path) -> str:
+    """Hex SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
+    """Remove from an unfinished version what an earlier plan of the same name left."""
+    planned = {shard.shard for shard in shards}
+    splits = {shard.split for shard in shards}
+    stale = [path for path in places.shards.glob("*/*.tar") if path.name not in planned]
+    stale += [path for path in places.receipts.glob("*.tar.*") if path.stem not in planned]
+    stale += [path for path in places.shards.glob("*/*.json") if path.parent.name not in splits]
+    for path in stale:
+        path.unlink(missing_ok=True)
 
 
 def clean(places: Places) -> None:

@@ -33,10 +33,11 @@ def own_server(home: Path) -> Iterator[str]:
         SegueError: If it does not start; the error names its log.
     """
     home.mkdir(parents=True, exist_ok=True)
-    address = f"http://127.0.0.1:{_free_port()}/api"
+    port = _free_port()
+    address = f"http://127.0.0.1:{port}/api"
     with (home / LOG_FILE).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.server", address.split(":")[2].split("/")[0]],
+            [sys.executable, "-m", "pipelines.server", str(port), str(os.getpid())],
             env=os.environ
             | {
                 "PREFECT_HOME": str(home),
@@ -83,11 +84,11 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Pat
     )
 
 
-def serve(port: int) -> None:
+def serve(port: int, parent: int) -> None:
     """Serve Prefect's API until the parent is gone."""
+    watch_parent(parent)
     import uvicorn
 
-    watch_parent(os.getppid())
     uvicorn.run(
         "prefect.server.api.server:create_app",
         factory=True,
@@ -98,4 +99,4 @@ def serve(port: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(port=int(sys.argv[1]), parent=int(sys.argv[2]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -16,10 +17,10 @@ from pydantic import (
 from synth.catalogue import Acceptance, SplitRule
 from synth.dsp import Fade
 from synth.recipes import RECIPES, Recipe
-from synth.recipes.base import Levels
+from synth.recipes.base import Levels, Setting
 from synth.render import RENDER_VERSION, Mixdown
-from synth.rng import digest
-from synth.schema import canonical_json
+from synth.rng import Randomness, digest
+from synth.schema import FORMAT_VERSION, canonical_json
 from synth.shards import AudioFormat
 from synth.sources import SOURCES, Source, source_class
 from synth.units import Decibels, Frames, Seconds, to_frames
@@ -33,24 +34,11 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Length(_Model):
-    """How long samples are: as they come, or exactly so many seconds, padded with silence."""
-
-    mode: Literal["natural", "exact"]
-    seconds: Seconds | None = Field(default=None, gt=0)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _parse(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        words = value.split()
-        match words:
-            case ["natural"]:
-                return {"mode": "natural"}
-            case ["exact", number, "s"] if _is_number(number):
-                return {"mode": "exact", "seconds": float(number)}
-        raise ValueError(f"expected 'natural' or 'exact 10 s', got {value!r}")
+LENGTH: Final = re.compile(r"natural|exact (?P<seconds>\d+(\.\d+)?) s")
+MAX_LENGTH_S: Final = 3600.0
+SampleRate = Literal[
+    8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000
+]
 
 
 class AudioSpec(_Model):
@@ -63,27 +51,40 @@ class AudioSpec(_Model):
         fade: Crossfade law.
         target_lufs: Loudness that every sound is brought to before it is mixed.
         max_gain_db: Most that a quiet sound is raised.
+        max_below_db: Sounds that stay further below the target are not used.
         peak_db: Peak level in dBFS that no sample exceeds.
     """
 
-    sample_rate: Annotated[int, Field(ge=8_000, le=192_000)] = 44_100
+    sample_rate: SampleRate = 44_100
     format: AudioFormat = AudioFormat.FLAC
-    length: Length = Length(mode="natural")
+    length: str = "natural"
     fade: Fade = Fade.LINEAR
     target_lufs: Decibels = Field(default=-23.0, ge=-60, le=0)
     max_gain_db: Decibels = Field(default=20.0, ge=0, le=60)
+    max_below_db: Decibels = Field(default=15.0, ge=0, le=120)
     peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
+
+    @field_validator("length")
+    @classmethod
+    def _known_length(cls, length: str) -> str:
+        found = LENGTH.fullmatch(length)
+        if found is None:
+            raise ValueError(f"expected 'natural' or 'exact 10 s', got {length!r}")
+        if found["seconds"] and not 0 < float(found["seconds"]) <= MAX_LENGTH_S:
+            raise ValueError(f"expected more than 0 s and at most {MAX_LENGTH_S:g} s")
+        return length
 
     @property
     def exact_frames(self) -> Frames | None:
         """Frames of every sample, None where they are as long as their scenes."""
-        seconds = self.length.seconds
-        return None if seconds is None else to_frames(seconds, self.sample_rate)
+        found = LENGTH.fullmatch(self.length)
+        seconds = found["seconds"] if found else None
+        return None if seconds is None else to_frames(float(seconds), self.sample_rate)
 
     @property
     def levels(self) -> Levels:
         """Gain control of single sounds."""
-        return Levels(self.target_lufs, self.max_gain_db)
+        return Levels(self.target_lufs, self.max_gain_db, self.max_below_db)
 
     @property
     def mixdown(self) -> Mixdown:
@@ -102,6 +103,16 @@ class ClipsSpec(_Model):
     def acceptance(self) -> Acceptance:
         """The same as the catalogue takes it."""
         return Acceptance(self.min_active_s, self.max_s, self.active_range_db)
+
+
+class TruthSpec(_Model):
+    """What can be heard.
+
+    Args:
+        min_overlap_s: Shortest sound that can be made out beside another.
+    """
+
+    min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
 
 
 class ShardsSpec(_Model):
@@ -159,6 +170,7 @@ class Spec(_Model):
         recipe: One recipe by name, with its settings.
         audio: See `AudioSpec`.
         clips: See `ClipsSpec`.
+        truth: See `TruthSpec`.
         splits: For each split a share of the recordings, or a list of the library's own splits.
         shards: See `ShardsSpec`.
     """
@@ -170,8 +182,16 @@ class Spec(_Model):
     recipe: RecipeChoice
     audio: AudioSpec = AudioSpec()
     clips: ClipsSpec = ClipsSpec()
+    truth: TruthSpec = TruthSpec()
     splits: dict[SplitName, float | list[str | int]] = Field(default={"train": 1.0})
     shards: ShardsSpec = ShardsSpec()
+
+    @field_validator("version")
+    @classmethod
+    def _no_pointer(cls, version: str | None) -> str | None:
+        if version == "latest":
+            raise ValueError("'latest' is the name of the pointer to the newest version")
+        return version
 
     @field_validator("splits")
     @classmethod
@@ -188,6 +208,18 @@ class Spec(_Model):
         if twice:
             raise ValueError(f"source split {', '.join(sorted(twice))} is in two splits")
         return {name: splits[name] for name in SPLITS if name in splits}
+
+    @property
+    def setting(self) -> Setting:
+        """What the recipe is given beside its own settings."""
+        rate = self.audio.sample_rate
+        return Setting(
+            rate=rate,
+            max_frames=self.audio.exact_frames,
+            levels=self.audio.levels,
+            audible=to_frames(self.truth.min_overlap_s, rate),
+            randomness=Randomness(self.seed),
+        )
 
     @property
     def split_rules(self) -> tuple[SplitRule, ...]:
@@ -216,7 +248,7 @@ class Spec(_Model):
         """
         determinants = self.model_dump(
             mode="json",
-            include={"corpus", "seed", "recipe", "splits", "shards"},
+            include={"corpus", "seed", "recipe", "splits", "shards", "truth"},
             exclude_none=True,
         )
         audio = self.audio.model_dump(mode="json", exclude={"format", "fade", "peak_db"})
@@ -225,15 +257,8 @@ class Spec(_Model):
     def render_digest(self) -> str:
         """What determines the bytes of a planned sample."""
         mixdown = self.audio.model_dump(mode="json", include={"format", "fade", "peak_db"})
-        return digest(str(RENDER_VERSION), canonical_json(mixdown))
+        return digest(str(RENDER_VERSION), str(FORMAT_VERSION), canonical_json(mixdown))
 
     def build_digest(self, catalogue_digest: str) -> str:
         """What determines the whole corpus."""
         return digest(self.plan_digest(catalogue_digest), self.render_digest())
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) > 0
-    except ValueError:
-        return False

@@ -44,13 +44,15 @@ def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     source = value.get("source")
     if not isinstance(source, Mapping):
         return value
-    rooted = {
-        name: {**settings, "root": str(folder / Path(str(settings["root"])).expanduser())}
-        if isinstance(settings, Mapping) and "root" in settings
-        else settings
-        for name, settings in source.items()
-    }
+    rooted = {name: _rooted(settings, folder) for name, settings in source.items()}
     return {**value, "source": rooted}
+
+
+def _rooted(settings: Any, folder: Path) -> Any:
+    if not isinstance(settings, Mapping) or "root" not in settings:
+        return settings
+    root = folder / Path(str(settings["root"])).expanduser()
+    return {**settings, "root": str(root.resolve())}
 
 
 def _refuse_repeated_keys(node: yaml.Node, path: Path) -> None:

@@ -10,23 +10,35 @@ import soundfile
 from jaxtyping import Float32
 
 from synth.errors import ClipError
+from synth.units import Seconds
+
+MAX_S = 3600.0
 
 
-def read_audio(data: bytes, suffix: str) -> tuple[Float32[np.ndarray, "frames channels"], int]:
+def read_audio(
+    data: bytes, suffix: str, max_s: Seconds = MAX_S
+) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     """Samples in [-1, 1], shape (frames, channels), and the rate in Hz.
 
     Args:
         data: The whole file.
         suffix: Its extension, with the dot.
+        max_s: Longest file that is decoded.
 
     Raises:
-        ClipError: If no decoder at hand can read it.
+        ClipError: If no decoder at hand can read it, or it is longer.
     """
     try:
-        samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+        with soundfile.SoundFile(io.BytesIO(data)) as file:
+            if file.frames > max_s * file.samplerate:
+                raise ClipError(
+                    f"lasts {file.frames / file.samplerate:.1f} s, the limit is {max_s:g} s"
+                )
+            return file.read(dtype="float32", always_2d=True), file.samplerate
     except soundfile.LibsndfileError as error:
         return _read_with_ffmpeg(data, suffix, reason=str(error.error_string))
-    return samples, int(rate)
+    except MemoryError as error:
+        raise ClipError("its header asks for more memory than there is") from error
 
 
 def _read_with_ffmpeg(

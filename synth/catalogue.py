@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import librosa
 import numpy as np
+import soxr
 
 from synth.dsp import Audio, active_span, levels, loudness, peak
 from synth.errors import ClipError
@@ -90,8 +90,28 @@ def resample(audio: Audio, rate: int, target_rate: int) -> Audio:
     if rate == target_rate:
         return audio
     frames = resampled_frames(len(audio), rate, target_rate)
-    resampled = librosa.resample(audio, orig_sr=rate, target_sr=target_rate, res_type="soxr_hq")
-    return np.asarray(librosa.util.fix_length(resampled, size=frames), dtype=np.float32)
+    resampled = soxr.resample(audio, rate, target_rate, quality="HQ")[:frames]
+    return np.pad(resampled, (0, frames - len(resampled))).astype(np.float32, copy=False)
+
+
+def withdraw_copies(
+    rows: Sequence[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Keep one clip of those whose files are the same to the byte.
+
+    Copies would let a recording be heard in two splits, or under two labels.
+
+    Returns:
+        The rows to keep, and rows of `schema.QUARANTINE` for the others.
+    """
+    first: dict[str, dict[str, Any]] = {}
+    withdrawn = []
+    for row in rows:
+        original = first.setdefault(row["sha256"], row)
+        if original is not row:
+            reason = f"is the same file as {original['location']}"
+            withdrawn.append(quarantined(row["id"], row["location"], "ingest", reason))
+    return list(first.values()), withdrawn
 
 
 @dataclass(frozen=True, slots=True)

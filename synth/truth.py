@@ -27,9 +27,11 @@ class Tolerance:
     Args:
         transition: Overlap in frames up to which two sounds still follow one another. The crossfade
             that joins them is one.
+        audible: Shortest overlap in frames that can be heard as sounding together.
     """
 
     transition: Frames = 0
+    audible: Frames = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def _starts_first(first: Span, second: Span, tolerance: Tolerance) -> bool:
 def _one_lies_within_the_other(first: Span, second: Span, tolerance: Tolerance) -> bool:
     shorter = min(first.offset - first.onset, second.offset - second.onset)
     overlap = _overlap(first, second)
-    if overlap < shorter or overlap <= tolerance.transition:
+    if overlap < max(shorter, tolerance.audible) or overlap <= tolerance.transition:
         return False
     return _has_company(first, second, tolerance) and _has_company(second, first, tolerance)
 

@@ -10,19 +10,36 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
+from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from pipelines.cli.show import print_json
 from synth.errors import SegueError
 
-COMMANDS: Final[dict[str, str]] = {
-    "sources": "pipelines.cli.sources:sources_command",
-    "ingest": "pipelines.cli.ingest:ingest_command",
-    "build": "pipelines.cli.build:build_command",
-    "inspect": "pipelines.cli.inspect:inspect_command",
-    "train": "train.cli:train_command",
-    "eval": "train.cli:eval_command",
-    "demo": "pipelines.cli.demo:demo_command",
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "sources": (
+        "pipelines.cli.sources:sources_command",
+        "List the sound libraries that can be read, and their settings.",
+    ),
+    "ingest": (
+        "pipelines.cli.ingest:ingest_command",
+        "Read a spec's sound library: check and measure every clip.",
+    ),
+    "build": (
+        "pipelines.cli.build:build_command",
+        "Build a corpus from a spec; what is built already is not made again.",
+    ),
+    "inspect": (
+        "pipelines.cli.inspect:inspect_command",
+        "Show what was built: counts, durations, balance, samples, checks.",
+    ),
+    "train": ("train.cli:train_command", "Train a CLAP model on a corpus."),
+    "eval": ("train.cli:eval_command", "Test a trained model on a corpus's test split."),
+    "demo": (
+        "pipelines.cli.demo:demo_command",
+        "Build a corpus, train on it twice, and test both on unheard recordings.",
+    ),
 }
 DEBUG: Final = "--debug"
 INTERRUPTED: Final = 130
@@ -36,14 +53,22 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
-        """Import a command and make it one of this program's."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute = COMMANDS[cmd_name].split(":")
-        single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        function = getattr(import_module(module), attribute)
-        single.command(name=cmd_name)(_guarded(function, debug=DEBUG in sys.argv))
-        return get_command(single)
+        """What `--help` says of a command; nothing is imported for it."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        """The command that was called, imported."""
+        if args[0] not in COMMANDS:
+            return super().resolve_command(ctx, args)
+        return args[0], _load(args[0]), args[1:]
+
+
+def _load(name: str) -> Any:
+    module, attribute = COMMANDS[name][0].split(":")
+    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    function = getattr(import_module(module), attribute)
+    single.command(name=name)(_guarded(function, debug=DEBUG in sys.argv))
+    return get_command(single)
 
 
 def main() -> None:
@@ -73,17 +98,26 @@ def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             function(*args, **kwargs)
-        except SegueError as error:
+        except (SegueError, OSError) as error:
             if debug:
                 raise
-            console.print("[bold red]error:[/]", end=" ")
-            console.print(error.message, markup=False)
-            if error.mend:
-                console.print("[bold]mend:[/] ", end=" ")
-                console.print(error.mend, markup=False)
+            message, mend = _told(error)
+            console.print(Text.assemble(("error: ", "bold red"), message))
+            if mend:
+                console.print(Text.assemble(("mend:  ", "bold"), mend))
+            if kwargs.get("as_json"):
+                print_json({"error": message, "mend": mend})
             raise typer.Exit(1) from error
         except KeyboardInterrupt as interrupt:
             console.print("stopped; the same command goes on where it stopped")
             raise typer.Exit(INTERRUPTED) from interrupt
 
     return guarded
+
+
+def _told(error: SegueError | OSError) -> tuple[str, str]:
+    """What is wrong, and the mend."""
+    if isinstance(error, SegueError):
+        return error.message, error.mend
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}", ""

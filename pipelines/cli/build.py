@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -54,9 +55,10 @@ def run_build(spec: Spec, out: Path, workers: int, no_prefect: bool, observer: O
 
 def worker_count(workers: int | None) -> int:
     """As many workers as processors, unless told otherwise."""
-    import os
-
-    return workers if workers is not None else len(os.sched_getaffinity(0))
+    if workers is not None:
+        return workers
+    # What this process may use, where the system tells: containers are given less than there is.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def print_summary(summary: Summary) -> None:
@@ -70,6 +72,6 @@ def print_summary(summary: Summary) -> None:
         f"{summary.rendered:,} shards rendered, {summary.skipped:,} there already, "
         f"{summary.quarantined:,} clips quarantined, {summary.seconds:.1f} s"
     )
-    console.print(f"manifests  {summary.paths['manifests']}")
-    console.print(f"shards     {summary.paths['shards']}")
-    console.print(f"next: segue inspect {summary.paths['manifests']}")
+    console.print(f"manifests  {summary.paths['manifests']}", markup=False)
+    console.print(f"shards     {summary.paths['shards']}", markup=False)
+    console.print(f"next: segue inspect {summary.paths['manifests']}", markup=False)

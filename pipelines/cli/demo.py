@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 import yaml
+from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
@@ -92,7 +93,7 @@ def demo_command(
     console.print(_table(metrics))
     console.print("listen:")
     for caption, path in wavs.items():
-        console.print(f"  {path}  {caption}")
+        console.print(f"  {path}  {caption}", markup=False)
     console.print(f"{seconds:.0f} s in all")
 
 
@@ -110,7 +111,7 @@ def demo_spec(source: str | None, test_folds: str) -> Spec:
         source_class(name)
         values["source"] = {name: {"root": path}}
         values["corpus"] = f"demo-{name}"
-    refs = list(Spec.model_validate(values).make_source().refs())
+    refs = list(_checked(values).make_source().refs())
     folds = sorted({ref.split for ref in refs})
     test = [fold.strip() for fold in test_folds.split(",")]
     train = [fold for fold in folds if fold not in test]
@@ -125,7 +126,15 @@ def demo_spec(source: str | None, test_folds: str) -> Spec:
         "train": max(1, TRAIN_GROUPS // max(1, pairs)),
         "test": max(1, TEST_GROUPS // max(1, pairs)),
     }
-    return Spec.model_validate(values)
+    return _checked(values)
+
+
+def _checked(values: dict[str, Any]) -> Spec:
+    try:
+        return Spec.model_validate(values)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SpecError("; ".join(faults), mend="give --source NAME:PATH") from error
 
 
 def _train_and_test(

@@ -57,6 +57,6 @@ def ingest_command(
         table.add_row(split, f"{clips:,}")
     console.print(table)
     for row in library.quarantine[:20]:
-        console.print(f"  {row['location']}: {row['reason']}")
+        console.print(f"  {row['location']}: {row['reason']}", markup=False)
     if len(library.quarantine) > 20:
         console.print(f"  and {len(library.quarantine) - 20:,} more")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.options import CorpusArgument, JsonOption
@@ -60,17 +61,18 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
     for name, counts in facts["counts"].items():
         table = Table(name, *next(iter(counts.values())).keys())
         for key, values in counts.items():
-            table.add_row(key, *(f"{value:,}" for value in values.values()))
+            table.add_row(escape(key), *(f"{value:,}" for value in values.values()))
         console.print(table)
     for name, value in facts.get("checks", {}).items():
-        console.print(f"{name}: {value}")
+        console.print(f"{name}: {value}", markup=False)
     for row in rows:
         shown = _shown(row)
-        console.print(f"\n[bold]{shown['id']}[/]  {shown['seconds']} s  {shown['notation']}")
+        console.print(f"\n[bold]{shown['id']}[/]  {shown['seconds']} s  ", end="")
+        console.print(shown["notation"], markup=False)
         console.print(f"  caption   {shown['caption']}", markup=False)
         for text in shown["positives"]:
             console.print(f"  true      {text}", markup=False)
         for text in shown["negatives"]:
             console.print(f"  false     {text}", markup=False)
     for path in paths:
-        console.print(f"saved {path}")
+        console.print(f"saved {path}", markup=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
 import snowballstemmer
 
-_WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 @cache
@@ -22,8 +23,17 @@ def function_words() -> frozenset[str]:
 @lru_cache(maxsize=65_536)
 def content_words(sentence: str) -> frozenset[str]:
     """Stems (Snowball English) of the words of a sentence that carry its content."""
-    words = (word for word in _WORD.findall(sentence.lower()) if word not in function_words())
+    plain = unicodedata.normalize("NFKC", sentence).casefold()
+    words = (word for word in _WORD.findall(plain) if word not in function_words())
     return frozenset(_stem(word) for word in words)
+
+
+@lru_cache(maxsize=8)
+def whole_words(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """A pattern that finds any of the words as a whole word; None for no words."""
+    if not words:
+        return None
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=65_536)

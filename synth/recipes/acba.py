@@ -8,10 +8,8 @@ the two sentences share no content word, so that neither can be said to describe
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, ClassVar, Final
 
 import numpy as np
@@ -21,7 +19,7 @@ from synth import scene as scenes
 from synth.caption import Connective, Style, frames
 from synth.contrast import Wording
 from synth.errors import PlanError
-from synth.language.words import content_words
+from synth.language.words import content_words, whole_words
 from synth.lexicon import Phrase
 from synth.recipes.base import (
     Clip,
@@ -29,9 +27,11 @@ from synth.recipes.base import (
     Groups,
     RecipeSettings,
     Setting,
+    check_splits,
     contrasted,
     excerpt,
     longest_event,
+    misleading,
     permutation,
     pick,
     too_short,
@@ -83,6 +83,11 @@ class Acba(RecipeSettings):
             raise ValueError("acba joins sounds in order; 'while' is for triplets")
         return relations
 
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Events must be longer than the crossfade, and `pairs` must be for the spec's splits."""
+        longest_event(self.max_event_s, to_frames(self.crossfade_s, setting.rate), setting)
+        check_splits("recipe.acba.pairs", self.pairs, splits)
+
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip needs a caption without ordering words, or one label, and twice the crossfade."""
         if clip.captions and not self.sentences(clip):
@@ -91,15 +96,18 @@ class Acba(RecipeSettings):
             )
         if not clip.captions and len(clip.labels) != 1:
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
-        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting.rate)
+        if not clip.captions and (reason := misleading(clip.labels[0])):
+            return reason
+        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
 
     def sentences(self, clip: Clip) -> list[str]:
         """The captions that can be joined."""
-        excluded = _whole_words(self.exclude_words)
+        excluded = whole_words(self.exclude_words)
         return [
             text
             for text in clip.captions
-            if Phrase.of_caption(text).plain and not (excluded and excluded.search(text))
+            if (plain := Phrase.of_caption(text).plain)
+            and not (excluded and excluded.search(plain))
         ]
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
@@ -141,13 +149,6 @@ class Saying:
 
     label: str
     phrase: Phrase
-
-
-@lru_cache(maxsize=8)
-def _whole_words(words: tuple[str, ...]) -> re.Pattern[str] | None:
-    if not words:
-        return None
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ class ClipPairs:
             (scenes.Sequence(a, b, crossfade), word),
             (scenes.Sequence(b, a, crossfade), mirrored),
         )
-        tolerance = Tolerance(crossfade)
+        tolerance = Tolerance(crossfade, self.setting.audible)
         return [
             contrasted(scene, connective, wording, tolerance)
             for scene, connective in orders[: self._group_size]

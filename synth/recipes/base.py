@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -15,6 +15,8 @@ from synth.caption import Connective, Pair
 from synth.contrast import CaptionSet, Wording, contrast
 from synth.dsp import LEVEL_HOP_S
 from synth.errors import PlanError
+from synth.language.words import whole_words
+from synth.lexicon import Phrase
 from synth.rng import Randomness
 from synth.scene import Excerpt, Scene
 from synth.timeline import timeline
@@ -66,10 +68,22 @@ class Levels:
     Args:
         target_lufs: Every event is brought to this loudness.
         max_gain_db: But never raised by more, so that noise floors stay down.
+        max_below_db: A sound that stays further below the target cannot be heard beside others.
     """
 
     target_lufs: Decibels
     max_gain_db: Decibels
+    max_below_db: Decibels
+
+    def refusal(self, loudness_lufs: Decibels) -> str | None:
+        """Why a sound is too quiet, None where it is not."""
+        below = self.target_lufs - loudness_lufs - self.max_gain_db
+        if below <= self.max_below_db:
+            return None
+        return (
+            f"is too quiet: {loudness_lufs:.0f} LUFS, raised by {self.max_gain_db:g} dB it is "
+            f"still {below:.0f} dB below the others"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +94,14 @@ class Setting:
         rate: Corpus rate in Hz.
         max_frames: Exact or longest length of a sample, None for any.
         levels: Gain control.
+        audible: Shortest sound that can be heard beside another, in frames.
         randomness: The corpus's randomness.
     """
 
     rate: int
     max_frames: Frames | None
     levels: Levels
+    audible: Frames
     randomness: Randomness
 
 
@@ -122,6 +138,14 @@ class Recipe(Protocol):
 
     name: ClassVar[str]
 
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Refuse settings that cannot work, before any clip is opened.
+
+        Raises:
+            PlanError: If events would be too short, or counts name other splits than the spec.
+        """
+        ...
+
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """Why the recipe cannot use a clip, None where it can."""
         ...
@@ -135,14 +159,34 @@ class Recipe(Protocol):
         ...
 
 
-def too_short(clip: Clip, crossfade: Frames, rate: int) -> str | None:
-    """Why a clip is too short to be joined: half of it at least must be heard alone."""
-    if clip.frames >= 2 * crossfade:
+def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
+    """Counts by split must be for the spec's splits, no fewer and no others.
+
+    Raises:
+        PlanError: If they are not.
+    """
+    if isinstance(counts, Mapping) and set(counts) != set(splits):
+        raise PlanError(
+            f"{setting_name} is for {', '.join(counts)}, splits are {', '.join(splits)}",
+            mend="name the same splits in both",
+        )
+
+
+def too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
+    """Why a clip is too short: half of it at least must be heard alone, and be audible."""
+    if clip.frames >= max(2 * crossfade, setting.audible):
         return None
-    return (
-        f"sounds for {clip.frames / rate:.2f} s; "
-        f"a crossfade of {crossfade / rate:g} s needs twice its length"
-    )
+    heard = f"sounds for {clip.frames / setting.rate:.2f} s"
+    if clip.frames < setting.audible:
+        return f"{heard}; less than {setting.audible / setting.rate:g} s cannot be made out"
+    return f"{heard}; a crossfade of {crossfade / setting.rate:g} s needs twice its length"
+
+
+def misleading(label: str) -> str | None:
+    """Why a label cannot stand in a sentence, None where it can."""
+    relating = whole_words(tuple(connective.value for connective in Connective))
+    found = relating.search(Phrase.of_label(label).clause) if relating else None
+    return f"its label holds {found[0]!r}, which a caption would misread" if found else None
 
 
 def longest_event(

@@ -8,7 +8,8 @@ clips of one loudness. `stage_a` makes TeminAL A's corpus instead: one sound and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -28,9 +29,11 @@ from synth.recipes.base import (
     Groups,
     RecipeSettings,
     Setting,
+    check_splits,
     contrasted,
     excerpt,
     longest_event,
+    misleading,
     permutation,
     pick,
     too_short,
@@ -62,11 +65,18 @@ class Triplets(RecipeSettings):
     style: Style = Style.PAPER
     stage_a: bool = False
 
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Events must be longer than the crossfade, and `repeats` must be for the spec's splits."""
+        longest_event(self.max_event_s, to_frames(self.crossfade_s, setting.rate), setting)
+        check_splits("recipe.triplets.repeats", self.repeats, splits)
+
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label and be twice as long as the crossfade."""
         if len(clip.labels) != 1:
             return f"has {len(clip.labels)} labels; triplets need exactly one"
-        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting.rate)
+        if reason := misleading(clip.labels[0]):
+            return reason
+        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Every ordered pair of a split's classes, `repeats` times.
@@ -102,7 +112,8 @@ class Triplets(RecipeSettings):
 def _refuse_namesakes(labels: Iterable[str]) -> None:
     owners: dict[str, str] = {}
     for label in labels:
-        other = owners.setdefault(Phrase.of_label(label).plain.casefold(), label)
+        plain = unicodedata.normalize("NFKC", Phrase.of_label(label).plain).casefold()
+        other = owners.setdefault(" ".join(plain.split()), label)
         if other != label:
             raise PlanError(
                 f"the labels {other!r} and {label!r} read alike in a caption",
@@ -143,7 +154,7 @@ class ClassPairs:
         wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
         if self.settings.stage_a:
             return _single_and_combined(a, b)
-        return _triplet(a, b, crossfade, wording)
+        return _triplet(a, b, crossfade, wording, Tolerance(crossfade, self.setting.audible))
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
         count = len(self.labels)
@@ -156,13 +167,15 @@ def _of_other_recordings(clips: Sequence[Clip], clip: Clip) -> Sequence[Clip]:
     return [other for other in clips if other.recording != clip.recording] or clips
 
 
-def _triplet(a: Event, b: Event, crossfade: Frames, wording: Wording) -> list[Draft]:
+def _triplet(
+    a: Event, b: Event, crossfade: Frames, wording: Wording, tolerance: Tolerance
+) -> list[Draft]:
     members: tuple[tuple[Pair, Connective], ...] = (
         (scenes.Sequence(a, b, crossfade), Connective.BEFORE),
         (scenes.Sequence(b, a, crossfade), Connective.AFTER),
         (Overlay(a, b), Connective.WHILE),
     )
-    return [contrasted(scene, word, wording, Tolerance(crossfade)) for scene, word in members]
+    return [contrasted(scene, word, wording, tolerance) for scene, word in members]
 
 
 def _single_and_combined(a: Event, b: Event) -> list[Draft]:

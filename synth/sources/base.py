@@ -97,12 +97,12 @@ class FileSource(Settings):
     root: Path
 
     def stamp(self, ref: ClipRef) -> str:
-        """Size and modification time of the file, "missing" where there is none."""
+        """Size and times of the file, "missing" where there is none."""
         try:
             status = (self.root / ref.location).stat()
         except OSError:
             return "missing"
-        return f"{status.st_size}:{status.st_mtime_ns}"
+        return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
     def load(self, ref: ClipRef) -> Recording:
         """Read the whole file, mixed down to mono.

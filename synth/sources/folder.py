@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
@@ -12,7 +13,6 @@ from synth.errors import SourceError
 from synth.sources.base import ClipRef, FileSource, require_folder
 from synth.sources.tables import read_rows
 
-SUFFIXES: Final = (".wav", ".flac", ".ogg", ".mp3", ".aif", ".aiff", ".m4a", ".opus")
 LABEL_SEPARATOR: Final = ";"
 
 
@@ -20,7 +20,9 @@ class Folder(FileSource):
     """Audio files below `root`.
 
     Args:
-        root: The folder. Without `index`, each of its sub-folders is a label.
+        root: The folder. Without `index`, each of its sub-folders is a label, and every file in it
+            is a clip: what is no audio ends in the quarantine table. Names that begin with a dot
+            are passed over.
         index: CSV or Parquet file, below `root` or absolute, with the column `path` (below `root`)
             and any of `label` (several parted by `;`), `caption`, `split`, `recording`, `licence`
             and `attribution`.
@@ -45,16 +47,25 @@ class Folder(FileSource):
         return self._by_folder() if self.index is None else self._by_index(self.index)
 
     def _by_folder(self) -> Iterator[ClipRef]:
-        folders = sorted(path for path in self.root.iterdir() if path.is_dir())
-        if not folders:
+        if not any(path.is_dir() for path in self.root.iterdir()):
             raise SourceError(
                 f"{self.root}: holds no sub-folders",
                 mend="put the files of each label into a folder of that name, or set index: FILE",
             )
-        for folder in folders:
-            for path in sorted(folder.rglob("*")):
-                if path.suffix.lower() in SUFFIXES:
-                    yield self._ref(path.relative_to(self.root).as_posix(), labels=(folder.name,))
+        loose = []
+        seen: set[str] = set()
+        for folder, folders, names in os.walk(self.root, followlinks=True):
+            real = os.path.realpath(folder)
+            folders[:] = [] if real in seen else sorted(filter(_is_shown, folders))
+            for name in [] if real in seen else sorted(filter(_is_shown, names)):
+                location = (Path(folder) / name).relative_to(self.root)
+                if len(location.parts) == 1:
+                    loose.append(name)
+                else:
+                    yield self._ref(location.as_posix(), labels=location.parts[:1])
+            seen.add(real)
+        for name in loose:
+            yield self._ref(name, labels=())
 
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
         path = self.root / index
@@ -101,3 +112,7 @@ class Folder(FileSource):
             attribution=attribution or self.attribution,
             split=split,
         )
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith(".")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import soundfile
 from builds import product
 
 from pipelines.build import Summary, build
 from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
 from synth.corpus import Corpus
 from synth.errors import CorpusError, PlanError
 
@@ -224,3 +229,142 @@ def test_two_builds_of_one_corpus_at_once_do_not_harm_each_other(
     builds = [subprocess.Popen([*command, *flags], stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [build.wait(timeout=120) for build in builds] == [0, 0]
     assert product(tmp_path / "out") == product(tiny_corpus)
+
+
+# What a review of the first version found.
+
+
+def sounds(root: Path, licence: str = "CC0-1.0", **files: bytes) -> dict[str, object]:
+    """A small library of files, and the source that reads it."""
+    rng = np.random.default_rng(0)
+    for label in ("bell", "drum"):
+        for take in range(4):
+            path = root / label / f"{take}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                soundfile.write(path, rng.uniform(-0.5, 0.5, 16_000), 16_000)
+    return {"folder": {"root": str(root), "licence": licence}}
+
+
+def test_a_changed_licence_reaches_the_shards(tiny: Tiny, tmp_path: Path) -> None:
+    for licence in ("CC0-1.0", "CC-BY-4.0"):
+        source = sounds(tmp_path / "lib", licence)
+        summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+        assert summary.rendered == summary.shards
+        shard = next(Path(summary.paths["shards"]).rglob("*.tar"))
+        assert licence.encode() in shard.read_bytes()
+
+
+def test_an_unfinished_version_keeps_no_shard_of_an_older_plan(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(version="v1"), tmp_path, 0)
+    folder = tmp_path / "data_manifests" / "tiny" / "v1"
+    (folder / "corpus.json").unlink()  # as if it had been killed before its end
+    summary = build(tiny(version="v1", recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    assert summary.shards == len(shard_paths(tmp_path)) == 6
+    assert len(list((folder / "receipts").glob("*.json"))) == 6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"splits": {"train": [1, 2], "test": [9]}},
+        {"splits": {"train": 0.98, "val": 0.01, "test": 0.01}},
+        {"recipe": {"triplets": {"repeats": {"train": 1}}}},
+        {"recipe": {"triplets": {"repeats": {"train": 1, "test": 1, "val": 1}}}},
+    ],
+)
+def test_no_split_is_left_out_without_a_word(
+    tiny: Tiny, tmp_path: Path, change: dict[str, object]
+) -> None:
+    with pytest.raises(PlanError, match="split"):
+        build(tiny(**change), tmp_path, 0)
+
+
+def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Path) -> None:
+    source = sounds(tmp_path / "lib")
+    for path in list((tmp_path / "lib").rglob("*.wav")):
+        shutil.copy(path, path.with_name(f"copy-{path.name}"))
+    summary = build(tiny(source=source, splits={"train": 0.5, "test": 0.5}), tmp_path / "out", 0)
+    clips = pq.read_table(Path(summary.paths["manifests"]) / "clips.parquet").to_pylist()
+    assert len({clip["sha256"] for clip in clips}) == len(clips) == 8
+    assert summary.quarantined == 8
+
+
+def test_a_damaged_twin_is_not_linked(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    victim = shard_paths(tmp_path)[0]
+    data = bytearray(victim.read_bytes())
+    data[5000] ^= 1
+    victim.write_bytes(bytes(data))
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.rendered, summary.skipped) == (7, 5)
+
+
+def test_a_changed_file_of_the_same_size_and_time_is_seen(tiny: Tiny, tmp_path: Path) -> None:
+    source = sounds(tmp_path / "lib")
+    first = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+    path = tmp_path / "lib" / "bell" / "0.wav"
+    status = path.stat()
+    soundfile.write(path, np.random.default_rng(9).uniform(-0.5, 0.5, 16_000), 16_000)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    second = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+    assert second.version != first.version
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.parquet", "samples.parquet", "quarantine.parquet", "shards.parquet", "*.json"]
+)
+def test_a_lost_manifest_is_made_again(tiny: Tiny, tmp_path: Path, name: str) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    whole = product(tmp_path)
+    for path in Path(summary.paths["manifests"]).rglob(name):
+        path.unlink()
+    build(tiny(), tmp_path, 0)
+    assert product(tmp_path) == whole
+
+
+@pytest.mark.parametrize("pattern", ["part-*.pcm", "part-*.parquet", "part-*.json", "index-*"])
+def test_a_lost_part_of_the_bank_is_made_again(tiny: Tiny, tmp_path: Path, pattern: str) -> None:
+    build(tiny(), tmp_path, 0)
+    whole = product(tmp_path)
+    for path in (tmp_path / "banks").rglob(pattern):
+        path.unlink()
+    shard_paths(tmp_path)[0].unlink()
+    assert build(tiny(), tmp_path, 0).rendered == 1
+    assert product(tmp_path) == whole
+
+
+@pytest.mark.parametrize("receipt", ["", "{}", "[]", "null"])
+def test_an_unreadable_receipt_certifies_nothing(tiny: Tiny, tmp_path: Path, receipt: str) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    next(Path(summary.paths["manifests"]).glob("receipts/*.json")).write_text(receipt)
+    assert build(tiny(), tmp_path, 0).rendered == 1
+
+
+def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
+    root = tmp_path / "lib"
+    source = sounds(root)
+    (root / "bell" / "notes.txt").write_text("not audio")
+    (root / "bell" / "sound.wma").write_bytes(b"no decoder for this")
+    shutil.copy(root / "bell" / "0.wav", root / "loose.wav")
+    (root / "gong").symlink_to(root / "bell")
+    summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+    refused = pq.read_table(Path(summary.paths["manifests"]) / "quarantine.parquet").to_pylist()
+    locations = {row["location"] for row in refused}
+    # The linked folder is a folder that was walked already.
+    assert locations == {"bell/notes.txt", "bell/sound.wma", "loose.wav"}
+
+
+def test_a_finished_version_is_not_written_to(tiny: Tiny, tmp_path: Path) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    folder = Path(summary.paths["manifests"])
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    build(tiny(), tmp_path, 0)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_the_spec_that_a_corpus_keeps_builds_it_again(tiny: Tiny, tmp_path: Path) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    again = build(read_spec(Path(summary.paths["manifests"]) / "spec.yaml"), tmp_path, 0)
+    assert (again.version, again.rendered) == (summary.version, 0)

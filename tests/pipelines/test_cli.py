@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 from builds import segue
@@ -99,3 +100,30 @@ def test_inspect_finds_a_changed_shard(tiny_file: Callable[..., Path], tmp_path:
     failed = segue("inspect", paths["manifests"], "--verify")
     assert failed.returncode == 1
     assert f"{shard}: differs from its receipt" in failed.stderr.replace("\n", " ")
+
+
+def test_errors_of_the_system_are_told_in_one_line_too(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    failed = segue("build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json")
+    assert failed.returncode == 1
+    assert "Traceback" not in failed.stderr
+    assert failed.stderr.startswith("error: ")
+    assert json.loads(failed.stdout)["error"]
+
+
+def test_labels_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for label in ("a[red]", "dog [bark]"):
+        for take in range(2):
+            path = tmp_path / "lib" / label / f"{take}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(path, rng.uniform(-0.5, 0.5, 8000), 8000)
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("corpus: odd\nsource: {folder: {root: lib}}\nrecipe: triplets\n")
+    done = segue("build", spec, "--out", tmp_path, "--no-prefect", "--json")
+    shown = segue("inspect", json.loads(done.stdout)["paths"]["manifests"])
+    assert shown.returncode == 0, shown.stderr
+    assert "dog [bark]" in shown.stdout
+    assert "a[red]" in shown.stdout

@@ -40,7 +40,7 @@ def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) 
 
     Else finished corpora would be taken for what the new code would plan.
     """
-    setting = Setting(16_000, None, Levels(-23.0, 20.0), Randomness(7))
+    setting = Setting(16_000, None, Levels(-23.0, 20.0, 15.0), 0, Randomness(7))
     groups = RECIPES[recipe](**settings).groups({"train": CLIPS}, setting)["train"]
     plan = [
         [

@@ -49,7 +49,7 @@ CLIPS = [clip(i, f"A {noun} is heard.", f"Sound of the {noun}") for i, noun in e
 
 
 def setting(max_frames: int | None = None, seed: int = 7) -> Setting:
-    return Setting(RATE, max_frames, Levels(-23.0, 20.0), Randomness(seed))
+    return Setting(RATE, max_frames, Levels(-23.0, 20.0, 15.0), 0, Randomness(seed))
 
 
 def plan(

@@ -20,6 +20,7 @@ from synth.catalogue import (
     catalogue,
     quarantined,
     resample,
+    withdraw_copies,
 )
 from synth.errors import ClipError
 from synth.schema import CLIPS, QUARANTINE, table
@@ -287,3 +288,21 @@ def test_a_recording_that_the_library_divides_is_withdrawn_with_the_reason() -> 
     assert "test and train" in withdrawn[0]["reason"]
     assert [row["split"] for row in rows] == ["", "", "", "train", "train", "train"]
     assert_no_recording_in_two_splits(rows)
+
+
+def test_copies_of_a_file_are_withdrawn_and_named() -> None:
+    rows = [
+        {"id": "a", "location": "dog/a.wav", "sha256": "1"},
+        {"id": "b", "location": "dog/b.wav", "sha256": "2"},
+        {"id": "c", "location": "rain/copy of a.wav", "sha256": "1"},
+    ]
+    kept, withdrawn = withdraw_copies(rows)
+    assert [row["id"] for row in kept] == ["a", "b"]
+    assert withdrawn == [
+        {
+            "id": "c",
+            "location": "rain/copy of a.wav",
+            "stage": "ingest",
+            "reason": "is the same file as dog/a.wav",
+        }
+    ]

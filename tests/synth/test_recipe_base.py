@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.recipes.base import Clip, Levels, Setting, excerpt, permutation, too_short
+from synth.errors import PlanError
+from synth.recipes.base import (
+    Clip,
+    Levels,
+    Setting,
+    check_splits,
+    excerpt,
+    misleading,
+    permutation,
+    too_short,
+)
 from synth.rng import Randomness
 
 RATE = 16_000
@@ -19,7 +31,7 @@ def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0
 
 
 def setting(max_frames: int | None = None, max_gain_db: float = 20.0) -> Setting:
-    return Setting(RATE, max_frames, Levels(-23.0, max_gain_db), Randomness(7))
+    return Setting(RATE, max_frames, Levels(-23.0, max_gain_db, 15.0), 0, Randomness(7))
 
 
 def draw(item: Clip, longest: int | None, index: int = 0) -> tuple[int, int]:
@@ -74,8 +86,8 @@ def test_every_event_is_brought_to_the_target_but_noise_is_not_raised(
 
 
 def test_a_clip_must_be_twice_as_long_as_the_crossfade() -> None:
-    assert too_short(clip(2000), 1000, RATE) is None
-    reason = too_short(clip(1999), 1000, RATE)
+    assert too_short(clip(2000), 1000, setting()) is None
+    reason = too_short(clip(1999), 1000, setting())
     assert reason is not None
     assert "crossfade" in reason
 
@@ -101,3 +113,33 @@ def test_each_round_is_another_permutation() -> None:
     assert all(sorted(order.tolist()) == list(range(50)) for order in rounds)
     assert not np.array_equal(rounds[0], rounds[1])
     assert np.array_equal(rounds[0], permutation(Randomness(7), "a", 0, 50))
+
+
+def test_a_sound_too_short_to_be_made_out_is_refused() -> None:
+    where = dataclasses.replace(setting(), audible=1600)
+    assert too_short(clip(1600), 0, where) is None
+    assert "less than 0.1 s cannot be made out" in str(too_short(clip(1599), 0, where))
+
+
+def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
+    levels = Levels(target_lufs=-23.0, max_gain_db=20.0, max_below_db=15.0)
+    assert levels.refusal(-58.0) is None
+    assert levels.refusal(-59.0) == (
+        "is too quiet: -59 LUFS, raised by 20 dB it is still 16 dB below the others"
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "word"), [("dog before cat", "before"), ("Followed by me", "Followed by")]
+)
+def test_a_label_that_holds_a_relating_word_is_refused(label: str, word: str) -> None:
+    assert repr(word.lower()) in str(misleading(label)).lower()
+    assert misleading("beforehand") is None
+
+
+def test_counts_for_other_splits_are_refused() -> None:
+    check_splits("pairs", 5, ("train", "test"))
+    check_splits("pairs", {"test": 1, "train": 5}, ("train", "test"))
+    for counts in ({"train": 1}, {"train": 1, "test": 1, "dev": 1}):
+        with pytest.raises(PlanError, match="name the same splits"):
+            check_splits("pairs", counts, ("train", "test"))

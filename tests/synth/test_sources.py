@@ -242,7 +242,11 @@ def test_folder_takes_one_folder_a_label(tmp_path: Path) -> None:
     sound(tmp_path / "dog, big (brown)" / "a.wav")
     sound(tmp_path / "rain" / "deep" / "B.FLAC")
     (tmp_path / "rain" / "readme.txt").write_text("no sound")
-    dog, rain = check(Folder(root=tmp_path, licence="CC0-1.0", attribution="me"))
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "thumbnail").write_text("not shown")
+    dog, text, rain = check(Folder(root=tmp_path, licence="CC0-1.0", attribution="me"))
+    # What is no audio is listed too, so that it ends in the quarantine table.
+    assert text.location == "rain/readme.txt"
     assert (dog.labels, rain.labels) == (("dog, big (brown)",), ("rain",))
     assert rain.location == "rain/deep/B.FLAC"
     assert (dog.licence, dog.attribution) == ("CC0-1.0", "me")

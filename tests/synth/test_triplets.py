@@ -38,7 +38,7 @@ def clips(classes: int, each: int = 3, frames: int = 4 * RATE) -> list[Clip]:
 
 
 def setting(max_frames: int | None = None, seed: int = 7) -> Setting:
-    return Setting(RATE, max_frames, Levels(-23.0, 20.0), Randomness(seed))
+    return Setting(RATE, max_frames, Levels(-23.0, 20.0, 15.0), 0, Randomness(seed))
 
 
 def plan(

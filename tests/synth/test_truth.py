@@ -325,3 +325,13 @@ def test_a_sound_within_one_part_is_not_proven_to_go_with_the_whole() -> None:
     heard = line(("A", 0, 9), ("C", 2, 5), ("B", 9, 15))
     assert not proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
     assert not refutes(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
+
+
+def test_an_overlap_too_short_to_be_heard_is_no_while() -> None:
+    rain = Event("rain", Excerpt("lib/rain", 0, 160_000))
+    click = Event("click", Excerpt("lib/click", 0, 1))
+    scene = Overlay(rain, click, 5_000)
+    claim = Overlay(Event("click"), Event("rain"))
+    assert not proves(timeline(scene), claim, Tolerance(audible=1600))
+    assert not refutes(timeline(scene), claim, Tolerance(audible=1600))
+    assert proves(timeline(scene), claim, Tolerance(audible=1))

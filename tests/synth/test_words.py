@@ -31,3 +31,8 @@ def test_function_words_carry_no_content() -> None:
     assert {"a", "the", "is", "of", "and"} <= function_words()
     assert content_words("A the IS of and") == frozenset()
     assert not {"dog", "rain"} & function_words()
+
+
+def test_words_of_any_script_are_words() -> None:
+    assert content_words("собака лает") & content_words("собака лает громко")
+    assert content_words("Café") == content_words("cafe\u0301")
