@@ -57,7 +57,7 @@ def cache_features(
     mask = torch.zeros(len(data), shape[0], dtype=torch.bool, device=device)
     for start in range(0, len(data), _READ_TOGETHER):
         stop = min(start + _READ_TOGETHER, len(data))
-        chunks = tower.features(data.waveforms(range(start, stop)).to(device))
+        chunks = tower.features(data.waveforms(data.rows(range(start, stop))).to(device))
         count = chunks.mask.shape[1]
         values[start:stop, :count] = chunks.values
         mask[start:stop, :count] = chunks.mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from train.run_folder import (
     CHECKPOINT_FILE,
     LOG_FILE,
     MODEL_FILE,
+    Origin,
     load_tensors,
+    load_weights,
     same_run,
     save_tensors,
 )
@@ -50,8 +52,8 @@ class State:
         return self.model.scale.log.device
 
 
-def save_checkpoint(state: State, config: TrainConfig) -> None:
-    """Write a checkpoint atomically."""
+def save_checkpoint(state: State, config: TrainConfig, origin: Origin) -> None:
+    """Write a checkpoint atomically; it holds the state before the validation of its step."""
     on_gpu = state.device.type == "cuda"
     save_tensors(
         config.out / CHECKPOINT_FILE,
@@ -65,23 +67,24 @@ def save_checkpoint(state: State, config: TrainConfig) -> None:
             "best_loss": state.best_loss,
             "best_step": state.best_step,
             "config": config.model_dump_json(),
+            "origin": asdict(origin),
         },
     )
 
 
-def load_checkpoint(state: State, config: TrainConfig) -> bool:
+def load_checkpoint(state: State, config: TrainConfig, origin: Origin) -> bool:
     """Take up the run's checkpoint, weights, optimizer and random state, if there is one.
 
     Raises:
-        SpecError: If it was made with other settings.
-        CorpusError: If it is damaged.
+        SpecError: If it was made with other settings, or on another corpus.
+        CorpusError: If it is damaged, or its weights are of another model.
     """
     path = config.out / CHECKPOINT_FILE
     if not path.is_file():
         return False
     saved = load_tensors(path, state.device)
-    same_run(saved, config, path)
-    state.model.load_state_dict(saved["model"])
+    same_run(saved, config, origin, path)
+    load_weights(state.model, saved, path)
     state.optimizer.load_state_dict(saved["optimizer"])
     state.step, state.loss = saved["step"], saved["loss"]
     state.best_loss, state.best_step = saved["best_loss"], saved["best_step"]
@@ -114,8 +117,12 @@ def remove_run(folder: Path) -> None:
 
 
 def cut_log(log: Path, step: int) -> None:
-    """Drop from the log the steps behind `step`, which are done again, and any torn line."""
+    """Drop what is done again, the steps behind `step` and its validation, and any torn line."""
     if log.is_file():
         lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
         whole = (line for line in lines if line.endswith("\n"))
-        write_text(log, "".join(line for line in whole if json.loads(line)["step"] <= step))
+        write_text(log, "".join(line for line in whole if _stays(json.loads(line), step)))
+
+
+def _stays(facts: dict[str, Any], step: int) -> bool:
+    return bool(facts["step"] < step or (facts["step"] == step and "val_loss" not in facts))

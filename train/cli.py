@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from synth.corpus import Corpus
 from train.config import HeadKind, Mode, TrainConfig, parse_config, read_settings
+from train.data import VAL
 from train.engine import TrainResult, train
 from train.evaluate import evaluate
 from train.metrics import Metric
-from train.presets import demo
+from train.presets import default
 from train.progress import Progress, Silent
 
 _INTERRUPTED = 130
@@ -42,7 +45,7 @@ VirtualOption = Annotated[
 def train_command(
     corpus: CorpusArgument,
     config: Annotated[
-        Path | None, typer.Option(help="Settings, a YAML file; without it, those of the demo.")
+        Path | None, typer.Option(help="Settings, a YAML file; without it, the demo's, fitted.")
     ] = None,
     head: Annotated[HeadKind | None, typer.Option(help="How tokens become an embedding.")] = None,
     virtual: VirtualOption = False,
@@ -69,7 +72,7 @@ def train_command(
     with progress_bars(quiet=as_json) as progress:
         result = train(settings, progress, resume=resume, overwrite=overwrite)
     if as_json:
-        print(json.dumps(result_json(result)))
+        print(json.dumps(result_json(result, settings)))
     else:
         _print_result(result, corpus)
     if not result.finished:
@@ -109,12 +112,13 @@ def make_config(
 
     Raises:
         SpecError: If they are wrong.
+        CorpusError: If there is no file and no corpus to choose them by.
     """
     chosen = (head or HeadKind.TRANSFORMER).value
     folder = out or Path("runs") / f"{corpus.resolve().name}-{chosen}"
     values: dict[str, Any]
     if file is None:
-        values = demo(corpus, folder).model_dump(mode="json")
+        values = default(corpus, folder).model_dump(mode="json")
     else:
         values = {"out": str(folder)} | read_settings(file)
     values["corpus"] = str(corpus)
@@ -132,17 +136,32 @@ def make_config(
     return config.with_steps(steps) if steps is not None else config
 
 
-def result_json(result: TrainResult) -> dict[str, Any]:
-    """How a run ended, as JSON values."""
-    return {
-        "run": str(result.folder),
-        "finished": result.finished,
-        "step": result.step,
-        "best_step": result.best_step,
-        "loss": result.loss,
-        "samples_per_s": round(result.samples_per_s, 1),
-        "data_wait": round(result.data_wait, 4),
+def result_json(result: TrainResult, config: TrainConfig) -> dict[str, dict[str, Any]]:
+    """How a run ended, in the JSON shape of metrics, null where a field has no meaning.
+
+    `loss` is that of the last step in nats, `n` its largest batch and chance ln(batch): what equal
+    similarities give among the captions of a full batch alone (hard negatives add to it). A
+    finished run on a corpus with a split `val` adds what `evaluate` finds there, as `val_*`.
+    """
+    found = {
+        "loss": _fact(result.loss, math.log(config.batch), config.batch),
+        "samples_per_s": _fact(round(result.samples_per_s, 1)),
+        "data_wait": _fact(round(result.data_wait, 4)),
+        "step": _fact(result.step),
+        "best_step": _fact(result.best_step),
     }
+    if result.finished and VAL in Corpus.open(config.corpus).splits:
+        metrics = evaluate(
+            result.folder, config.corpus, VAL, mode=config.mode, device=config.device
+        )
+        found |= {f"{VAL}_{name}": metric.to_json() for name, metric in metrics.items()}
+    return found
+
+
+def _fact(value: float, chance: float | None = None, n: int | None = None) -> dict[str, Any]:
+    """A plain number in the shape of a metric."""
+    shown = None if math.isnan(value) else value
+    return {"value": shown, "low": None, "high": None, "chance": chance, "n": n}
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -37,6 +38,11 @@ _COLUMNS: Final = (
     "size",
 )
 _FULL_SCALE: Final = 32768.0
+
+TRAIN: Final = "train"
+VAL: Final = "val"
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,10 @@ class SplitData:
         self.corpus = corpus
         self.split = split
         self.mode = mode
-        self.table: pa.Table = corpus.samples(split, columns=list(_COLUMNS))
+        table = corpus.samples(split, columns=list(_COLUMNS))
+        # In one piece, since rows taken from many cost the whole table; 64-bit offsets hold any.
+        fields = [field.with_type(_large(field.type)) for field in table.schema]
+        self.table: pa.Table = table.cast(pa.schema(fields)).combine_chunks()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -89,9 +98,15 @@ class SplitData:
         """Length of the longest sample in frames."""
         return max(self.table["frames"].to_pylist(), default=0)
 
-    def rows(self, positions: Sequence[int]) -> list[dict[str, Any]]:
-        """The manifest rows at `positions`."""
-        return self.table.take(list(positions)).to_pylist()  # type: ignore[no-any-return]
+    def rows(self, positions: Sequence[int]) -> list[Row]:
+        """The manifest rows at `positions`, each with its `position`."""
+        taken = self.table.take(list(positions)).to_pylist()
+        return [row | {"position": k} for k, row in zip(positions, taken, strict=True)]
+
+    def in_play(self, stage: Stage) -> list[int]:
+        """Positions of the samples whose main caption tells a relation of the stage."""
+        wanted = set(stage.relations or self.relations)
+        return [k for k, relation in enumerate(self.relations) if relation in wanted]
 
     def pool(self, stage: Stage) -> Int[np.ndarray, " samples"]:
         """Positions of the samples in play in a stage.
@@ -104,10 +119,11 @@ class SplitData:
             raise SpecError(
                 f"a stage asks for {', '.join(sorted(missing))}, which no sample of split "
                 f"{self.split!r} of corpus {self.corpus.name} tells",
-                mend=f"its relations are {', '.join(sorted(known))}",
+                mend=f"its relations are {', '.join(sorted(known))}"
+                if any(known)
+                else "its captions tell no relation: leave `relations` out of the stage",
             )
-        wanted = set(stage.relations) or known
-        chosen = [k for k, relation in enumerate(self.relations) if relation in wanted]
+        chosen = self.in_play(stage)
         if len(chosen) < 2:
             raise SpecError(
                 f"split {self.split!r} of corpus {self.corpus.name} has {len(chosen)} samples "
@@ -116,40 +132,40 @@ class SplitData:
             )
         return np.array(chosen, dtype=np.int64)
 
-    def pcm(self, row: dict[str, Any]) -> Pcm:
+    def pcm(self, row: Row) -> Pcm:
         """The audio of a manifest row."""
         if self.mode is Mode.VIRTUAL:
             return self.corpus.virtual_pcm(row["scene"], row["frames"])
         return self.corpus.stored_pcm(self.split, row["shard"], row["offset"], row["size"])
 
-    def waveforms(self, positions: Sequence[int]) -> Float[Tensor, "batch samples"]:
-        """Audio in -1 to 1, padded at the end with silence to the longest of the batch."""
-        sounds = [self.pcm(row) for row in self.rows(positions)]
+    def waveforms(self, rows: Sequence[Row]) -> Float[Tensor, "batch samples"]:
+        """Audio of manifest rows in -1 to 1, padded at the end with silence to the longest."""
+        sounds = [self.pcm(row) for row in rows]
         batch = np.zeros((len(sounds), max(map(len, sounds))), dtype=np.float32)
-        for row, pcm in zip(batch, sounds, strict=True):
-            row[: len(pcm)] = pcm
+        for line, pcm in zip(batch, sounds, strict=True):
+            line[: len(pcm)] = pcm
         return torch.from_numpy(batch / np.float32(_FULL_SCALE))
 
     def texts(
-        self, positions: Sequence[int], stage: Stage, restatements: bool, seed: int, step: int
+        self, rows: Sequence[Row], stage: Stage, restatements: bool, seed: int, step: int
     ) -> Texts:
         """The texts of a batch, a pure function of (seed, step, position).
 
         Args:
-            positions: The batch.
+            rows: The batch.
             stage: Gives the relations in play and whether negatives are.
             restatements: Whether to draw from all true captions or take the main one.
             seed: Of the run.
             step: Global step.
         """
         captions, meanings, negatives, owner = [], [], [], []
-        for number, row in enumerate(self.rows(positions)):
+        for number, row in enumerate(rows):
             said = [{"text": row["caption"], "claim": row["claim"]}]
             if restatements:
                 said += [text for text in row["positives"] if _in_play(text, stage)]
             choice = 0
             if len(said) > 1:
-                randomness = Randomness(seed).at(f"text/{step}", int(positions[number]))
+                randomness = Randomness(seed).at(f"text/{step}", row["position"])
                 choice = int(randomness.integers(len(said)))
             captions.append(said[choice]["text"])
             meanings.append(meaning(said[choice]["claim"]))
@@ -161,11 +177,21 @@ class SplitData:
 
     def vocabulary(self) -> set[str]:
         """Every text of the split, true or false."""
-        texts = set(self.table["caption"].to_pylist())
+        said = [*self.table["caption"].chunks]
         for column in ("positives", "negatives"):
-            for captions in self.table[column].to_pylist():
-                texts.update(caption["text"] for caption in captions)
-        return texts
+            said += [chunk.flatten().field("text") for chunk in self.table[column].chunks]
+        return {text for chunk in said for text in pc.unique(chunk).to_pylist()}
+
+
+def _large(kind: pa.DataType) -> pa.DataType:
+    """The type with 64-bit offsets throughout."""
+    if pa.types.is_string(kind):
+        return pa.large_string()
+    if pa.types.is_list(kind):
+        return pa.large_list(kind.value_field.with_type(_large(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_large(field.type)) for field in kind])
+    return kind
 
 
 def numbered(keys: Sequence[str]) -> Int[Tensor, " keys"]:

@@ -26,17 +26,16 @@ from train.checkpoint import (
     save_model,
 )
 from train.config import TrainConfig
-from train.data import SplitData
+from train.data import TRAIN, SplitData
+from train.device import torch_device
 from train.loader import Batch, Loader
 from train.model import build_model
 from train.objective import batch_loss
 from train.progress import Meter, Progress, Silent
-from train.run_folder import CHECKPOINT_FILE, LOG_FILE, save_settings
+from train.run_folder import CHECKPOINT_FILE, LOG_FILE, Origin, save_settings
 from train.schedule import one_cycle
 from train.tokenizer import TextTokenizer
 from train.validation import Validator
-
-TRAIN = "train"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,9 @@ def train(
 ) -> TrainResult:
     """Train a model on the training split of a corpus.
 
-    The weights kept are those with the lowest validation loss, or the last ones where the corpus
-    has no split `val`. The test split is never touched. Ctrl-C ends the run after the current step
-    with a checkpoint.
+    The weights kept are those with the lowest validation loss, or the last ones where fewer than
+    two samples of split `val` are in play in the last stage. The test split is never touched.
+    Ctrl-C ends the run after the current step with a checkpoint.
 
     Args:
         config: The run.
@@ -90,8 +89,7 @@ def train(
             f"{config.out}: holds a run",
             mend="go on with --resume, begin anew with --overwrite, or choose another --out",
         )
-    if config.device.startswith("cuda") and not torch.cuda.is_available():
-        raise SpecError(f"device {config.device!r}: no such GPU here", mend="use device: cpu")
+    torch_device(config.device)
     # The caller's random state is left as it was.
     with torch.random.fork_rng(), _interruptible() as interrupted:
         torch.manual_seed(config.seed)
@@ -105,9 +103,10 @@ def _train(
     data = SplitData(corpus, TRAIN, config.mode)
     name = config.model.text.name
     tokenizer = TextTokenizer.of_model(name) if name else TextTokenizer.of_texts(data.vocabulary())
+    origin = Origin.of(corpus, tokenizer)
     state = _fresh(config, corpus.sample_rate, len(tokenizer))
     config.out.mkdir(parents=True, exist_ok=True)
-    if not (resume and load_checkpoint(state, config)):
+    if not (resume and load_checkpoint(state, config, origin)):
         remove_run(config.out)
     save_settings(config.out, config, corpus.sample_rate, tokenizer)
 
@@ -122,6 +121,8 @@ def _train(
     progress.phase("training", config.steps, state.step)
     meter = Meter()
     with (config.out / LOG_FILE).open("a", encoding="utf-8") as log:
+        # A checkpoint holds the state before validation, so a resumed run begins with it.
+        _validate(state, validator, config, log)
         for batch in meter.waiting(loader.between(state.step, config.steps)):
             facts = _step(state, batch, cache, config)
             meter.samples += len(batch.audio.positions)
@@ -129,14 +130,9 @@ def _train(
             if last or _due(state.step, config.log_every):
                 _write(log, facts | meter.facts())
             progress.advance(state.step, f"loss {state.loss:.3f}  {meter}")
-            if validator and (last or _due(state.step, config.eval_every)):
-                loss = validator.loss(state.model)
-                _write(log, {"step": state.step, "val_loss": loss})
-                if loss < state.best_loss:
-                    state.best_loss, state.best_step = loss, state.step
-                    save_best(state, config)
             if last or interrupted.is_set() or _due(state.step, config.checkpoint_every):
-                save_checkpoint(state, config)
+                save_checkpoint(state, config, origin)
+            _validate(state, validator, config, log)
             if interrupted.is_set():
                 break
 
@@ -194,6 +190,18 @@ def _step(
         "grad_norm": norm.item(),
         "scale": scale,
     }
+
+
+def _validate(state: State, validator: Validator | None, config: TrainConfig, log: Any) -> None:
+    """Validate where the step asks for it, and keep the best weights."""
+    last = state.step == config.steps
+    if validator is None or not state.step or not (last or _due(state.step, config.eval_every)):
+        return
+    loss = validator.loss(state.model)
+    _write(log, {"step": state.step, "val_loss": loss})
+    if loss < state.best_loss:
+        state.best_loss, state.best_step = loss, state.step
+        save_best(state, config)
 
 
 def _write(log: Any, facts: dict[str, float | int]) -> None:

@@ -15,7 +15,8 @@ from synth.caption import Connective
 from synth.corpus import Corpus
 from synth.errors import SpecError
 from train.config import Mode
-from train.data import SplitData, meaning
+from train.data import Row, SplitData, meaning, numbered
+from train.device import torch_device
 from train.metrics import Metric, bat, retrieval, triplet_accuracy
 from train.model import Clap
 from train.run_folder import load_run
@@ -45,14 +46,14 @@ class Evaluator:
     tokenizer: TextTokenizer
 
     @torch.no_grad()
-    def audio(self, data: SplitData) -> Embeddings:
-        """Unit-length embeddings of a split's sounds, in order, float64."""
+    def audio(self, data: SplitData, rows: Sequence[Row]) -> Embeddings:
+        """Unit-length embeddings of the sounds of a split's rows, in order, float64."""
         device = self.model.scale.log.device
         parts = [
             self.model.encode_audio(
-                data.waveforms(range(start, min(start + _TOGETHER, len(data)))).to(device)
+                data.waveforms(rows[start : start + _TOGETHER]).to(device)
             ).cpu()
-            for start in range(0, len(data), _TOGETHER)
+            for start in range(0, len(rows), _TOGETHER)
         ]
         return torch.cat(parts).double().numpy()
 
@@ -89,8 +90,9 @@ def evaluate(
 
     Raises:
         CorpusError: If the run or the corpus cannot be read.
-        SpecError: If the run takes another sample rate.
+        SpecError: If the run takes another sample rate, or the device is absent.
     """
+    place = torch_device(device)
     loaded = load_run(run)
     opened = Corpus.open(corpus)
     if loaded.sample_rate != opened.sample_rate:
@@ -101,8 +103,8 @@ def evaluate(
         )
     data = SplitData(opened, split, mode)
     rows = data.rows(range(len(data)))
-    evaluator = Evaluator(loaded.model.to(device), loaded.tokenizer)
-    audio = evaluator.audio(data)
+    evaluator = Evaluator(loaded.model.to(place), loaded.tokenizer)
+    audio = evaluator.audio(data, rows)
     texts = evaluator.texts(
         [row["caption"] for row in rows]
         + [text for row in rows if (text := exchanged(row)) is not None]
@@ -131,13 +133,16 @@ def exchanged(row: Mapping[str, Any]) -> str | None:
 def _bat(
     rows: Sequence[Mapping[str, Any]], audio: Embeddings, texts: Mapping[str, Embedding]
 ) -> Metric:
-    pairs, is_after = [], []
+    pairs, is_after, groups = [], [], []
     for row, sound in zip(rows, audio, strict=True):
         other = exchanged(row)
         if other is not None:
             pairs.append([sound @ texts[row["caption"]], sound @ texts[other]])
             is_after.append(row["relation"] == Connective.AFTER.value)
-    return bat(np.array(pairs).reshape(-1, 2), np.array(is_after, dtype=bool))
+            groups.append(row["group"])
+    return bat(
+        np.array(pairs).reshape(-1, 2), np.array(is_after, dtype=bool), numbered(groups).numpy()
+    )
 
 
 def _triplets(
@@ -158,14 +163,20 @@ def _triplets(
 def _retrieval(
     rows: Sequence[Mapping[str, Any]], audio: Embeddings, texts: Mapping[str, Embedding]
 ) -> dict[str, Metric]:
-    """Each different caption is one text; every sample whose claim means the same is right."""
-    claims = {row["caption"]: meaning(row["claim"]) for row in rows}
-    said = np.array(list(claims.values()), dtype=object)
-    heard = np.array([meaning(row["claim"]) for row in rows], dtype=object)
-    correct = heard[:, None] == said[None, :]
-    similarity = audio @ np.stack([texts[text] for text in claims]).T
+    """Each different caption is one text; every sample whose claim means the same is right.
+
+    A text counts to the group of the first sample that it is the caption of.
+    """
+    heard = numbered([meaning(row["claim"]) for row in rows]).numpy()
+    groups = numbered([row["group"] for row in rows]).numpy()
+    first: dict[str, int] = {}
+    for position, row in enumerate(rows):
+        first.setdefault(row["caption"], position)
+    said = list(first.values())
+    correct = heard[:, None] == heard[said][None, :]
+    similarity = audio @ np.stack([texts[text] for text in first]).T
     ways = {
-        "audio_to_text": retrieval(similarity, correct),
-        "text_to_audio": retrieval(similarity.T, correct.T),
+        "audio_to_text": retrieval(similarity, correct, groups),
+        "text_to_audio": retrieval(similarity.T, correct.T, groups[said]),
     }
     return {f"{way}_{name}": one for way, found in ways.items() for name, one in found.items()}

@@ -36,10 +36,6 @@ class LogMel(nn.Module):
         self.register_buffer("bank", torch.from_numpy(bank), persistent=False)
         self.register_buffer("window", torch.hann_window(self.n_fft), persistent=False)
 
-    def frames(self, samples: int) -> int:
-        """Number of frames for a stretch of `samples` samples."""
-        return 1 + samples // self.hop
-
     @torch.no_grad()
     def forward(
         self, waveform: Float[Tensor, "batch samples"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from train.audio import AudioBatch
 from train.config import TrainConfig
-from train.data import SplitData, Texts, numbered
+from train.data import Row, SplitData, Texts, numbered
 from train.loss import same_meaning
 from train.schedule import BatchOrder, place
 from train.tokenizer import TextTokenizer, TokenIds
@@ -63,15 +63,15 @@ class Loader:
     def batch(self, step: int) -> Batch:
         """The batch of a global step."""
         where = place(step, self._config.stages)
-        positions = self._orders[where.stage].batch(where.step).tolist()
+        rows = self._data.rows(self._orders[where.stage].batch(where.step).tolist())
         texts = self._data.texts(
-            positions,
+            rows,
             self._config.stages[where.stage],
             self._config.restatements,
             self._config.seed,
             step,
         )
-        return assemble(self._data, self._tokenizer, positions, texts, self._cached, step)
+        return assemble(self._data, self._tokenizer, rows, texts, self._cached, step)
 
     def between(self, start: int, stop: int) -> Iterator[Batch]:
         """The batches of steps `start` to `stop - 1`, a few of them made ahead."""
@@ -92,14 +92,15 @@ class Loader:
 def assemble(
     data: SplitData,
     tokenizer: TextTokenizer,
-    positions: list[int],
+    rows: Sequence[Row],
     texts: Texts,
     cached: bool,
     step: int,
 ) -> Batch:
-    """Audio and texts of the samples at `positions` as one batch."""
+    """Audio and texts of the samples in `rows` as one batch."""
     said = [*texts.captions, *texts.negatives]
-    audio = AudioBatch(tuple(positions), None if cached else data.waveforms(positions))
+    positions = tuple(row["position"] for row in rows)
+    audio = AudioBatch(positions, None if cached else data.waveforms(rows))
     return Batch(
         step=step,
         audio=audio,

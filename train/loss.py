@@ -118,8 +118,5 @@ def info_nce(
     same: Bool[Tensor, "batch batch"],
 ) -> Float[Tensor, ""]:
     """Symmetric InfoNCE in which captions that say the same are not negatives."""
-    plan = caption_plan(same, audio)
-    logits = scale * audio @ captions.T
-    to_text = contrastive_rows(logits, plan)
-    to_audio = contrastive_rows(logits.T, plan)
-    return (to_text.mean() + to_audio.mean()) / 2
+    nobody = torch.zeros(0, dtype=torch.long, device=audio.device)
+    return hard_negative_loss(audio, captions, captions[:0], nobody, scale, same)

@@ -3,8 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
+from synth.caption import Connective
+from synth.corpus import Corpus
 from train.config import HeadConfig, HeadKind, ModelConfig, Stage, TrainConfig
+from train.data import TRAIN
+
+_BEFORE: Final = Connective.BEFORE.value
+
+
+def default(corpus: Path, out: Path) -> TrainConfig:
+    """The demo's settings, in a single stage with all relations where nothing says "before".
+
+    Args:
+        corpus: Manifest folder of the corpus.
+        out: Run folder.
+
+    Raises:
+        CorpusError: If there is no such corpus.
+    """
+    config = demo(corpus, out)
+    relations = Corpus.open(corpus).samples(TRAIN, columns=["relation"])["relation"]
+    if _BEFORE in relations.unique().to_pylist():
+        return config
+    return config.model_copy(update={"stages": (Stage(steps=config.steps, negatives=True),)})
 
 
 def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TrainConfig:
@@ -24,7 +47,7 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
         out=out,
         model=ModelConfig(head=HeadConfig(kind=head)),
         stages=(
-            Stage(steps=400, relations=("before",), negatives=True),
+            Stage(steps=400, relations=(_BEFORE,), negatives=True),
             Stage(steps=1000, negatives=True),
         ),
         keep_groups=True,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from synth.atomic import replacing, write_text
+from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
+from synth.rng import digest
 from train.config import TrainConfig, parse_config
 from train.model import Clap, build_model
 from train.tokenizer import TextTokenizer
@@ -23,6 +25,24 @@ BEST_FILE: Final = "best.pt"
 CHECKPOINT_FILE: Final = "checkpoint.pt"
 LOG_FILE: Final = "log.jsonl"
 _FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a run learns from, wherever it lies; a resumed run needs the same.
+
+    Args:
+        corpus: Digest of the corpus.
+        tokenizer: Digest of the tokenizer.
+    """
+
+    corpus: str
+    tokenizer: str
+
+    @classmethod
+    def of(cls, corpus: Corpus, tokenizer: TextTokenizer) -> Origin:
+        """That of a run on `corpus`."""
+        return cls(str(corpus.facts["digest"]), digest(tokenizer.to_json()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +79,7 @@ def load_run(folder: Path) -> LoadedRun:
     """Open a finished run.
 
     Raises:
-        CorpusError: If there is none, or a file of it is damaged.
+        CorpusError: If there is none, a file of it is damaged, or its weights are of another model.
     """
     if not (folder / MODEL_FILE).is_file():
         mend = "run `segue train` first"
@@ -71,7 +91,8 @@ def load_run(folder: Path) -> LoadedRun:
     tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
     with torch.random.fork_rng():
         model = build_model(config.model, facts["sample_rate"], len(tokenizer))
-    model.load_state_dict(load_tensors(folder / MODEL_FILE, torch.device("cpu"))["model"])
+    path = folder / MODEL_FILE
+    load_weights(model, load_tensors(path, torch.device("cpu")), path)
     return LoadedRun(config, int(facts["sample_rate"]), tokenizer, model.eval())
 
 
@@ -93,11 +114,28 @@ def load_tensors(path: Path, device: torch.device) -> dict[str, Any]:
         raise CorpusError(f"{path}: damaged", mend="delete it and train again") from error
 
 
-def same_run(saved: dict[str, Any], config: TrainConfig, path: Path) -> None:
-    """Check that a checkpoint belongs to these settings; places and intervals may differ.
+def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
+    """Put saved weights into a model.
 
     Raises:
-        SpecError: Naming the settings that differ.
+        CorpusError: If they are of another model, as older code may have built it.
+    """
+    try:
+        model.load_state_dict(saved["model"])
+    except (RuntimeError, KeyError) as error:
+        raise CorpusError(
+            f"{path}: its weights do not fit the model that its settings now give",
+            mend="train it again, with --overwrite",
+        ) from error
+
+
+def same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: Path) -> None:
+    """Check that a checkpoint belongs to these settings and this corpus.
+
+    Places and intervals may differ.
+
+    Raises:
+        SpecError: Naming what differs.
     """
     given = _decisive(config.model_dump(mode="json"))
     before = _decisive(json.loads(saved["config"]))
@@ -106,6 +144,14 @@ def same_run(saved: dict[str, Any], config: TrainConfig, path: Path) -> None:
         raise SpecError(
             f"{path}: was trained with other settings: {', '.join(differing)}",
             mend="resume with the settings of the run, or choose another --out",
+        )
+    learnt = saved.get("origin", {})
+    changed = [name for name, value in asdict(origin).items() if learnt.get(name) != value]
+    if changed:
+        raise SpecError(
+            f"{path}: was trained on another {' and '.join(changed)}",
+            mend="resume on the corpus of the run, choose another --out, or begin anew "
+            "with --overwrite",
         )
 
 

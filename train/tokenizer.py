@@ -115,7 +115,3 @@ class TextTokenizer:
             mask[row, : len(encoding.ids)] = torch.tensor(encoding.attention_mask) > 0
         mask[:, 0] = True
         return TokenIds(ids, mask)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The words of `ids`, special tokens left out."""
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,6 +14,9 @@ from synth.errors import SpecError
 from train.augment import SpecAugment
 from train.features import LogMel, split_chunks
 from train.heads import Tokens
+
+_WEIGHTS: Final = (".safetensors", ".bin", ".index.json", ".h5", ".msgpack", ".pt", ".pth", ".ckpt")
+_WAV2VEC2_RATE: Final = 16_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +135,19 @@ class EmbeddingTower(nn.Module):
 
 
 class TextModel(nn.Module):
-    """A transformers text encoder (BERT, RoBERTa, a T5 encoder, ...).
+    """A transformers text encoder (BERT, RoBERTa, T5, ...).
 
     Args:
-        model: The model; its last hidden states are the tokens.
+        model: The model, of which a decoder is left out; its last hidden states are the tokens.
     """
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
+        config: Any = model.config
+        if config.is_encoder_decoder:
+            model = model.get_encoder()  # type: ignore[operator]
         self.model = model
-        self.dim = int(model.config.hidden_size)  # type: ignore[arg-type, union-attr]
+        self.dim = int(config.hidden_size)
 
     def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
         """One token a word piece."""
@@ -152,22 +158,37 @@ def transformers_model(name: str) -> Any:
     """A transformers model by name or folder; a folder without weights gives random ones.
 
     Raises:
-        SpecError: If there is no such model, or it cannot be had offline.
+        SpecError: If there is no such model, it cannot be had offline, or its weights are not
+            safetensors; a pickle is never opened.
     """
     from transformers import AutoConfig, AutoModel
 
     folder = Path(name)
     try:
-        if folder.is_dir() and not any(folder.glob("*.safetensors")):
+        if folder.is_dir() and not any(path.name.endswith(_WEIGHTS) for path in folder.iterdir()):
             return AutoModel.from_config(AutoConfig.from_pretrained(folder))
         return AutoModel.from_pretrained(name, use_safetensors=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0]
         raise SpecError(
             f"model {name!r} cannot be loaded: {reason}",
-            mend="give a folder with config.json (and model.safetensors), or a name on "
-            "huggingface.co that can be reached from here",
+            mend="give a folder with config.json and weights in model.safetensors (without any "
+            "weights they are random), or a name on huggingface.co that can be reached from here",
         ) from error
+
+
+def model_rate(name: str) -> int:
+    """The rate in Hz that a waveform model was trained at.
+
+    Where its preprocessor_config.json does not tell, 16 kHz, that of the wav2vec 2.0 family.
+    """
+    from transformers import SequenceFeatureExtractor
+
+    try:
+        facts, _ = SequenceFeatureExtractor.get_feature_extractor_dict(name)
+    except (OSError, ValueError):
+        facts = {}
+    return int(facts.get("sampling_rate", _WAV2VEC2_RATE))
 
 
 def cnn_tower(
@@ -190,14 +211,21 @@ def waveform_tower(name: str, sample_rate: int, chunk_s: float) -> AudioTower:
     """An audio tower around a transformers model that takes waveform.
 
     Raises:
-        SpecError: If the model cannot be loaded, or takes something other than waveform.
+        SpecError: If the model cannot be loaded, or takes something other than waveform at
+            this rate.
     """
     model = transformers_model(name)
     if not hasattr(model.config, "conv_kernel"):
         raise SpecError(
             f"model {name!r} ({model.config.model_type}) does not take waveform",
             mend="use wav2vec2, hubert, wavlm, mert or a model of that family, "
-            "or the small tower `cnn`",
+            "or the tower of kind `small`",
+        )
+    rate = model_rate(name)
+    if rate != sample_rate:
+        raise SpecError(
+            f"model {name!r} takes audio at {rate} Hz, the corpus is at {sample_rate} Hz",
+            mend=f"build the corpus with sample_rate: {rate}",
         )
     encoder = WaveformModel(model)
     chunk = round(chunk_s * sample_rate)

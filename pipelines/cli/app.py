@@ -99,7 +99,7 @@ def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
         try:
             function(*args, **kwargs)
         except (SegueError, OSError) as error:
-            if debug:
+            if debug or isinstance(error, BrokenPipeError):
                 raise
             message, mend = _told(error)
             console.print(Text.assemble(("error: ", "bold red"), message))

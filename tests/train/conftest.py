@@ -30,6 +30,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "data_manifests" / "tiny"
 
 
+@pytest.fixture(scope="session")
+def build_corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Builds the tiny corpus with changes of its spec; gives its manifest folder."""
+
+    def make(**changes: object) -> Path:
+        out = tmp_path_factory.mktemp("changed")
+        build(Spec.model_validate(SPEC | changes), out, worker_count=0)
+        return out / "data_manifests" / "tiny"
+
+    return make
+
+
 @pytest.fixture
 def settings(corpus: Path, tmp_path: Path) -> Callable[..., TrainConfig]:
     """A run of 12 steps, with changes."""

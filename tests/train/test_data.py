@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 from synth.corpus import Corpus
 from synth.errors import SpecError
-from train.config import Mode, Stage
-from train.data import SplitData, meaning, numbered
+from train.config import Mode, Stage, TrainConfig
+from train.data import Row, SplitData, meaning, numbered
+from train.loader import Loader
+from train.tokenizer import TextTokenizer
 
 ALL = Stage(steps=1, negatives=True)
 
@@ -25,33 +30,34 @@ def data(corpus: Path) -> SplitData:
 def test_shards_and_virtual_shards_give_the_same_audio(corpus: Path, data: SplitData) -> None:
     virtual = SplitData(Corpus.open(corpus), "train", Mode.VIRTUAL)
     positions = range(len(data))
-    assert torch.equal(data.waveforms(positions), virtual.waveforms(positions))
+    rows = data.rows(positions)
+    assert torch.equal(data.waveforms(rows), virtual.waveforms(rows))
 
 
 def test_waveforms_are_padded_with_silence_to_the_longest(data: SplitData) -> None:
     frames = data.table["frames"].to_pylist()
     order = np.argsort(frames)
     short, long = int(order[0]), int(order[-1])
-    batch = data.waveforms([short, long])
+    batch = data.waveforms(data.rows([short, long]))
     assert batch.shape == (2, data.longest)
     assert not batch[0, frames[short] :].any()
     assert batch.abs().max() <= 1
 
 
 def test_texts_are_a_pure_function_of_seed_step_and_sample(data: SplitData) -> None:
-    positions = list(range(12))
-    drawn = data.texts(positions, ALL, True, 0, 3)
-    assert drawn == data.texts(positions, ALL, True, 0, 3)
-    turned = data.texts(positions[::-1], ALL, True, 0, 3)
+    rows = data.rows(range(12))
+    drawn = data.texts(rows, ALL, True, 0, 3)
+    assert drawn == data.texts(rows, ALL, True, 0, 3)
+    turned = data.texts(rows[::-1], ALL, True, 0, 3)
     assert turned.captions == drawn.captions[::-1]
-    others = {data.texts(positions, ALL, True, 0, step).captions for step in range(5)}
+    others = {data.texts(rows, ALL, True, 0, step).captions for step in range(5)}
     assert len(others) == 5
 
 
 def test_captions_are_true_and_negatives_are_of_their_owner(data: SplitData) -> None:
-    positions = list(range(len(data)))
-    texts = data.texts(positions, ALL, True, 0, 0)
-    for number, row in enumerate(data.rows(positions)):
+    rows = data.rows(range(len(data)))
+    texts = data.texts(rows, ALL, True, 0, 0)
+    for number, row in enumerate(rows):
         true = {row["caption"], *(text["text"] for text in row["positives"])}
         own = {
             text
@@ -66,10 +72,45 @@ def test_a_stage_keeps_to_its_relations(data: SplitData) -> None:
     stage = Stage(steps=1, relations=("before",), negatives=True)
     pool = data.pool(stage).tolist()
     assert {data.relations[position] for position in pool} == {"before"}
-    texts = data.texts(pool, stage, True, 0, 0)
+    texts = data.texts(data.rows(pool), stage, True, 0, 0)
     assert all(" before " in text for text in texts.captions + texts.negatives)
     with pytest.raises(SpecError, match="relations are after, before, while"):
         data.pool(Stage(steps=1, relations=("during",)))
+
+
+def test_rows_come_from_one_piece_however_the_manifest_is_cut(corpus: Path) -> None:
+    opened = Corpus.open(corpus)
+    whole = SplitData(opened, "train", Mode.SHARDS)
+    pieces = opened.samples("train")
+    pieces = pa.concat_tables([pieces.slice(k, 1) for k in range(len(pieces))])
+    cut = SplitData(
+        Mock(Corpus, samples=lambda split, columns: pieces.select(columns)), "train", Mode.SHARDS
+    )
+    assert all(column.num_chunks == 1 for column in cut.table.columns)
+    assert cut.rows([3, 1, 3]) == whole.rows([3, 1, 3])
+    assert [row["position"] for row in cut.rows([3, 1, 3])] == [3, 1, 3]
+    said = {
+        text
+        for row in whole.rows(range(len(whole)))
+        for text in [row["caption"], *(one["text"] for one in row["positives"] + row["negatives"])]
+    }
+    assert cut.vocabulary() == whole.vocabulary() == said
+
+
+def test_a_batch_takes_its_rows_once(
+    data: SplitData, settings: Callable[..., TrainConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader = Loader(data, TextTokenizer.of_texts(data.vocabulary()), settings(), cached=False)
+    asked: list[int] = []
+    rows = SplitData.rows
+
+    def counted(self: SplitData, positions: Sequence[int]) -> list[Row]:
+        asked.append(len(positions))
+        return rows(self, positions)
+
+    monkeypatch.setattr(SplitData, "rows", counted)
+    assert loader.batch(0).audio.waveform is not None
+    assert len(asked) == 1
 
 
 def test_meaning_forgets_the_order_of_what_is_heard_together() -> None:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
-from train.config import HeadConfig, HeadKind, Mode, TrainConfig
+from train.config import HeadConfig, HeadKind, Mode, Stage, TrainConfig
 from train.engine import train
 from train.evaluate import evaluate
+from train.metrics import bat, retrieval
+from train.model import Clap
 from train.progress import Silent
-from train.run_folder import load_run
+from train.run_folder import load_run, load_tensors, save_tensors
+from train.validation import Validator
 
 Settings = Callable[..., TrainConfig]
 
@@ -120,6 +127,79 @@ def test_a_run_is_not_overwritten_unasked_nor_resumed_with_other_settings(
     assert train(settings(lr=2e-3), overwrite=True).finished
 
 
+def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
+    settings: Settings, build_corpus: Callable[..., Path], tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(settings().corpus.parents[1], moved)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(settings(), Breaks(6))
+    with pytest.raises(SpecError, match="another corpus") as error:
+        train(settings(corpus=build_corpus(seed=8)), resume=True)
+    assert "--overwrite" in error.value.mend
+    config = settings(corpus=moved / "data_manifests" / "tiny")
+    assert train(config, resume=True).finished
+
+
+def test_a_run_is_resumed_with_its_own_tokenizer(settings: Settings) -> None:
+    config = settings()
+    train(config)
+    saved = load_tensors(config.out / "checkpoint.pt", torch.device("cpu"))
+    saved["origin"]["tokenizer"] = "0"
+    save_tensors(config.out / "checkpoint.pt", saved)
+    with pytest.raises(SpecError, match="another tokenizer"):
+        train(config, resume=True)
+
+
+def test_too_few_validation_samples_in_play_leave_the_last_weights(
+    settings: Settings, build_corpus: Callable[..., Path]
+) -> None:
+    acba = {"pairs": {"train": 12, "val": 1}, "relations": ["then", "followed by"]}
+    corpus = build_corpus(
+        recipe={"acba": acba | {"crossfade_s": 0.25}}, splits={"train": [1, 2, 3], "val": [4]}
+    )
+    told = Corpus.open(corpus).samples("val")["relation"].to_pylist()
+    assert len(told) == 1
+    config = settings(corpus=corpus, stages=(Stage(steps=5, relations=tuple(told)),))
+    result = train(config)
+    assert (result.finished, result.best_step) == (True, 5)
+    assert load_run(config.out).config == config
+
+
+def test_a_run_that_dies_in_validation_goes_on_from_there(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = settings(out=tmp_path / "whole"), settings(out=tmp_path / "broken")
+    train(whole)
+    loss = Validator.loss
+
+    def dies(self: Validator, model: Clap) -> float:
+        if (broken.out / "log.jsonl").read_text().count("val_loss") == 2:
+            raise RuntimeError("killed")
+        return loss(self, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "loss", dies)
+        with pytest.raises(RuntimeError, match="killed"):
+            train(broken)
+    saved = load_tensors(broken.out / "checkpoint.pt", torch.device("cpu"))
+    assert saved["step"] == broken.steps
+    result = train(broken, resume=True)
+    assert result == replace(
+        train(whole, resume=True),
+        folder=broken.out,
+        samples_per_s=result.samples_per_s,
+        data_wait=result.data_wait,
+    )
+    assert equal(weights(whole.out), weights(broken.out))
+    steps = [
+        (facts["step"], "val_loss" in facts)
+        for line in (broken.out / "log.jsonl").read_text().splitlines()
+        for facts in [json.loads(line)]
+    ]
+    assert len(steps) == len(set(steps)) == 12 + 3
+
+
 def test_the_best_weights_on_validation_are_kept(settings: Settings) -> None:
     config = settings()
     result = train(config)
@@ -146,6 +226,52 @@ def test_the_loss_falls_and_the_run_can_be_evaluated(settings: Settings) -> None
     assert metrics["bat"].chance == 0.5
     again = evaluate(config.out, config.corpus, "test", mode=Mode.VIRTUAL)
     assert metrics == again
+
+
+def test_an_absent_or_unknown_device_is_told(settings: Settings, tmp_path: Path) -> None:
+    absent = f"cuda:{torch.cuda.device_count()}"
+    with pytest.raises(SpecError, match="not on this machine") as error:
+        train(settings(device=absent))
+    assert error.value.mend
+    train(settings().with_steps(2))
+    for device in (absent, "toaster", "meta"):
+        with pytest.raises(SpecError, match=device) as error:
+            evaluate(settings().out, settings().corpus, device=device)
+        assert error.value.mend
+
+
+def test_weights_of_another_model_are_told(settings: Settings) -> None:
+    config = settings().with_steps(2)
+    train(config)
+    for name in ("model.pt", "checkpoint.pt"):
+        saved = load_tensors(config.out / name, torch.device("cpu"))
+        first = next(iter(saved["model"]))
+        saved["model"][first] = torch.zeros(3, 5)
+        save_tensors(config.out / name, saved)
+    with pytest.raises(CorpusError, match="do not fit") as error:
+        load_run(config.out)
+    assert "train it again" in error.value.mend
+    with pytest.raises(CorpusError, match="do not fit"):
+        train(config, resume=True)
+
+
+def test_intervals_draw_whole_groups(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = settings().with_steps(2)
+    train(config)
+    seen: dict[str, int] = {}
+
+    def spy(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def measured(similarity: Any, truth: Any, groups: Any) -> Any:
+            seen[f"{name} of {len(similarity)}"] = len(set(groups.tolist()))
+            return real(similarity, truth, groups)
+
+        return measured
+
+    monkeypatch.setattr("train.evaluate.bat", spy("bat", bat))
+    monkeypatch.setattr("train.evaluate.retrieval", spy("retrieval", retrieval))
+    evaluate(config.out, config.corpus, "test")
+    groups = len(set(Corpus.open(config.corpus).samples("test")["group"].to_pylist()))
+    assert seen["bat of 24"] == seen["retrieval of 36"] == groups == 12
 
 
 def test_what_does_not_fit_is_told(settings: Settings, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from train.metrics import Metric, bat, choice_accuracy, retrieval, triplet_accuracy
+from train.metrics import Metric, bat, retrieval, triplet_accuracy
 
 
 def coarse(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -35,7 +35,7 @@ def test_bat_gives_nothing_for_liking_one_word() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_triplets_and_choices_agree_with_a_loop(seed: int) -> None:
+def test_triplets_agree_with_a_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
     similarity = coarse(rng, 11, 3, 3)
     points = []
@@ -47,8 +47,6 @@ def test_triplets_and_choices_agree_with_a_loop(seed: int) -> None:
     assert metric.value == pytest.approx(np.mean(points))
     assert metric.chance == pytest.approx(1 / 3)
     assert metric.n == 11
-    answer = np.tile(np.eye(3, dtype=bool), (11, 1))
-    assert choice_accuracy(similarity.reshape(33, 3), answer).value == pytest.approx(metric.value)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -79,6 +77,52 @@ def test_retrieval_chance_is_that_of_drawing_at_random() -> None:
     assert found["r10"].chance == 1.0
 
 
+@pytest.mark.parametrize(("right", "items"), [([1], 20), ([3], 20), ([1, 2, 6], 15), ([4], 4)])
+def test_chance_of_the_median_rank_is_the_median_of_random_rankings(
+    right: list[int], items: int
+) -> None:
+    correct = np.arange(items)[None, :] < np.array(right)[:, None]
+    chance = retrieval(np.zeros((len(right), items)), correct)["median_rank"].chance
+    rng = np.random.default_rng(0)
+    orders = rng.permuted(np.tile(correct, (20_000, 1)), axis=1)
+    ranks = 1 + orders.argmax(axis=1)
+    # The smallest rank that at least half of the draws reach, up to the noise of the draws.
+    assert np.mean(ranks <= chance) >= 0.49
+    assert np.mean(ranks <= chance - 1) < 0.51
+
+
+def test_members_of_a_group_are_drawn_together() -> None:
+    rng = np.random.default_rng(1)
+    single = np.stack([np.full(40, 0.5), rng.random(40)], axis=1)
+    after = np.arange(40) % 2 == 0
+    alone = bat(single, after)
+    # Nine copies of every sample tell nothing new: the interval must not shrink.
+    many, said = np.repeat(single, 9, axis=0), np.repeat(after, 9)
+    naive, grouped = bat(many, said), bat(many, said, np.repeat(np.arange(40), 9))
+    width = alone.high - alone.low
+    assert naive.high - naive.low < 0.5 * width
+    assert grouped.high - grouped.low == pytest.approx(width, rel=1e-9)
+    assert (grouped.value, grouped.n) == (pytest.approx(alone.value), 360)
+
+    similarity, correct = rng.random((30, 10)), np.eye(10, dtype=bool)[np.arange(30) % 10]
+    one = retrieval(similarity, correct)
+    groups = np.repeat(np.arange(30), 9)
+    copied = retrieval(np.repeat(similarity, 9, axis=0), np.repeat(correct, 9, axis=0), groups)
+    for name in ("r1", "r5", "median_rank"):
+        assert (copied[name].low, copied[name].high) == pytest.approx(
+            (one[name].low, one[name].high)
+        )
+    shuffled = rng.permutation(270)
+    again = retrieval(
+        np.repeat(similarity, 9, axis=0)[shuffled],
+        np.repeat(correct, 9, axis=0)[shuffled],
+        groups[shuffled],
+    )
+    assert again["r5"].low == pytest.approx(one["r5"].low)
+    with pytest.raises((ValueError, TypeError)):
+        bat(many, said, np.arange(3))
+
+
 def test_equal_similarities_earn_no_retrieval() -> None:
     found = retrieval(np.zeros((20, 20)), np.eye(20, dtype=bool))
     assert found["r10"].value == 0
@@ -89,7 +133,6 @@ def test_nothing_to_judge_is_nan_and_null_in_json() -> None:
     empty: list[Metric] = [
         bat(np.zeros((0, 2)), np.zeros(0, dtype=bool)),
         triplet_accuracy(np.zeros((0, 3, 3))),
-        choice_accuracy(np.zeros((0, 4)), np.zeros((0, 4), dtype=bool)),
         *retrieval(np.zeros((0, 4)), np.zeros((0, 4), dtype=bool)).values(),
     ]
     for metric in empty:

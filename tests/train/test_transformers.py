@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, PreTrainedTokenizerFast, Wav2Vec2Config
+from transformers import (
+    BertConfig,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5Model,
+    Wav2Vec2Config,
+    Wav2Vec2FeatureExtractor,
+)
 
 from synth.errors import SpecError
 from train.config import AudioConfig, ModelConfig, TextConfig, TowerKind
 from train.model import Clap, build_model
 from train.tokenizer import TextTokenizer
+from train.towers import model_rate, transformers_model
 
 RATE = 16_000
 
@@ -67,6 +75,41 @@ def test_both_towers_encode(folders: tuple[Path, Path]) -> None:
     assert audio.shape == text.shape == (2, 16)
     assert torch.allclose(audio.norm(dim=1), torch.ones(2))
     assert ids.mask.sum(dim=1).tolist() == [3, 6]
+
+
+def test_weights_that_are_not_safetensors_are_never_opened_nor_passed_over(
+    folders: tuple[Path, Path],
+) -> None:
+    audio, text = folders
+    whole = transformers_model(str(text))
+    torch.save(whole.state_dict(), text / "pytorch_model.bin")
+    with pytest.raises(SpecError, match="cannot be loaded") as error:
+        clap(audio, text)
+    assert "safetensors" in error.value.mend
+    (text / "pytorch_model.bin").unlink()
+    whole.save_pretrained(text)
+    again = transformers_model(str(text)).state_dict()
+    assert all(torch.equal(again[name], value) for name, value in whole.state_dict().items())
+
+
+def test_of_t5_the_encoder_is_taken(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    config = T5Config(vocab_size=20, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    T5Model(config).save_pretrained(tmp_path / "t5")
+    model = clap(folders[0], tmp_path / "t5")
+    ids = torch.tensor([[3, 4, 5, 0], [3, 4, 5, 6]])
+    found = model.encode_text(ids, ids > 0)
+    assert found.shape == (2, 16)
+    alone = model.encode_text(ids[:1, :3], ids[:1, :3] > 0)
+    assert torch.allclose(found[:1], alone, atol=1e-5)
+    assert not any("decoder" in name for name, _ in model.text_tower.named_parameters())
+
+
+def test_a_corpus_at_another_rate_than_the_model_is_told(folders: tuple[Path, Path]) -> None:
+    assert model_rate(str(folders[0])) == 16_000
+    Wav2Vec2FeatureExtractor(sampling_rate=24_000).save_pretrained(folders[0])
+    with pytest.raises(SpecError, match="24000 Hz, the corpus is at 16000 Hz") as error:
+        clap(*folders)
+    assert "sample_rate: 24000" in error.value.mend
 
 
 def test_a_model_that_is_not_there_or_takes_no_waveform_is_told(

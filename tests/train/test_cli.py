@@ -1,0 +1,61 @@
+"""`segue train` as it is called: default settings and the JSON at its end."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from train.cli import make_config, train_command
+from train.config import Stage, TrainConfig
+from train.engine import train
+from train.evaluate import evaluate
+
+FIELDS = {"value", "low", "high", "chance", "n"}
+
+
+def test_the_demo_is_the_default_where_something_comes_before(corpus: Path) -> None:
+    config = make_config(corpus, None, None, False, None, None, None)
+    assert [stage.relations for stage in config.stages] == [("before",), ()]
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"triplets": {"stage_a": True, "max_event_s": 1.0}},
+        {"acba": {"pairs": {"train": 12}, "relations": ["then", "followed by"]}},
+    ],
+    ids=["stage_a", "then"],
+)
+def test_a_corpus_without_before_trains_by_default(
+    build_corpus: Callable[..., Path], recipe: dict[str, object], tmp_path: Path
+) -> None:
+    corpus = build_corpus(recipe=recipe, splits={"train": [1, 2, 3]})
+    config = make_config(corpus, None, None, False, 2, None, tmp_path / "run")
+    assert config.stages == (Stage(steps=2, negatives=True),)
+    assert config.keep_groups
+    assert train(config).finished
+
+
+def test_json_has_the_shape_of_metrics(
+    settings: Callable[..., TrainConfig],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = settings()
+    monkeypatch.setattr("train.cli.make_config", lambda *options: config)
+    train_command(config.corpus, as_json=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    found = json.loads(line)
+    assert all(set(fact) == FIELDS for fact in found.values())
+    assert {"loss", "samples_per_s", "data_wait", "step", "best_step"} < set(found)
+    assert found["step"]["value"] == 12
+    assert found["loss"]["chance"] == pytest.approx(math.log(config.batch))
+    assert found["loss"]["low"] is found["step"]["chance"] is None
+    validated = {name: metric for name, metric in found.items() if name.startswith("val_")}
+    measured = evaluate(config.out, config.corpus, "val")
+    assert validated == {f"val_{name}": one.to_json() for name, one in measured.items()}
+    assert "val_bat" in validated
