@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,3 +70,20 @@ def test_a_truncated_file_is_read_as_far_as_it_goes_or_a_clip_error(
     assert rate == 48_000
     assert len(samples) < len(noise)
     assert np.isfinite(samples).all()
+
+
+def test_what_libsndfile_cannot_read_goes_through_ffmpeg(ffmpeg: None, tmp_path: Path) -> None:
+    wav, m4a = tmp_path / "noise.wav", tmp_path / "noise.m4a"
+    soundfile.write(wav, np.tile(NOISE, 10), 48_000)
+    command = ["ffmpeg", "-loglevel", "error", "-i", str(wav), "-c:a", "aac", str(m4a)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    samples, rate = read_audio(m4a.read_bytes(), ".m4a")
+    assert (rate, samples.shape[1]) == (48_000, 1)
+    assert abs(len(samples) - 48_000) < 4096
+    assert 0.2 < np.abs(samples).max() <= 1
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_decoded() -> None:
+    data = encoded(np.zeros(48_000, dtype=np.float32), 8_000, "FLAC")
+    with pytest.raises(ClipError, match=r"lasts 6\.0 s, the limit is 5 s"):
+        read_audio(data, ".flac", max_s=5)
