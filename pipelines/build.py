@@ -40,6 +40,7 @@ class Summary:
         skipped: Shards that were there, or were linked from another version.
         quarantined: Clips that could not be used.
         hours: Of audio in the corpus.
+        excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
         seconds: That this run took.
         paths: Manifest folder, shard folder.
     """
@@ -52,6 +53,7 @@ class Summary:
     skipped: int
     quarantined: int
     hours: float
+    excerpts_of_captioned_clips: int
     seconds: float
     paths: dict[str, str]
 
@@ -181,6 +183,7 @@ def conclude(prepared: Prepared, started: float) -> Summary:
         skipped=len(shards) - len(prepared.pending),
         quarantined=pq.read_metadata(places.manifests / QUARANTINE_FILE).num_rows,
         hours=facts["hours"],
+        excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
         seconds=round(time.monotonic() - started, 2),
         paths={"manifests": str(places.manifests), "shards": str(places.shards)},
     )

@@ -45,7 +45,7 @@ Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over sou
 
 Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
 caption in `negatives` proven false. Captions were made by rule; no language model took part.
-
+{_caveat(facts["excerpts_of_captioned_clips"])}
 | split | samples | shards |
 |---|---:|---:|
 {splits}
@@ -58,3 +58,12 @@ Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the 
 |---|---:|
 {rights}
 """
+
+
+def _caveat(excerpts: int) -> str:
+    if not excerpts:
+        return ""
+    return (
+        f"\n{excerpts:,} sounds are excerpts of captioned clips: that their captions hold of the "
+        "excerpts too is taken on trust.\n"
+    )

@@ -9,6 +9,7 @@ from os.path import relpath
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
@@ -110,7 +111,9 @@ def _facts(
     for shard in shards:
         samples[shard.split] += shard.samples
         files[shard.split] += 1
-    lengths = pq.read_table(places.manifests / SAMPLES_FILE, columns=["frames"]).column("frames")
+    columns = pq.read_table(places.manifests / SAMPLES_FILE, columns=["frames", "excerpts"])
+    excerpts = pc.sum(columns["excerpts"]).as_py()
+    captioned = any(clip["captions"] for clip in library.clips)
     rate = spec.audio.sample_rate
     receipts = (read_receipt(places, shard.shard) for shard in shards)
     libraries = {
@@ -130,7 +133,9 @@ def _facts(
         "splits": {
             split: {"samples": count, "shards": files[split]} for split, count in samples.items()
         },
-        "hours": round(sum(lengths.to_pylist()) / rate / 3600, 4),
+        "hours": round(pc.sum(columns["frames"]).as_py() / rate / 3600, 4),
+        "excerpts": excerpts,
+        "excerpts_of_captioned_clips": excerpts if captioned else 0,
         "shards": relpath(places.shards, places.manifests),
         "bank": relpath(library.index, places.manifests),
         "libraries": [json.loads(each) for each in sorted(libraries)],

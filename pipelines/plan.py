@@ -24,6 +24,7 @@ from synth.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.errors import PlanError
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
 from synth.rng import digest
+from synth.scene import events
 from synth.schema import CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
 from synth.timeline import duration
 
@@ -74,6 +75,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
     recipe = spec.make_recipe()
     setting = spec.setting
     clips, refused = _usable(recipe, library, setting, spec.splits)
+    lengths = {clip.id: clip.frames for found in clips.values() for clip in found}
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
     observer.start("plan", sum(map(len, groups.values())), "groups")
     _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
@@ -86,7 +88,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
         replacing(places.manifests / PLAN_FILE) as partial,
         pq.ParquetWriter(partial, PLAN, compression="zstd") as writer,
     ):
-        for rows in _shards(spec, recipe.name, groups, observer):
+        for rows in _shards(spec, recipe.name, groups, lengths, observer):
             writer.write_table(table(rows, PLAN), row_group_size=len(rows))
             shards.append(_shard_plan(rows, len(shards), spec.render_digest(), content))
     schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
@@ -140,7 +142,11 @@ def _usable(
 
 
 def _shards(
-    spec: Spec, recipe: str, groups: Mapping[str, Groups], observer: Observer
+    spec: Spec,
+    recipe: str,
+    groups: Mapping[str, Groups],
+    lengths: Mapping[str, int],
+    observer: Observer,
 ) -> Iterator[list[dict[str, Any]]]:
     """The rows of one shard after the other; a group is never divided."""
     index = 0
@@ -168,6 +174,10 @@ def _shards(
                     positives=draft.captions.positives,
                     negatives=draft.captions.negatives,
                     frames=_frames(draft, spec),
+                    excerpts=sum(
+                        event.heard.frames < lengths[event.heard.clip]
+                        for event in events(draft.scene)
+                    ),
                     sample_rate=spec.audio.sample_rate,
                 )
                 rows.append(sample.row())
@@ -180,16 +190,14 @@ def _shards(
 
 def _frames(draft: Draft, spec: Spec) -> int:
     frames, exact = duration(draft.scene), spec.audio.exact_frames
-    if exact is None:
-        return frames
-    if frames > exact:
+    if exact is not None and frames > exact:
         rate = spec.audio.sample_rate
         raise PlanError(
             f"{draft.captions.caption.text!r} lasts {frames / rate:.2f} s, "
             f"audio.length is exactly {exact / rate:g} s",
             mend="raise audio.length, or lower the recipe's max_event_s",
         )
-    return exact
+    return max(frames, spec.audio.least_frames)
 
 
 def _shard_plan(

@@ -34,7 +34,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-LENGTH: Final = re.compile(r"natural|exact (?P<seconds>\d+(\.\d+)?) s")
+LENGTH: Final = re.compile(r"natural|(?P<mode>exact|padded) (?P<seconds>\d+(\.\d+)?) s")
 MAX_LENGTH_S: Final = 3600.0
 SampleRate = Literal[
     8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000
@@ -47,7 +47,8 @@ class AudioSpec(_Model):
     Args:
         sample_rate: In Hz.
         format: `flac` or `wav`, both 16-bit.
-        length: `natural`, or `exact N s`.
+        length: `natural`: as long as the scene. `padded N s`: with silence up to N s at least.
+            `exact N s`: padded to N s, long sounds heard in excerpts so that all fit.
         fade: Crossfade law.
         target_lufs: Loudness that every sound is brought to before it is mixed.
         max_gain_db: Most that a quiet sound is raised.
@@ -69,17 +70,26 @@ class AudioSpec(_Model):
     def _known_length(cls, length: str) -> str:
         found = LENGTH.fullmatch(length)
         if found is None:
-            raise ValueError(f"expected 'natural' or 'exact 10 s', got {length!r}")
+            raise ValueError(f"expected 'natural', 'padded 10 s' or 'exact 10 s', got {length!r}")
         if found["seconds"] and not 0 < float(found["seconds"]) <= MAX_LENGTH_S:
             raise ValueError(f"expected more than 0 s and at most {MAX_LENGTH_S:g} s")
         return length
 
     @property
     def exact_frames(self) -> Frames | None:
-        """Frames of every sample, None where they are as long as their scenes."""
+        """Frames of every sample, None where they may differ."""
+        return self._frames("exact")
+
+    @property
+    def least_frames(self) -> Frames:
+        """Frames that every sample is padded to."""
+        return self._frames("exact") or self._frames("padded") or 0
+
+    def _frames(self, mode: str) -> Frames | None:
         found = LENGTH.fullmatch(self.length)
-        seconds = found["seconds"] if found else None
-        return None if seconds is None else to_frames(float(seconds), self.sample_rate)
+        if found is None or found["mode"] != mode:
+            return None
+        return to_frames(float(found["seconds"]), self.sample_rate)
 
     @property
     def levels(self) -> Levels:

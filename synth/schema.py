@@ -77,6 +77,7 @@ PLAN: Final = _schema(
     ("notation", _TEXT),
     ("scene", _TEXT),
     ("frames", pa.int64()),
+    ("excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
 )
 
@@ -108,6 +109,7 @@ class Sample:
         positives: Further true captions.
         negatives: False captions.
         frames: Exact length of the audio.
+        excerpts: How many of its events are heard in part only.
         sample_rate: In Hz.
     """
 
@@ -122,6 +124,7 @@ class Sample:
     positives: tuple[Caption, ...]
     negatives: tuple[Caption, ...]
     frames: Frames
+    excerpts: int
     sample_rate: int
 
     def row(self) -> dict[str, Any]:
@@ -144,6 +147,7 @@ class Sample:
             "notation": format_scene(self.scene),
             "scene": canonical_json(to_json(self.scene)),
             "frames": self.frames,
+            "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
         }
 

@@ -72,6 +72,12 @@ def print_summary(summary: Summary) -> None:
         f"{summary.rendered:,} shards rendered, {summary.skipped:,} there already, "
         f"{summary.quarantined:,} clips quarantined, {summary.seconds:.1f} s"
     )
+    if summary.excerpts_of_captioned_clips:
+        console.print(
+            f"[yellow]note[/]: {summary.excerpts_of_captioned_clips:,} sounds are excerpts of "
+            "captioned clips, and their captions speak of the whole clips; "
+            "`length: natural`, or a longer exact one, keeps them whole"
+        )
     console.print(f"manifests  {summary.paths['manifests']}", markup=False)
     console.print(f"shards     {summary.paths['shards']}", markup=False)
     console.print(f"next: segue inspect {summary.paths['manifests']}", markup=False)

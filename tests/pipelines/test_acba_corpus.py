@@ -119,6 +119,16 @@ def test_members_of_a_group_use_the_same_clips_in_either_order(
     assert all(forward == backward[::-1] for forward, backward in whole)
 
 
+def test_excerpts_of_captioned_clips_are_counted_and_told(
+    audiocaps: Path, make: Callable[..., Corpus]
+) -> None:
+    assert make().facts["excerpts_of_captioned_clips"] == 0
+    corpus = make(max_event_s=2.0)
+    assert corpus.facts["excerpts_of_captioned_clips"] == 2 * 14
+    assert all(row["excerpts"] == 2 for row in corpus.samples(columns=["excerpts"]).to_pylist())
+    assert "28 sounds are excerpts of captioned clips" in (corpus.shards / "README.md").read_text()
+
+
 def test_crossfade_truly_overlaps(make: Callable[..., Corpus]) -> None:
     corpus = make()
     row = corpus.samples("train").to_pylist()[0]

@@ -167,6 +167,13 @@ def test_natural_length_is_that_of_the_scene(tiny: Tiny, tmp_path: Path) -> None
     assert frames == {28_000, 16_000}
 
 
+def test_padded_length_is_a_least_length(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(audio={"length": "padded 1.5 s"}), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    frames = {row["frames"] for row in corpus.samples(columns=["frames"]).to_pylist()}
+    assert frames == {28_000, 24_000}
+
+
 def test_groups_are_never_divided(tiny: Tiny, tmp_path: Path) -> None:
     build(tiny(shards={"samples": 4}), tmp_path, 0)
     rows = Corpus.open(tmp_path / "data_manifests" / "tiny").samples().to_pylist()

@@ -33,9 +33,15 @@ def read(tmp_path: Path, text: str) -> None:
         (GOOD + "sede: 1\n", "line 4: sede: there is no such key .*'seed'"),
         (GOOD + "seed: 1\nseed: 2\n", "line 5: 'seed' is given twice"),
         (GOOD + "audio: {lenght: natural}\n", "line 4: audio.lenght: .*'length'"),
-        (GOOD + "audio:\n  length: 10 s\n", "line 5: audio.length: expected 'natural' or 'exact"),
+        (
+            GOOD + "audio:\n  length: 10 s\n",
+            "line 5: audio.length: expected 'natural', 'padded 10 s' or 'exact",
+        ),
         (GOOD + "audio:\n  sample_rate: 44.1k\n", "line 5: audio.sample_rate: "),
-        (GOOD + "audio: {length: exact inf s}\n", "line 4: audio.length: expected 'natural' or"),
+        (
+            GOOD + "audio: {length: exact inf s}\n",
+            "line 4: audio.length: expected 'natural', 'padded",
+        ),
         (GOOD + "audio: {length: exact 1e300 s}\n", "line 4: audio.length: expected 'natural'"),
         (GOOD + "audio: {sample_rate: 65537}\n", "line 4: audio.sample_rate"),
         (GOOD + "version: latest\n", "line 4: version: 'latest' is the name of the pointer"),

@@ -64,6 +64,7 @@ def sample(index: int, together: bool = False) -> Sample:
         positives=captions.positives,
         negatives=captions.negatives,
         frames=700,
+        excerpts=0,
         sample_rate=RATE,
     )
 
