@@ -35,7 +35,7 @@ from synth.rng import digest
 from synth.schema import CLIPS, canonical_json, table
 from synth.sources import ClipRef, Source
 
-INGEST_VERSION: Final = 1
+INGEST_VERSION: Final = 2
 PART_CLIPS: Final = 64
 _PART_SCHEMA: Final = pa.schema(
     [

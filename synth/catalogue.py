@@ -69,6 +69,7 @@ def catalogue(
         "source": source.name,
         "labels": list(ref.labels),
         "captions": list(ref.captions),
+        "tags": [asdict(tag) for tag in ref.tags],
         "source_split": ref.split,
         "split": "",
         "recording": ref.recording or ref.id,

@@ -70,3 +70,7 @@ class PlanError(SegueError):
 
 class CorpusError(SegueError):
     """A built corpus that is missing, unfinished or damaged."""
+
+
+class LexiconError(SegueError):
+    """A row of a lexicon's sources that breaks a rule, or a lexicon that is not built from them."""

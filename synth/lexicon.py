@@ -1,14 +1,25 @@
-"""Phrases: how a label is said as a noun phrase, a clause or a gerund."""
+"""Phrases: how a label is said as a noun phrase, a clause or a gerund, and which labels are kin.
+
+The shipped forms are built from readable sources; see `synth.lexicon_build`.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Final
 
-PHRASES = "lexicons/phrases.csv"
+PHRASES: Final = "lexicons/phrases.csv"
+OTHER: Final = "other"
+"""The category of a label that is not listed."""
+
+_KIN_CACHE: Final = 1 << 18
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,12 @@ class Phrase:
 
     @classmethod
     def fallback(cls, label: str) -> Phrase:
-        """Forms that are grammatical whatever the label is."""
+        """Forms that are grammatical whatever the label is.
+
+        They all lean on "the sound of ...": the clause is "the sound of theremin is heard", and
+        the noun and the gerund are both "the sound of theremin". So a sentence must not put "the
+        sound of" before the noun of a label that is not listed.
+        """
         plain = label.replace("_", " ")
         sound = f"the sound of {_lower_initial(plain)}"
         return cls(plain, sound, f"{sound} is heard", sound)
@@ -51,13 +67,63 @@ class Phrase:
 @cache
 def shipped_phrases() -> Mapping[str, Phrase]:
     """The phrases that ship with the project, by label."""
-    text = files("data_manifests").joinpath(PHRASES).read_text(encoding="utf-8")
     return {
-        row["label"]: Phrase(
-            row["label"].replace("_", " "), row["noun"], row["clause"], row["gerund"]
-        )
-        for row in csv.DictReader(text.splitlines())
+        label: Phrase(label.replace("_", " "), row["noun"], row["clause"], row["gerund"])
+        for label, row in _shipped().items()
     }
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def families(label: str) -> tuple[str, ...]:
+    """The family paths of a listed label, as "animal/dog"; none for a label that is not listed."""
+    row = _shipped().get(label)
+    return tuple(row["family"].split(";")) if row is not None else ()
+
+
+def category(label: str) -> str:
+    """The first segment of a label's first family path, `OTHER` for a label that is not listed."""
+    paths = families(label)
+    return paths[0].split("/", 1)[0] if paths else OTHER
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def kin(first: str, second: str) -> bool:
+    """Whether one recording could be called by either label.
+
+    True for equal labels. Two listed labels are kin if their family paths are `related`. Any other
+    two are kin if the words of one are a run of the other's words: "rock" and "alternative rock".
+    """
+    if first == second:
+        return True
+    ours, theirs = families(first), families(second)
+    if ours and theirs:
+        return related(ours, theirs)
+    words, others = sorted((_words(first), _words(second)), key=len)
+    size = len(words)
+    return size > 0 and any(
+        others[start : start + size] == words for start in range(len(others) - size + 1)
+    )
+
+
+def related(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a path of one equals, or is above, a path of the other: "animal" and "animal/dog"."""
+    return any(
+        f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
+        for ours in first
+        for theirs in second
+    )
+
+
+@cache
+def _shipped() -> Mapping[str, Mapping[str, str]]:
+    text = files("data_manifests").joinpath(PHRASES).read_text(encoding="utf-8")
+    return {row["label"]: row for row in csv.DictReader(text.splitlines())}
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def _words(label: str) -> tuple[str, ...]:
+    plain = unicodedata.normalize("NFKC", label.replace("_", " ")).casefold()
+    return tuple(_WORD.findall(plain))
 
 
 def _lower_initial(text: str) -> str:

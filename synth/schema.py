@@ -25,12 +25,17 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
+TAG: Final = pa.struct(
+    [pa.field("category", _TEXT, nullable=False), pa.field("name", _TEXT, nullable=False)]
+)
+
 CLIPS: Final = _schema(
     ("id", _TEXT),
     ("source", _TEXT),
     ("location", _TEXT),
     ("labels", _TEXTS),
     ("captions", _TEXTS),
+    ("tags", pa.list_(TAG)),
     ("split", _TEXT),
     ("source_split", _TEXT),
     ("recording", _TEXT),

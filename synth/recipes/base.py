@@ -19,6 +19,7 @@ from synth.language.words import whole_words
 from synth.lexicon import Phrase
 from synth.rng import Randomness
 from synth.scene import Excerpt, Scene
+from synth.tag import Tag
 from synth.timeline import timeline
 from synth.truth import Tolerance
 from synth.units import Decibels, Frames, Seconds, resampled_frames, to_frames
@@ -36,6 +37,7 @@ class Clip:
         frames: Length of its active span.
         loudness_lufs: Of the active span.
         levels_db: RMS of each 50 ms of the active span.
+        tags: Its tags.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Clip:
     frames: Frames
     loudness_lufs: Decibels
     levels_db: tuple[float, ...]
+    tags: tuple[Tag, ...] = ()
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], rate: int) -> Clip:
@@ -58,6 +61,7 @@ class Clip:
             frames=resampled_frames(active, row["sample_rate"], rate),
             loudness_lufs=row["loudness_lufs"],
             levels_db=tuple(row["levels_db"]),
+            tags=tuple(Tag(**tag) for tag in row["tags"]),
         )
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from synth.audio_file import read_audio
 from synth.dsp import Audio
 from synth.errors import ClipError, SourceError
+from synth.tag import Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class ClipRef:
         licence: SPDX-like name.
         attribution: Whom to credit.
         split: The library's own split or fold, "" where it has none.
+        tags: Tags of the whole recording.
     """
 
     id: str
@@ -39,6 +41,7 @@ class ClipRef:
     licence: str = "unknown"
     attribution: str = ""
     split: str = ""
+    tags: tuple[Tag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
         "id": "lib/a",
         "labels": ["dog"],
         "captions": ["A dog"],
+        "tags": [],
         "recording": "r",
         "sample_rate": 44_100,
         "onset": 100,
