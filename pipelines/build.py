@@ -21,6 +21,8 @@ from pipelines.plan import ShardPlan, plan
 from pipelines.render import RenderJob, clean, prune, render_shard, reuse
 from pipelines.spec import Spec
 from synth.corpus import QUARANTINE_FILE
+from synth.errors import SpecError
+from synth.sources import Unheard
 
 VERSION_LETTERS = 12
 BATCHES_PER_WORKER = 8
@@ -118,11 +120,19 @@ def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = 
 
 
 def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
-    """Ingest and plan, and find out what is still to be rendered."""
-    spec.make_recipe().check(spec.setting, tuple(spec.splits))
-    library = ingest(spec, out / BANKS, run, threads, observer)
+    """Ingest and plan, and find out what is still to be rendered.
+
+    Raises:
+        SpecError: If the source has no recordings.
+    """
+    source = spec.make_source()
+    if isinstance(source, Unheard):
+        raise SpecError(
+            f"source {source.name} has no recordings, so nothing can be rendered",
+            mend="`segue plan SPEC` plans over it",
+        )
+    library, places = located(spec, out, run, threads, observer)
     digest = spec.build_digest(library.digest)
-    places = Places(out.resolve(), spec.corpus, spec.version or digest[:VERSION_LETTERS])
     complete = finished(places, digest) is not None
     clean(places)
     shards = plan(spec, library, places, observer)
@@ -132,6 +142,28 @@ def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
     if pending or not complete:
         record(places.journal, "prepared", shards=len(shards), pending=len(pending))
     return Prepared(spec, library, places, shards, pending)
+
+
+def located(
+    spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
+) -> tuple[Library, Places]:
+    """The ingested library of a spec, and where what is made of it lies."""
+    spec.make_recipe().check(spec.setting, tuple(spec.splits))
+    library = ingest(spec, out / BANKS, run, threads, observer)
+    digest = spec.build_digest(library.digest)
+    return library, Places(out.resolve(), spec.corpus, spec.version or digest[:VERSION_LETTERS])
+
+
+def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
+    """Plan a corpus, and render nothing.
+
+    Returns:
+        Where the plan lies, and its samples.
+    """
+    with workers(worker_count) as run:
+        library, places = located(spec, out, run, worker_count, observer)
+        shards = plan(spec, library, places, observer)
+    return places, sum(shard.samples for shard in shards)
 
 
 def into_batches(pending: Sequence[ShardPlan], worker_count: int) -> list[list[ShardPlan]]:

@@ -87,12 +87,16 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
     with (
         pq.ParquetFile(places.manifests / PLAN_FILE) as plan,
         replacing(places.manifests / SAMPLES_FILE) as partial,
-        pq.ParquetWriter(partial, SAMPLES, compression="zstd") as writer,
+        pq.ParquetWriter(
+            partial,
+            SAMPLES.with_metadata(plan.schema_arrow.metadata),
+            compression="zstd",
+        ) as writer,
     ):
         for shard in shards:
             planned = plan.read_row_group(shard.row_group)
             measured = pq.read_table(places.measurements(shard.shard))
-            joined = pa.table([*planned.columns, *measured.columns], schema=SAMPLES)
+            joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
 
 

@@ -27,13 +27,14 @@ from synth.catalogue import (
     Acceptance,
     assign_splits,
     catalogue,
+    listed,
     quarantined,
     withdraw_copies,
 )
 from synth.errors import ClipError, SourceError
 from synth.rng import digest
 from synth.schema import CLIPS, canonical_json, table
-from synth.sources import ClipRef, Source
+from synth.sources import ClipRef, Source, Unheard
 
 INGEST_VERSION: Final = 2
 PART_CLIPS: Final = 64
@@ -93,6 +94,8 @@ def ingest(spec: Spec, banks: Path, run: Runner, threads: int, observer: Observe
             can be used.
     """
     source = spec.make_source()
+    if isinstance(source, Unheard):
+        return _unheard(spec, source, banks)
     folder = banks / f"{source.name}-{spec.audio.sample_rate}"
     parts = list(_parts(source, spec, folder))
     observer.start("ingest", sum(len(part.refs) for part in parts), "clips")
@@ -186,6 +189,21 @@ def _assemble(spec: Spec, source: Source, parts: Sequence[Part]) -> Library:
             if quarantine
             else "the library lists no clips",
         )
+    index = _write_index(parts[0].folder, entries, spec.audio.sample_rate)
+    return _library(spec, clips, quarantine, index)
+
+
+def _unheard(spec: Spec, source: Unheard, banks: Path) -> Library:
+    """The catalogue of a library without recordings; its bank does not exist."""
+    refs = list(source.refs())
+    _refuse_repeated(refs)
+    clips = [listed(source.name, ref) | source.row(ref) for ref in refs]
+    return _library(spec, clips, [], banks / source.name)
+
+
+def _library(
+    spec: Spec, clips: list[dict[str, Any]], quarantine: list[dict[str, str]], index: Path
+) -> Library:
     clips, repeated = withdraw_copies(clips)
     quarantine += repeated
     quarantine += assign_splits(clips, spec.split_rules, spec.seed)
@@ -195,7 +213,6 @@ def _assemble(spec: Spec, source: Source, parts: Sequence[Part]) -> Library:
             for row in clips
         )
     )
-    index = _write_index(parts[0].folder, entries, spec.audio.sample_rate)
     return Library(clips, quarantine, index, content)
 
 

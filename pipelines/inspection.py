@@ -42,9 +42,14 @@ def describe(corpus: Corpus) -> dict[str, Any]:
     used = clips.filter(pc.field("split") != "")
     refused = pq.read_table(corpus.folder / QUARANTINE_FILE, columns=["stage"])
     labels = pc.list_flatten(table.column("labels")).to_pylist()
+    sizes = pc.list_value_length(table.column("labels")).to_pylist()
     counts = {
         "split": splits,
         "relation": _shares(table.column("relation").to_pylist()),
+        "sounds in a scene": _shares([str(size) for size in sorted(sizes)]),
+        "place of a sound in its scene": _shares(
+            [str(place) for size in sizes for place in range(1, size + 1)]
+        ),
         "negatives": _shares(kinds),
         "licence of clips": _shares(used.column("licence").to_pylist()),
         "label (ten most frequent)": dict(list(_shares(labels).items())[:10]),

@@ -25,7 +25,7 @@ from synth.errors import PlanError
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
 from synth.rng import digest
 from synth.scene import events
-from synth.schema import CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
+from synth.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
 from synth.timeline import duration
 
 SHARDS_FILE: Final = "shards.parquet"
@@ -86,15 +86,20 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
     shards: list[ShardPlan] = []
     with (
         replacing(places.manifests / PLAN_FILE) as partial,
-        pq.ParquetWriter(partial, PLAN, compression="zstd") as writer,
+        pq.ParquetWriter(partial, _plan_schema(setting), compression="zstd") as writer,
     ):
         for rows in _shards(spec, recipe.name, groups, lengths, observer):
-            writer.write_table(table(rows, PLAN), row_group_size=len(rows))
+            writer.write_table(table(rows, PLAN).cast(writer.schema), row_group_size=len(rows))
             shards.append(_shard_plan(rows, len(shards), spec.render_digest(), content))
     schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
     _write(places.manifests / SHARDS_FILE, [asdict(shard) for shard in shards], schema)
     observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
     return shards
+
+
+def _plan_schema(setting: Setting) -> pa.Schema:
+    """`PLAN`, with what a reader needs to judge its captions."""
+    return PLAN.with_metadata({AUDIBLE: str(setting.audible)})
 
 
 def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:

@@ -22,10 +22,10 @@ from synth.render import RENDER_VERSION, Mixdown
 from synth.rng import Randomness, digest
 from synth.schema import FORMAT_VERSION, canonical_json
 from synth.shards import AudioFormat
-from synth.sources import SOURCES, Source, source_class
+from synth.sources import SOURCES, Source, Unheard, source_class
 from synth.units import Decibels, Frames, Seconds, to_frames
 
-PLAN_VERSION: Final = 1
+PLAN_VERSION: Final = 2
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
@@ -241,9 +241,9 @@ class Spec(_Model):
             for name, share in self.splits.items()
         )
 
-    def make_source(self) -> Source:
+    def make_source(self) -> Source | Unheard:
         """The source with its settings."""
-        source: Source = self.source.chosen
+        source: Source | Unheard = self.source.chosen
         return source
 
     def make_recipe(self) -> Recipe:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from pipelines.spec import Spec
 from synth.errors import SpecError
+
+_PATHS: Final = {"source": "root", "recipe": "expressions"}
 
 
 def read_spec(path: Path) -> Spec:
@@ -41,18 +43,21 @@ def read_spec(path: Path) -> Spec:
 
 
 def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
-    source = value.get("source")
-    if not isinstance(source, Mapping):
-        return value
-    rooted = {name: _rooted(settings, folder) for name, settings in source.items()}
-    return {**value, "source": rooted}
+    absolute = dict(value)
+    for part, key in _PATHS.items():
+        chosen = value.get(part)
+        if isinstance(chosen, Mapping):
+            absolute[part] = {
+                name: _absolute(settings, key, folder) for name, settings in chosen.items()
+            }
+    return absolute
 
 
-def _rooted(settings: Any, folder: Path) -> Any:
-    if not isinstance(settings, Mapping) or "root" not in settings:
+def _absolute(settings: Any, key: str, folder: Path) -> Any:
+    if not isinstance(settings, Mapping) or not isinstance(settings.get(key), str | Path):
         return settings
-    root = folder / Path(str(settings["root"])).expanduser()
-    return {**settings, "root": str(root.resolve())}
+    path = folder / Path(settings[key]).expanduser()
+    return {**settings, key: str(path.resolve())}
 
 
 def _refuse_repeated_keys(node: yaml.Node, path: Path) -> None:

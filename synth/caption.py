@@ -1,4 +1,7 @@
-"""Captions: a claim about two sounds put into words, as the papers print it or as people write."""
+"""Captions: a claim about two sounds put into words, as the papers print it or as people write.
+
+`narrative` puts larger claims into words.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,17 @@ class Connective(StrEnum):
     THEN = "then"
     FOLLOWED_BY = "followed by"
     WHILE = "while"
+    AS = "as"
+    WITH = "with"
 
     @property
     def is_order(self) -> bool:
         """Whether it tells an order, rather than simultaneity."""
-        return self is not Connective.WHILE
+        return self not in SIMULTANEOUS
+
+
+SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH)
+ORDER: Final = tuple(word for word in Connective if word not in SIMULTANEOUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,8 @@ _FRAMES: Final[dict[Style, dict[Connective, tuple[str, ...]]]] = {
         Connective.THEN: ("{a.plain} then {b.plain}",),
         Connective.FOLLOWED_BY: ("{a.plain} followed by {b.plain}",),
         Connective.WHILE: ("{a.plain} while {b.plain}",),
+        Connective.AS: ("{a.plain} as {b.plain}",),
+        Connective.WITH: ("{a.plain} with {b.plain}",),
     },
     Style.NATURAL: {
         Connective.BEFORE: ("{a.clause} before {b.clause}", "before {b.clause}, {a.clause}"),
@@ -75,6 +86,8 @@ _FRAMES: Final[dict[Style, dict[Connective, tuple[str, ...]]]] = {
             "{a.gerund}, followed by {b.gerund}",
         ),
         Connective.WHILE: ("{a.clause} while {b.clause}", "while {a.clause}, {b.clause}"),
+        Connective.AS: ("{a.clause} as {b.clause}", "as {a.clause}, {b.clause}"),
+        Connective.WITH: ("{a.clause} with {b.gerund}", "with {a.gerund}, {b.clause}"),
     },
 }
 
@@ -91,7 +104,7 @@ def realize(
 
     Args:
         claim: A sequence or an overlay of two events.
-        connective: An order word for a sequence, `while` for an overlay.
+        connective: A word of order for a sequence, of simultaneity for an overlay.
         phrases: How a label is said.
         style: `paper` puts the connective between the labels; `natural` writes a sentence.
         frame: Which sentence frame to use, from 0 to `frames(style) - 1`.
@@ -99,10 +112,22 @@ def realize(
     Raises:
         ValueError: If the connective cannot make such a claim, or a part is no event.
     """
+    clause = relate(claim, connective, phrases, style, frame)
+    return clause if style is Style.PAPER else capitalised(clause)
+
+
+def relate(
+    claim: Pair, connective: Connective, phrases: Phrases, style: Style, frame: int = 0
+) -> str:
+    """The same as `realize`, as a part of a longer sentence: no capital at its head."""
     if connective.is_order is not isinstance(claim, Sequence):
         raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
     template = _FRAMES[style][connective][frame]
-    sentence = template.format(a=phrases(claim.first.label), b=phrases(claim.second.label))
-    return sentence if style is Style.PAPER else sentence[:1].upper() + sentence[1:]
+    return template.format(a=phrases(claim.first.label), b=phrases(claim.second.label))
+
+
+def capitalised(sentence: str) -> str:
+    """The sentence with a capital at its head, all else as it was."""
+    return sentence[:1].upper() + sentence[1:]

@@ -65,14 +65,7 @@ def catalogue(
             f"sounds for {len(active) / rate:.3f} s only, "
             f"the least is {acceptance.min_active_s:g} s"
         )
-    row = asdict(ref) | {
-        "source": source.name,
-        "labels": list(ref.labels),
-        "captions": list(ref.captions),
-        "tags": [asdict(tag) for tag in ref.tags],
-        "source_split": ref.split,
-        "split": "",
-        "recording": ref.recording or ref.id,
+    row = listed(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
         "frames": len(audio),
@@ -84,6 +77,19 @@ def catalogue(
         "sha256": recording.sha256,
     }
     return CataloguedClip(row, resample(active, rate, bank_rate))
+
+
+def listed(source: str, ref: ClipRef) -> dict[str, Any]:
+    """The columns of `schema.CLIPS` that the library itself fills."""
+    return asdict(ref) | {
+        "source": source,
+        "labels": list(ref.labels),
+        "captions": list(ref.captions),
+        "tags": [asdict(tag) for tag in ref.tags],
+        "source_split": ref.split,
+        "split": "",
+        "recording": ref.recording or ref.id,
+    }
 
 
 def resample(audio: Audio, rate: int, target_rate: int) -> Audio:

@@ -30,19 +30,25 @@ SOURCES: Final[Mapping[str, bool]] = {"audioset.csv": False, "esc50.csv": True}
 COLUMNS: Final = ("label", "noun", "subject", "verb", "rest", "plural", "family")
 BUILT: Final = ("label", "noun", "clause", "gerund", "family")
 
-CATEGORIES: Final = frozenset(
+_CATEGORIES = (
     "animal voice body music vehicle tool home alarm water weather fire impact bell electronic "
-    "ambience none".split()
+    "ambience none"
 )
+CATEGORIES: Final = frozenset(_CATEGORIES.split())
 """What the first segment of a family path may be."""
 
-BARRED: Final = frozenset(
+_BARRED = (
     "before after then followed while as with during both and or but never not no without first "
-    "finally together all once until when".split()
+    "finally together all once until when"
 )
+BARRED: Final = frozenset(_BARRED.split())
 """Words that a caption relates or denies sounds with, so that no phrase may bring its own."""
 
-IRREGULAR: Final[Mapping[tuple[str, str], str]] = {}
+IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
+    ("baa", "VBG"): "baaing",
+    ("hiccup", "VBG"): "hiccuping",
+    ("whir", "VBZ"): "whirs",
+}
 """Verb and Penn tag to the form, where the inflector errs."""
 
 _FORM = re.compile(r"[a-z']+(?:[ -][a-z']+)*(?<=[a-z])")
@@ -101,6 +107,8 @@ def inflector() -> Inflect:
     def inflect(verb: str, tag: str) -> str:
         listed = IRREGULAR.get((verb, tag))
         found = (listed,) if listed is not None else forms(verb, tag=tag)
+        if not found and tag == "VBP":  # rare verbs; but for "be" the plural is the base form
+            found = (verb,)
         return str(found[0]) if found else ""
 
     return inflect
@@ -162,7 +170,8 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
         place = _Place(name, reader.line_num, row[0] if row else "")
         if len(row) != len(COLUMNS):
             place.wrong(
-                f"{len(row)} columns, not {len(COLUMNS)}", 'quote a label that holds a comma: "a, b"'
+                f"{len(row)} columns, not {len(COLUMNS)}",
+                "quote a label that holds a comma",
             )
         if not place.label.strip():
             place.wrong("no label", "name the label, or delete the row")

@@ -10,6 +10,7 @@ import numpy as np
 from synth.bank import Bank
 from synth.dsp import Audio, Fade, Pcm, join, overlay, peak, to_pcm
 from synth.errors import SceneError
+from synth.mixing import between_class
 from synth.scene import Event, Overlay, Scene, Sequence
 from synth.units import Decibels, Frames, to_decibels, to_gain
 
@@ -52,8 +53,13 @@ def waveform(scene: Scene, bank: Bank, fade: Fade) -> Audio:
             return bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
         case Sequence(first, second, crossfade):
             return join(waveform(first, bank, fade), waveform(second, bank, fade), crossfade, fade)
-        case Overlay(first, second, offset):
-            return overlay(waveform(first, bank, fade), waveform(second, bank, fade), offset)
+        case Overlay(first, second, offset, ratio):
+            left, right = waveform(first, bank, fade), waveform(second, bank, fade)
+            if ratio is not None:
+                share, other = between_class(left, right, bank.rate, ratio)
+                left *= share
+                right *= other
+            return overlay(left, right, offset)
         case _:
             assert_never(scene)
 

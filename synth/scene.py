@@ -79,15 +79,22 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """`first` and `second` together; `second` starts `offset` frames after `first` (or before)."""
+    """`first` and `second` together; `second` starts `offset` frames after `first` (or before).
+
+    With a `ratio` in (0, 1) they are mixed between classes, so that `first` is perceived at that
+    share (`dsp.between_class`); without, they are added up.
+    """
 
     first: Scene
     second: Scene
     offset: Frames = 0
+    ratio: float | None = None
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", _depth(self.first, self.second))
+        if self.ratio is not None and not 0 < self.ratio < 1:
+            raise SceneError(f"a mixing ratio lies between 0 and 1, got {self.ratio}")
 
 
 Scene: TypeAlias = Event | Sequence | Overlay
@@ -117,6 +124,32 @@ def labels(scene: Scene) -> tuple[str, ...]:
     return tuple(event.label for event in events(scene))
 
 
+def operands(scene: Sequence | Overlay) -> tuple[Scene, ...]:
+    """What follows one another in a sequence, or sounds together in an overlay, two or more.
+
+    Both compositions are associative in what they say: `(A + B) + C` and `A + (B + C)` have the
+    operands A, B and C.
+    """
+    kind = type(scene)
+    found: list[Scene] = []
+    for part in (scene.first, scene.second):
+        found.extend(operands(part) if isinstance(part, kind) else (part,))
+    return tuple(found)
+
+
+def longest_crossfade(scene: Scene) -> Frames:
+    """The longest crossfade of its sequences, 0 where it has none."""
+    match scene:
+        case Event():
+            return 0
+        case Sequence(first, second, crossfade):
+            return max(crossfade, longest_crossfade(first), longest_crossfade(second))
+        case Overlay(first, second):
+            return max(longest_crossfade(first), longest_crossfade(second))
+        case _:
+            assert_never(scene)
+
+
 def statement(scene: Scene) -> Scene:
     """The scene over labels alone: no excerpts, crossfades or offsets."""
     match scene:
@@ -137,8 +170,9 @@ def to_json(scene: Scene) -> dict[str, Any]:
             return {"event": label} | (asdict(excerpt) if excerpt else {})
         case Sequence(first, second, crossfade):
             return {"sequence": [to_json(first), to_json(second)], "crossfade": crossfade}
-        case Overlay(first, second, offset):
-            return {"overlay": [to_json(first), to_json(second)], "offset": offset}
+        case Overlay(first, second, offset, ratio):
+            mixed = {} if ratio is None else {"ratio": ratio}
+            return {"overlay": [to_json(first), to_json(second)], "offset": offset} | mixed
         case _:
             assert_never(scene)
 
@@ -169,7 +203,9 @@ def _read(value: Any, depth: int) -> Scene:
         case {"sequence": [first, second], "crossfade": crossfade}:
             return Sequence(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
         case {"overlay": [first, second], "offset": offset}:
-            return Overlay(_read(first, depth + 1), _read(second, depth + 1), _integer(offset))
+            parts = _read(first, depth + 1), _read(second, depth + 1)
+            ratio = _level(value["ratio"]) if "ratio" in value else None
+            return Overlay(*parts, _integer(offset), ratio)
     raise SceneError(
         "not a scene: " + f"{value!r}"[:200],
         mend='expected an object with "event", "sequence" and "crossfade", '

@@ -86,6 +86,9 @@ PLAN: Final = _schema(
     ("sample_rate", pa.int32()),
 )
 
+AUDIBLE: Final = "audible_frames"
+"""Key of the metadata of a plan: the shortest overlap that can be heard, in frames."""
+
 MEASUREMENTS: Final = _schema(
     ("member", _TEXT),
     ("offset", pa.int64()),

@@ -1,7 +1,8 @@
 """Truth: does a claim hold on a timeline, whichever way its words are read?
 
-Words leave room. "A dog barks before it rains" may mean that the barking is over when the rain
-sets in, or only that it starts first; "while" may mean all through, or for a moment. A claim is
+Words leave room, in time and in what they name. "A dog barks before it rains" may mean that the
+barking is over when the rain sets in, or only that it starts first; "while" may mean all through,
+or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.kin`). A claim is
 *proven* when it holds under the strictest reading and *refuted* when it fails under the loosest, so
 a proven positive and a refuted negative are right whatever the reader had in mind. What lies
 between is neither, and cannot enter a corpus.
@@ -11,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import TypeAlias, assert_never
 
 from synth.claim import And, Claim, Not, Only, claim_labels
-from synth.scene import Event, Overlay, Scene, Sequence, labels
+from synth.lexicon import kin
+from synth.scene import Event, Overlay, Scene, Sequence, labels, longest_crossfade, operands
 from synth.timeline import Timeline
 from synth.units import Frames
 
@@ -32,6 +34,11 @@ class Tolerance:
 
     transition: Frames = 0
     audible: Frames = 1
+
+    @classmethod
+    def of_scene(cls, scene: Scene, audible: Frames) -> Tolerance:
+        """What a scene's own joins allow: its longest crossfade is a transition."""
+        return cls(longest_crossfade(scene), audible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,8 @@ class Reading:
     Args:
         precedes: When one span comes before another.
         accompanies: When two spans sound together.
-        every: Whether all occurrences of a label must fit, or one pair of them is enough.
+        every: Whether all occurrences of a label must fit, and a sound goes by its own label only;
+            or one of each is enough, and a sound goes by any name that may be said of it.
     """
 
     precedes: Relation
@@ -70,12 +78,13 @@ def _overlap(first: Span, second: Span) -> Frames:
 
 
 def _is_over_when_next_starts(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    in_order = first.onset < second.onset and first.offset < second.offset
-    return in_order and _overlap(first, second) <= tolerance.transition
+    starts = max(sound.onset for sound in first.sounds()) < second.onset
+    ends = first.offset < min(sound.offset for sound in second.sounds())
+    return starts and ends and _overlap(first, second) <= tolerance.transition
 
 
 def _starts_first(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    return first.onset < second.onset
+    return first.onset < max(sound.onset for sound in second.sounds())
 
 
 def _one_lies_within_the_other(first: Span, second: Span, tolerance: Tolerance) -> bool:
@@ -113,8 +122,8 @@ def proves(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:
             return proves(timeline, inner, tolerance) and not _others(timeline, inner)
         case Event() | Sequence() | Overlay():
             named = labels(claim)
-            if len(set(named)) < len(named):
-                return False  # two mentions of a label may mean one sound or two
+            if len(set(named)) < len(named) or _ambiguous(named, timeline):
+                return False  # two mentions, or two sounds, of one name may be one or two
             return bool(_occurrences(claim, timeline, tolerance, STRICTEST))
         case _:
             assert_never(claim)
@@ -139,34 +148,43 @@ def _others(timeline: Timeline, claim: Claim) -> frozenset[str]:
     return timeline.labels() - claim_labels(claim)
 
 
+def _ambiguous(named: tuple[str, ...], timeline: Timeline) -> bool:
+    """Whether a name could also be said of a sound with another label."""
+    heard = timeline.labels()
+    return any(name != label and kin(name, label) for name in named for label in heard)
+
+
 def _occurrences(
     scene: Scene, timeline: Timeline, tolerance: Tolerance, reading: Reading
 ) -> list[Span]:
     """The spans at which the scene is heard under one reading; none means that it is not."""
     match scene:
         case Event(label):
-            heard = (place for place in timeline.placements if place.label == label)
-            return [Span(place.onset, place.offset) for place in heard]
-        case Sequence(first, second):
+            return [
+                Span(place.onset, place.offset)
+                for place in timeline.placements
+                if place.label == label or (not reading.every and kin(label, place.label))
+            ]
+        case Sequence():
             relation = reading.precedes
-        case Overlay(first, second):
+        case Overlay():
             relation = reading.accompanies
         case _:
             assert_never(scene)
-    pairs = list(
-        product(
-            _occurrences(first, timeline, tolerance, reading),
-            _occurrences(second, timeline, tolerance, reading),
-        )
-    )
-    fitting = [(left, right) for left, right in pairs if relation(left, right, tolerance)]
-    if reading.every and len(fitting) < len(pairs):
+    found = [_occurrences(part, timeline, tolerance, reading) for part in operands(scene)]
+    choices = list(product(*found))
+    fitting = [
+        spans
+        for spans in choices
+        if all(relation(first, second, tolerance) for first, second in combinations(spans, 2))
+    ]
+    if reading.every and len(fitting) < len(choices):
         return []
     return [
         Span(
-            min(left.onset, right.onset),
-            max(left.offset, right.offset),
-            left.sounds() + right.sounds(),
+            min(span.onset for span in spans),
+            max(span.offset for span in spans),
+            tuple(sound for span in spans for sound in span.sounds()),
         )
-        for left, right in fitting
+        for spans in fitting
     ]

@@ -30,9 +30,21 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.build:build_command",
         "Build a corpus from a spec; what is built already is not made again.",
     ),
+    "plan": (
+        "pipelines.cli.plan:plan_command",
+        "Plan a corpus: every scene and caption, before any audio is made.",
+    ),
+    "audit": (
+        "pipelines.cli.audit:audit_command",
+        "Prove a corpus's captions true and its negatives false, from its manifest.",
+    ),
     "inspect": (
         "pipelines.cli.inspect:inspect_command",
         "Show what was built: counts, durations, balance, samples, checks.",
+    ),
+    "lexicon": (
+        "pipelines.cli.lexicon:lexicon_command",
+        "Build the phrases of every label from their readable sources.",
     ),
     "train": ("train.cli:train_command", "Train a CLAP model on a corpus."),
     "eval": ("train.cli:eval_command", "Test a trained model on a corpus's test split."),

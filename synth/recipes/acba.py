@@ -20,7 +20,7 @@ from synth.caption import Connective, Style, frames
 from synth.contrast import Wording
 from synth.errors import PlanError
 from synth.language.words import content_words, whole_words
-from synth.lexicon import Phrase
+from synth.lexicon import Phrase, kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -227,7 +227,7 @@ class ClipPairs:
             if partner.recording == leader.recording:
                 continue
             answer = self._saying(partner, rng)
-            if answer.label == said.label:
+            if kin(answer.label, said.label):
                 continue
             if self.settings.share_words or not words & content_words(answer.phrase.clause):
                 return partner, answer

@@ -11,6 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import ClassVar, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from synth.caption import Caption, Connective, Pair, Style, frames
 from synth.claim import And, Only
 from synth.contrast import Wording, judge, main
 from synth.errors import PlanError
-from synth.lexicon import Phrase
+from synth.lexicon import Phrase, kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -81,6 +82,9 @@ class Triplets(RecipeSettings):
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Every ordered pair of a split's classes, `repeats` times.
 
+        Two classes of which one could be said of the other's sounds (`lexicon.kin`: a dog and a
+        bark, rain and heavy rain) make no pair; ESC-50 has none such.
+
         Raises:
             PlanError: If a split holds clips of one class only.
         """
@@ -106,7 +110,16 @@ class Triplets(RecipeSettings):
                 mend="add clips, or change the splits",
             )
         _refuse_namesakes(by_label)
-        return ClassPairs(self, split, repeats, tuple(sorted(by_label)), by_label, setting)
+        pairs = tuple(
+            pair for pair in permutations(sorted(by_label), 2) if not kin(pair[0], pair[1])
+        )
+        if not pairs:
+            raise PlanError(
+                f"split {split}: each of the labels {', '.join(sorted(by_label))} could be said of "
+                "the others' sounds",
+                mend="add clips of other sounds",
+            )
+        return ClassPairs(self, split, repeats, pairs, by_label, setting)
 
 
 def _refuse_namesakes(labels: Iterable[str]) -> None:
@@ -128,24 +141,22 @@ class ClassPairs:
     settings: Triplets
     split: str
     repeats: int
-    labels: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
     clips: Mapping[str, Sequence[Clip]]
     setting: Setting
 
     def __len__(self) -> int:
-        return self.repeats * len(self.labels) * (len(self.labels) - 1)
+        return self.repeats * len(self.pairs)
 
     def group(self, index: int) -> Sequence[Draft]:
         """Forward, reversed and overlay of one ordered pair; or TeminAL A's two."""
-        count = len(self.labels)
-        round_, position = divmod(index, count * (count - 1))
-        first, rest = divmod(int(self._order(round_)[position]), count - 1)
-        second = rest + (rest >= first)
+        round_, position = divmod(index, len(self.pairs))
+        first, second = self.pairs[self._order(round_)[position]]
         rng = self.setting.randomness.at(f"triplets/{self.split}", index)
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
         longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
-        clip_a = pick(self.clips[self.labels[first]], rng)
-        clip_b = pick(_of_other_recordings(self.clips[self.labels[second]], clip_a), rng)
+        clip_a = pick(self.clips[first], rng)
+        clip_b = pick(_of_other_recordings(self.clips[second], clip_a), rng)
         a, b = (
             Event(clip.labels[0], excerpt(clip, longest, self.setting, rng))
             for clip in (clip_a, clip_b)
@@ -157,9 +168,8 @@ class ClassPairs:
         return _triplet(a, b, crossfade, wording, Tolerance(crossfade, self.setting.audible))
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
-        count = len(self.labels)
         operation = f"triplets/{self.split}/order"
-        return permutation(self.setting.randomness, operation, round_, count * (count - 1))
+        return permutation(self.setting.randomness, operation, round_, len(self.pairs))
 
 
 def _of_other_recordings(clips: Sequence[Clip], clip: Clip) -> Sequence[Clip]:

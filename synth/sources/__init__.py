@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from synth.errors import SourceError
-from synth.sources.base import ClipRef, Recording, Source
+from synth.sources.base import ClipRef, Recording, Source, Unheard
 
 SOURCES: Final[Mapping[str, str]] = {
     "audiocaps": "synth.sources.audiocaps:AudioCaps",
@@ -15,12 +15,13 @@ SOURCES: Final[Mapping[str, str]] = {
     "esc50": "synth.sources.esc50:Esc50",
     "foley": "synth.sources.foley:Foley",
     "folder": "synth.sources.folder:Folder",
+    "vocabulary": "synth.sources.vocabulary:Vocabulary",
 }
 
-__all__ = ["SOURCES", "ClipRef", "Recording", "Source", "source_class"]
+__all__ = ["SOURCES", "ClipRef", "Recording", "Source", "Unheard", "source_class"]
 
 
-def source_class(name: str) -> Callable[..., Source]:
+def source_class(name: str) -> Callable[..., Source | Unheard]:
     """The class of a source by its name; its keyword arguments are the settings.
 
     Raises:

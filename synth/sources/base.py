@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -85,6 +85,21 @@ class Source(Protocol):
         Raises:
             ClipError: If it cannot be used; the reason goes into the quarantine table.
         """
+        ...
+
+
+@runtime_checkable
+class Unheard(Protocol):
+    """A library without recordings: it can be planned over, and not built."""
+
+    name: ClassVar[str]
+
+    def refs(self) -> Iterator[ClipRef]:
+        """Every clip the library lists, in a fixed order."""
+        ...
+
+    def row(self, ref: ClipRef) -> dict[str, Any]:
+        """The measured columns of `schema.CLIPS`, as they were drawn."""
         ...
 
 

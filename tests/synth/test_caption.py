@@ -49,7 +49,7 @@ def read(text: str) -> tuple[str, str, str]:
             return "together", "", ""
 
 
-RELATIONS = {"before", "after", "then", "followed", "while"}
+RELATIONS = {"before", "after", "then", "followed", "while", "as", "with"}
 
 
 @pytest.mark.parametrize(("style", "word", "frame"), ALL)
@@ -108,6 +108,8 @@ def test_every_connective_has_the_same_number_of_different_frames(style: Style) 
         (Connective.THEN, "dog then rain"),
         (Connective.FOLLOWED_BY, "dog followed by rain"),
         (Connective.WHILE, "dog while rain"),
+        (Connective.AS, "dog as rain"),
+        (Connective.WITH, "dog with rain"),
     ],
 )
 def test_paper_style_is_as_printed(word: Connective, text: str) -> None:

@@ -1,20 +1,37 @@
-"""Phrases: shipped ones complete and clean, serviceable ones for all else."""
+"""Phrases: shipped ones complete, clean and as built, serviceable ones for all else; kinship."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
 from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth import lexicon_build
+from synth.errors import LexiconError
 from synth.foley import CLASSES
-from synth.lexicon import Phrase, shipped_phrases
+from synth.lexicon import OTHER, Phrase, category, families, kin, related, shipped_phrases
+from synth.lexicon_build import (
+    BARRED,
+    BUILT,
+    CATEGORIES,
+    COLUMNS,
+    SOURCES,
+    build,
+    inflector,
+    lexicon_folder,
+    read_sources,
+    table,
+)
 from synth.sources.esc10 import ESC50_NAMES
 
 ESC50_LIST = (
@@ -26,9 +43,20 @@ ESC50_LIST = (
     "train vacuum_cleaner washing_machine water_drops wind"
 )
 ESC50 = ESC50_LIST.split()
-ORDERING = re.compile(
-    r"\b(before|after|then|followed|while|as|during|until|when|and|first|second|later)\b"
-)
+ORDERING = {"second", "later"}
+# The forms the first corpora were built with: label, noun, clause and gerund of ESC-50's labels.
+ESC50_FORMS = "b8653d84fcd03e0ea9b71090d5fd9c1f6536d875312a4a9cc16ec7892202a0ea"
+
+
+def labels_of(name: str) -> list[str]:
+    """The labels of one vocabulary, as its source file lists them."""
+    rows = csv.DictReader(read_sources(lexicon_folder())[name].splitlines())
+    return [row["label"] for row in rows]
+
+
+AUDIOSET = labels_of("audioset.csv")
+LISTED = sorted(shipped_phrases())
+VOCABULARIES = {name: labels_of(name) for name in SOURCES}
 
 
 @pytest.mark.parametrize("label", sorted({*ESC50, *CLASSES, *ESC50_NAMES.values()}))
@@ -42,7 +70,24 @@ def test_the_labels_of_the_real_esc50_are_covered(shared_data: Callable[[str], P
         assert {row["category"] for row in csv.DictReader(file)} <= set(shipped_phrases())
 
 
-@pytest.mark.parametrize("label", sorted(shipped_phrases()))
+def test_the_labels_of_audioset_are_covered(shared_data: Callable[[str], Path]) -> None:
+    names = json.loads(shared_data("labels/audioset_527.json").read_text(encoding="utf-8"))
+    assert sorted(names) == AUDIOSET
+
+
+def test_the_vocabularies_are_whole_and_make_up_the_file() -> None:
+    assert len(AUDIOSET) == 527
+    assert VOCABULARIES["esc50.csv"] == ESC50
+    assert sorted([*AUDIOSET, *ESC50]) == LISTED
+
+
+def test_the_forms_of_esc50_are_as_they_were() -> None:
+    forms = [shipped_phrases()[label] for label in ESC50]
+    text = "".join(f"{p.plain}|{p.noun}|{p.clause}|{p.gerund}\n" for p in forms)
+    assert hashlib.sha256(text.encode()).hexdigest() == ESC50_FORMS
+
+
+@pytest.mark.parametrize("label", LISTED)
 def test_shipped_phrases_are_lower_case_clean_and_hold_no_ordering_word(label: str) -> None:
     phrase = shipped_phrases()[label]
     assert phrase.plain == label.replace("_", " ")
@@ -50,13 +95,23 @@ def test_shipped_phrases_are_lower_case_clean_and_hold_no_ordering_word(label: s
         assert form == form.strip().lower()
         assert form[-1].isalpha()
         assert re.fullmatch(r"[a-z' -]+", form)
-        assert not ORDERING.search(form), form
+        assert not {*BARRED, *ORDERING}.intersection(re.split("[ -]", form)), form
 
 
 @pytest.mark.parametrize("form", ["plain", "noun", "clause", "gerund"])
-def test_no_two_labels_sound_alike(form: str) -> None:
-    counts = Counter(getattr(phrase, form) for phrase in shipped_phrases().values())
-    assert max(counts.values()) == 1
+@pytest.mark.parametrize("vocabulary", SOURCES)
+def test_no_two_labels_of_a_vocabulary_sound_alike(form: str, vocabulary: str) -> None:
+    forms = (getattr(shipped_phrases()[label], form) for label in VOCABULARIES[vocabulary])
+    assert max(Counter(forms).values()) == 1
+
+
+@pytest.mark.parametrize("form", ["clause", "gerund"])
+@pytest.mark.parametrize("vocabulary", SOURCES)
+def test_no_label_is_said_inside_another(form: str, vocabulary: str) -> None:
+    said = [f" {getattr(shipped_phrases()[label], form)} " for label in VOCABULARIES[vocabulary]]
+    for first, second in combinations(said, 2):
+        assert first not in second
+        assert second not in first
 
 
 def test_the_file_lists_each_label_once() -> None:
@@ -76,8 +131,8 @@ def test_any_label_can_be_said(label: str) -> None:
     ("label", "noun"),
     [
         ("theremin", "the sound of theremin"),
-        ("Whimper (dog)", "the sound of whimper (dog)"),
-        ("Female speech, woman speaking", "the sound of female speech, woman speaking"),
+        ("Whimper (fox)", "the sound of whimper (fox)"),
+        ("Old voice, man speaking", "the sound of old voice, man speaking"),
         ("UFO_landing", "the sound of UFO landing"),
     ],
 )
@@ -112,3 +167,245 @@ def test_a_caption_becomes_a_part_of_a_longer_one(caption: str, inside: str) -> 
 def test_no_final_mark_is_left_inside_a_sentence(mark: str) -> None:
     # "A dog barks! before rain falls": only full stops, commas and semicolons were taken off.
     assert Phrase.of_caption(f"A dog barks{mark}").clause == "a dog barks"
+
+
+@pytest.mark.parametrize("label", LISTED)
+def test_every_listed_label_has_families(label: str) -> None:
+    assert families(label)
+    assert category(label) in CATEGORIES
+    for path in families(label):
+        assert re.fullmatch(r"[a-z]+(/[a-z]+){0,2}", path)
+        assert path.split("/")[0] in CATEGORIES
+
+
+@pytest.mark.parametrize(
+    ("label", "paths", "first"),
+    [
+        ("dog", ("animal/dog",), "animal"),
+        ("Howl", ("animal/dog", "animal/wolf"), "animal"),
+        ("Domestic animals, pets", ("animal",), "animal"),
+        ("Pop music", ("music",), "music"),
+        ("Silence", ("none",), "none"),
+        ("Echo", ("ambience",), "ambience"),
+        ("theremin", (), OTHER),
+        ("", (), OTHER),
+    ],
+)
+def test_families_and_category(label: str, paths: tuple[str, ...], first: str) -> None:
+    assert families(label) == paths
+    assert category(label) == first
+
+
+def test_the_labels_of_esc50_exclude_one_another() -> None:
+    labels = sorted({*ESC50, *CLASSES, *ESC50_NAMES.values()})
+    assert [pair for pair in combinations(labels, 2) if kin(*pair)] == []
+
+
+def test_every_label_of_esc50_but_a_sip_has_its_like_in_audioset() -> None:
+    alone = [label for label in ESC50 if not any(kin(label, other) for other in AUDIOSET)]
+    assert alone == ["drinking_sipping"]
+
+
+def test_kin_is_symmetric_and_reflexive() -> None:
+    labels = [*LISTED, "rock", "rain on a roof", "theremin", "_", ""]
+    for label in labels:
+        assert kin(label, label)
+    for first, second in combinations(labels, 2):
+        assert kin(first, second) is kin(second, first)
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_kin_of_any_labels(first: str, second: str) -> None:
+    assert kin(first, first)
+    assert kin(first, second) is kin(second, first)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("dog", "Bark"),
+        ("Dog", "Whimper (dog)"),
+        ("Animal", "Purr"),
+        ("rain", "Rain on surface"),
+        ("rain", "Raindrop"),
+        ("thunderstorm", "Thunder"),
+        ("Water", "Waterfall"),
+        ("engine", "Truck"),
+        ("Engine", "chainsaw"),
+        ("Bell", "Doorbell"),
+        ("Rock music", "Electric guitar"),
+        ("Speech", "Conversation"),
+        ("Male speech, man speaking", "Female speech, woman speaking"),
+        ("rock", "alternative rock"),
+        ("Rain", "rain on a tin roof"),
+        ("dog", "Dog barking far away"),
+        ("STRASSE", "laute stra\u00dfe"),
+        ("\uff44\uff4f\uff47 house", "the dog house"),
+        ("hot_dog", "a hot dog stand"),
+    ],
+)
+def test_labels_that_one_recording_could_bear(first: str, second: str) -> None:
+    assert kin(first, second)
+    assert kin(second, first)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("dog", "cat"),
+        ("dog", "Meow"),
+        ("Church bell", "Doorbell"),
+        ("Rain", "Ocean"),
+        ("Violin, fiddle", "Trumpet"),
+        ("Car", "Motorcycle"),
+        ("Car", "Lawn mower"),
+        ("mouse_click", "Mouse"),  # both listed: the paths decide, not the words
+        ("Fire", "Fire alarm"),
+        ("Wind", "Wind chime"),
+        ("Crow", "Crowing, cock-a-doodle-doo"),
+        ("art", "starting"),
+        ("rock band", "band of rock"),
+        ("", "dog"),
+        ("_", "dog"),
+        ("Silence", "Noise"),
+    ],
+)
+def test_labels_that_no_one_recording_could_bear(first: str, second: str) -> None:
+    assert not kin(first, second)
+    assert not kin(second, first)
+
+
+def test_related_goes_by_whole_segments() -> None:
+    assert related(["animal"], ["animal/dog"])
+    assert related(["a/b/c"], ["x", "a/b"])
+    assert not related(["animal/dog"], ["animal/dogfish"])
+    assert not related([], ["animal"])
+
+
+# ---------------------------------------------------------------------------- the builder
+
+
+def plain_inflect(verb: str, tag: str) -> str:
+    """Regular verbs only."""
+    return {"VBZ": f"{verb}s", "VBP": verb, "VBG": f"{verb}ing"}[tag]
+
+
+def source(*rows: str) -> str:
+    """A source file's text."""
+    return "\n".join([",".join(COLUMNS), *rows]) + "\n"
+
+
+DOG = "dog,a dog,a dog,bark,,no,animal/dog"
+
+
+@pytest.fixture(scope="module")
+def real_inflect() -> lexicon_build.Inflect:
+    pytest.importorskip("lemminflect", reason="lemminflect is not installed")
+    return inflector()
+
+
+def test_the_shipped_file_is_what_its_sources_make(real_inflect: lexicon_build.Inflect) -> None:
+    sources = read_sources(lexicon_folder())
+    text = table(build(sources, real_inflect))
+    assert text == table(build(dict(reversed(sources.items())), real_inflect))
+    assert text.encode() == (lexicon_folder() / "phrases.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("verb", "finite", "plural", "gerund"),
+    [
+        ("bark", "barks", "bark", "barking"),
+        ("fly", "flies", "fly", "flying"),
+        ("hum", "hums", "hum", "humming"),
+        ("go", "goes", "go", "going"),
+        ("clop", "clops", "clop", "clopping"),
+        ("whir", "whirs", "whir", "whirring"),
+        ("baa", "baas", "baa", "baaing"),
+        ("hiccup", "hiccups", "hiccup", "hiccuping"),
+    ],
+)
+def test_verbs_are_inflected(
+    real_inflect: lexicon_build.Inflect, verb: str, finite: str, plural: str, gerund: str
+) -> None:
+    assert [real_inflect(verb, tag) for tag in ("VBZ", "VBP", "VBG")] == [finite, plural, gerund]
+
+
+def test_a_missing_inflector_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(lexicon_build, "import_module", absent)
+    with pytest.raises(LexiconError, match="pip install lemminflect"):
+        inflector()
+
+
+def test_parts_become_forms() -> None:
+    text = source('"Bird, tweet",birdsong,birds,chirp,around,yes,animal/bird;animal/fowl', DOG)
+    written = table(build({"mine.csv": text}, plain_inflect))
+    assert written.splitlines() == [
+        ",".join(BUILT),
+        '"Bird, tweet",birdsong,birds chirp around,birds chirping around,animal/bird;animal/fowl',
+        "dog,a dog,a dog barks,a dog barking,animal/dog",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (["dog,a dog,a dog,bark,no,animal/dog"], "6 columns, not 7"),
+        ([""], "0 columns, not 7"),
+        ([" ,a dog,a dog,bark,,no,animal/dog"], "no label"),
+        ([DOG, DOG], "already in mine.csv, line 2"),
+        ([DOG, "cat,a cat,a cat,meow,,no,animal/cat"], "comes after 'dog'"),
+        (["dog,,a dog,bark,,no,animal/dog"], "no noun"),
+        (["dog,a dog,,bark,,no,animal/dog"], "no subject"),
+        (["dog,a dog,a dog,,,no,animal/dog"], "no verb"),
+        (["dog,a dog,a dog,bark loudly,,no,animal/dog"], "'bark loudly' is not one word"),
+        (["dog,a dog,a dog,bark,,maybe,animal/dog"], "plural is 'maybe'"),
+        (["dog,A dog,a dog,bark,,no,animal/dog"], "the noun 'A dog' is not plain words"),
+        (["dog,a dog.,a dog,bark,,no,animal/dog"], "'a dog.' is not plain words"),
+        (["dog,a  dog,a dog,bark,,no,animal/dog"], "'a  dog' is not plain words"),
+        (['dog,a dog,a dog,bark,"here, there",no,animal/dog'], "is not plain words"),
+        (["dog,a dog,a dog,bark, ,no,animal/dog"], "is not plain words"),
+        (["dog,a dog or two,a dog,bark,,no,animal/dog"], "the noun 'a dog or two' holds 'or'"),
+        (["dog,a dog,a dog,bark,at once,no,animal/dog"], "holds 'once'"),
+        (["dog,a rock-and-roll dog,a dog,bark,,no,animal/dog"], "holds 'and'"),
+        (["dog,a dog,a dog,bark,,no,"], "the family path '' is malformed"),
+        (["dog,a dog,a dog,bark,,no,animal/"], "'animal/' is malformed"),
+        (["dog,a dog,a dog,bark,,no,animal/a/b/c"], "is malformed"),
+        (["dog,a dog,a dog,bark,,no,beast/dog"], "has no known category"),
+        (["dog,a dog,a dog,bark,,no,animal;animal/dog"], "overlap"),
+        ([DOG, "hound,a hound,a dog,bark,,no,animal/dog"], "is also that of 'dog'"),
+        ([DOG, "hound,a dog,a hound,bay,,no,animal/dog"], "the noun 'a dog' is also that of"),
+    ],
+)
+def test_a_bad_row_is_told_with_its_place_and_mend(rows: list[str], told: str) -> None:
+    with pytest.raises(LexiconError) as caught:
+        build({"mine.csv": source(*rows)}, plain_inflect)
+    assert told in caught.value.message
+    assert caught.value.message.startswith(f"mine.csv, line {len(rows) + 1}")
+    assert caught.value.mend
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_header_is_told() -> None:
+    for text in ("", "label,noun\ndog,a dog\n"):
+        with pytest.raises(LexiconError, match=r"mine\.csv, line 1: a wrong header"):
+            build({"mine.csv": text}, plain_inflect)
+
+
+def test_a_verb_that_cannot_be_inflected_is_told() -> None:
+    with pytest.raises(LexiconError, match="no VBZ form of 'bark'"):
+        build({"mine.csv": source(DOG)}, lambda verb, tag: "")
+
+
+def test_a_label_may_be_in_one_source_only() -> None:
+    with pytest.raises(LexiconError, match=r"b\.csv, line 2 \('dog'\): already in a\.csv, line 2"):
+        build({"b.csv": source(DOG), "a.csv": source(DOG)}, plain_inflect)
+
+
+def test_labels_that_exclude_one_another_may_not_be_kin() -> None:
+    pups = source(DOG, "puppy,a puppy,a puppy,yelp,,no,animal")
+    assert len(build({"audioset.csv": pups}, plain_inflect)["audioset.csv"]) == 2
+    with pytest.raises(LexiconError, match=r"line 3 \('puppy'\): kin to 'dog'"):
+        build({"esc50.csv": pups}, plain_inflect)

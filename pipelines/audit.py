@@ -1,0 +1,154 @@
+"""Audit: is every caption of a corpus true, every negative false? Judged from its manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from pipelines.observe import Observer, Silent
+from synth.annotation import annotated
+from synth.claim import claim_from_json
+from synth.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.errors import CorpusError
+from synth.scene import Scene, from_json
+from synth.schema import AUDIBLE
+from synth.timeline import Timeline, timeline
+from synth.truth import Tolerance, proves, refutes
+
+_COLUMNS: Final = ("id", "group", "scene", "caption", "claim", "positives", "negatives")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A sentence that is not what the corpus says it is.
+
+    Args:
+        sample: The sample's id.
+        text: The sentence.
+        said: `true` or `false`: what the corpus takes it for.
+        why: What the timeline, or another sentence, says instead.
+    """
+
+    sample: str
+    text: str
+    said: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found.
+
+    Args:
+        samples: Rows of the manifest.
+        positives: Sentences that pass for true, main captions included.
+        negatives: Sentences that pass for false.
+        with_negatives: Samples that have one at least.
+        violations: Those that are not.
+    """
+
+    samples: int
+    positives: int
+    negatives: int
+    with_negatives: int
+    violations: tuple[Violation, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `violations` is their number, `examples` the first ten."""
+        return asdict(self) | {
+            "violations": len(self.violations),
+            "examples": [asdict(violation) for violation in self.violations[:10]],
+        }
+
+
+def manifest(path: Path) -> Path:
+    """The samples of a finished corpus, or the plan of one that is not rendered.
+
+    Args:
+        path: A manifest folder, the folder above it, or the Parquet file itself.
+
+    Raises:
+        CorpusError: If there is neither.
+    """
+    if path.is_file():
+        return path
+    pointer = path / LATEST_FILE
+    folder = path / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else path
+    if (folder / CORPUS_FILE).is_file():
+        return folder / SAMPLES_FILE
+    found = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
+    plans = [each for each in found if each.is_file()]
+    if len(plans) == 1:
+        return plans[0]
+    raise CorpusError(
+        f"{path}: {'several plans' if plans else 'no corpus and no plan'} here",
+        mend="give one manifest folder, data_manifests/CORPUS/VERSION",
+    )
+
+
+def audit(path: Path, observer: Observer | None = None) -> Audit:
+    """Judge every sentence of a corpus, or of a plan, on the timeline of its sample.
+
+    Raises:
+        CorpusError: If there is no manifest, or it does not say what can be heard.
+    """
+    observer = observer or Silent()
+    rows = manifest(path)
+    tags = _tags(rows.parent / CLIPS_FILE)
+    samples = positives = negatives = with_negatives = 0
+    violations: list[Violation] = []
+    with pq.ParquetFile(rows) as file:
+        audible = _audible(file, rows)
+        observer.start("audit", file.metadata.num_rows, "samples")
+        for batch in file.iter_batches(1024, columns=list(_COLUMNS)):
+            for row in batch.to_pylist():
+                samples += 1
+                positives += 1 + len(row["positives"])
+                negatives += len(row["negatives"])
+                with_negatives += bool(row["negatives"])
+                violations += _violations(row, tags, audible)
+                observer.advance("audit")
+    observer.finish("audit", f"{len(violations)} violations")
+    return Audit(samples, positives, negatives, with_negatives, tuple(violations))
+
+
+def _tags(clips: Path) -> dict[str, list[str]]:
+    """The tags of each clip that has any."""
+    if not clips.is_file():
+        raise CorpusError(f"{clips}: missing", mend="build or plan again")
+    rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()
+    return {row["id"]: [tag["name"] for tag in row["tags"]] for row in rows if row["tags"]}
+
+
+def _audible(file: pq.ParquetFile, path: Path) -> int:
+    value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
+    if value is None:
+        raise CorpusError(
+            f"{path}: does not say from which overlap on sounds are heard together",
+            mend="it was made by an older version: build or plan again",
+        )
+    return int(value)
+
+
+def _violations(
+    row: dict[str, Any], tags: dict[str, list[str]], audible: int
+) -> Iterator[Violation]:
+    scene: Scene = from_json(json.loads(row["scene"]))
+    heard: Timeline = annotated(timeline(scene), tags)
+    tolerance = Tolerance.of_scene(scene, audible)
+    true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
+    for sentence in true:
+        if not proves(heard, claim_from_json(json.loads(sentence["claim"])), tolerance):
+            yield Violation(row["id"], sentence["text"], "true", "the timeline does not prove it")
+    texts = {sentence["text"] for sentence in true}
+    for sentence in row["negatives"]:
+        if not refutes(heard, claim_from_json(json.loads(sentence["claim"])), tolerance):
+            why = "the timeline does not refute it"
+            yield Violation(row["id"], sentence["text"], "false", why)
+        elif sentence["text"] in texts:
+            yield Violation(row["id"], sentence["text"], "false", "the same text passes for true")

@@ -1,0 +1,142 @@
+"""The blind test: can a classifier tell true captions from false ones without hearing anything?
+
+If it can, a model may learn to do the same instead of listening (the published template generator's
+captions are told apart in 58 % of cases). Logistic regression over words, word pairs, character
+n-grams and length, cross-validated so that a minimal-pair group is never on both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from pipelines.audit import manifest
+from synth.errors import CorpusError
+from synth.rng import Randomness
+
+FOLDS: Final = 5
+_RESAMPLES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """Balanced accuracy of the classifier.
+
+    Args:
+        value: Mean of the shares of true and of false captions that were told right.
+        low: Lower end of its 95 % interval, by bootstrap over groups.
+        high: Upper end.
+        n: Sentences.
+        chance: What guessing gives.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    chance: float = 0.5
+
+
+def blind(path: Path, most_samples: int, seed: int = 0) -> Blind:
+    """Try to tell a corpus's true captions from its false ones by their text alone.
+
+    Args:
+        path: As `audit.manifest` takes it.
+        most_samples: Groups are drawn until they hold about this many samples.
+        seed: Of the draw, the folds and the bootstrap.
+
+    Raises:
+        CorpusError: If there are too few groups with captions of both kinds.
+    """
+    texts, false, groups = _sentences(manifest(path), most_samples, seed)
+    if len(set(groups.tolist())) < FOLDS or len(set(false.tolist())) < 2:
+        raise CorpusError(
+            f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
+        )
+    right = _predicted(texts, false, groups, seed) == false
+    low, high = _interval(right, false, groups, Randomness(seed).at("blind/bootstrap", 0))
+    return Blind(_balanced(right, false), low, high, len(texts))
+
+
+def _sentences(
+    rows: Path, most_samples: int, seed: int
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Texts, whether each is false, and its group's number."""
+    table = pq.read_table(rows, columns=["group", "caption", "positives", "negatives"])
+    names = table.column("group").to_pylist()
+    order = list(dict.fromkeys(names))
+    shuffled = Randomness(seed).at("blind/groups", 0).permutation(len(order))
+    wanted = max(1, round(most_samples * len(order) / max(1, len(names))))
+    chosen = {order[i]: number for number, i in enumerate(shuffled[:wanted])}
+    texts: list[str] = []
+    false: list[bool] = []
+    groups: list[int] = []
+    for row in table.to_pylist():
+        if row["group"] not in chosen or not row["negatives"]:
+            continue
+        true = [row["caption"], *(sentence["text"] for sentence in row["positives"])]
+        wrong = [sentence["text"] for sentence in row["negatives"]]
+        texts += true + wrong
+        false += [False] * len(true) + [True] * len(wrong)
+        groups += [chosen[row["group"]]] * (len(true) + len(wrong))
+    return texts, np.array(false), np.array(groups)
+
+
+def _predicted(texts: list[str], false: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    classifier: Any = make_pipeline(
+        _features(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
+    )
+    folds = GroupKFold(FOLDS, shuffle=True, random_state=seed % 2**32)
+    return np.asarray(cross_val_predict(classifier, texts, false, groups=groups, cv=folds))
+
+
+def _features() -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import FeatureUnion, make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    return FeatureUnion(
+        [
+            ("words", TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", min_df=3)),
+            ("characters", TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=5)),
+            ("length", make_pipeline(FunctionTransformer(_lengths), StandardScaler())),
+        ]
+    )
+
+
+def _lengths(texts: list[str]) -> np.ndarray:
+    return np.array([[len(text), len(text.split())] for text in texts], dtype=np.float64)
+
+
+def _balanced(right: np.ndarray, false: np.ndarray) -> float:
+    return float((right[false].mean() + right[~false].mean()) / 2)
+
+
+def _interval(
+    right: np.ndarray, false: np.ndarray, groups: np.ndarray, rng: np.random.Generator
+) -> tuple[float, float]:
+    count = int(groups.max()) + 1
+    tallies = np.stack(
+        [
+            np.bincount(groups, weights=each, minlength=count)
+            for each in (
+                right & false,
+                false,
+                right & ~false,
+                ~false,
+            )
+        ]
+    )
+    drawn = rng.integers(count, size=(_RESAMPLES, count))
+    sums = np.stack([tallies[:, each].sum(axis=1) for each in drawn])
+    values = (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,127 @@
+"""The scene grammar: templates of scenes, filled with labels of a weighted choice of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Sequence as Options
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from synth.errors import PlanError
+from synth.lexicon import category, kin
+from synth.notation import format_scene
+from synth.scene import Event, Overlay, Scene, Sequence, events, labels
+
+T = TypeVar("T")
+ANY: Final = "any"
+_TRIES: Final = 20
+
+
+def random_template(count: int, rng: np.random.Generator) -> Scene:
+    """A scene of `count` events of any label, every operator and every division equally likely."""
+    if count == 1:
+        return Event(ANY)
+    left = int(rng.integers(1, count))
+    parts = random_template(left, rng), random_template(count - left, rng)
+    return Sequence(*parts) if rng.random() < 0.5 else Overlay(*parts)
+
+
+def weighted(options: Options[T], weights: Options[float], rng: np.random.Generator) -> T:
+    """One of the options, drawn by their weights."""
+    cumulative = np.cumsum(weights)
+    drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
+    return options[min(drawn, len(options) - 1)]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The labels that scenes are made of.
+
+    Args:
+        categories: Labels by category.
+        weights: How likely each category is, relative to the others.
+    """
+
+    categories: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, float]
+
+    @classmethod
+    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> Vocabulary:
+        """Labels sorted into the lexicon's categories, each as likely as the others.
+
+        Args:
+            found: The labels.
+            weights: How likely a label of a category is, where it is another share than 1.
+
+        Raises:
+            PlanError: If a weight is for a category that no label is in.
+        """
+        categories: dict[str, list[str]] = {}
+        for label in sorted(set(found)):
+            categories.setdefault(category(label), []).append(label)
+        unknown = sorted(set(weights) - set(categories))
+        if unknown:
+            raise PlanError(
+                f"no label is of the category {', '.join(unknown)}",
+                mend=f"the labels are of {', '.join(sorted(categories))}",
+            )
+        chosen = {name: weights.get(name, 1.0) for name in sorted(categories)}
+        used = [name for name, weight in chosen.items() if weight > 0]
+        return cls(
+            {name: tuple(categories[name]) for name in used},
+            {name: chosen[name] * len(categories[name]) for name in used},
+        )
+
+    def check(self, template: Scene, where: str) -> None:
+        """Every leaf of a template must be a label, a category or `any`.
+
+        Raises:
+            PlanError: If one is not.
+        """
+        known = {ANY, *self.categories, *(each for row in self.categories.values() for each in row)}
+        for leaf in labels(template):
+            if leaf not in known:
+                raise PlanError(
+                    f"{where}: {format_scene(template)} names {leaf!r}, which no clip is labelled",
+                    mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
+                )
+
+    def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
+        """A label for a leaf that could not be said of any of the labels taken; None for none."""
+        if leaf != ANY and leaf not in self.categories:
+            return leaf if _distinct(leaf, taken) else None
+        for _ in range(_TRIES):
+            among = self.categories[self._category(rng) if leaf == ANY else leaf]
+            label = among[int(rng.integers(len(among)))]
+            if _distinct(label, taken):
+                return label
+        return None
+
+    def _category(self, rng: np.random.Generator) -> str:
+        return weighted(tuple(self.weights), tuple(self.weights.values()), rng)
+
+    def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
+        """The template with a label for every leaf, no two of which could be said of one sound."""
+        taken: list[str] = []
+        for event in events(template):
+            label = self.draw(event.label, taken, rng)
+            if label is None:
+                return None
+            taken.append(label)
+        return _labelled(template, iter(taken))
+
+
+def _distinct(label: str, taken: Collection[str]) -> bool:
+    return not any(kin(label, other) for other in taken)
+
+
+def _labelled(template: Scene, names: Iterable[str]) -> Scene:
+    names = iter(names)
+    match template:
+        case Event():
+            return Event(next(names))
+        case Sequence(first, second) | Overlay(first, second):
+            left = _labelled(first, names)
+            return type(template)(left, _labelled(second, names))

@@ -1,0 +1,229 @@
+"""Scene groups: one drawn scene and its edits, composed, proven and captioned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from synth.balance import Member, deal
+from synth.caption import Style
+from synth.edit import Edit, edit_kind, recompositions, renamed
+from synth.errors import PlanError
+from synth.lexicon import Phrase, category
+from synth.narrative import Narrator, Pick
+from synth.pool import pool
+from synth.recipes.base import Clip, Draft, Setting, excerpt, pick
+from synth.recipes.bed import Background
+from synth.recipes.composing import Joining, compose
+from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
+from synth.scene import Event, Scene, labels
+from synth.timeline import timeline
+from synth.truth import Tolerance, proves
+from synth.units import Frames, Seconds, to_frames
+
+_DRAWS: Final = 500
+_PLACINGS: Final = 8
+_WORDINGS_OF_PAIRS: Final = 2
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the scenes of a corpus have in common; see `scenes.Scenes` for the settings.
+
+    Args:
+        variants: Scenes of a group.
+        max_events: Most sounds of a scene whose template is drawn.
+        templates: Scenes of labels, categories or `any`, with their weights; none to draw them.
+        categories: How likely a label of each category is.
+        captions: Most true captions of a sample, and most false ones.
+        joining: How parts are put together.
+        background: The bed, None for none.
+        max_event_s: Longest excerpt of a sound, None for any.
+        style: Caption style.
+    """
+
+    variants: int
+    max_events: int
+    templates: Mapping[Scene, float]
+    categories: Mapping[str, float]
+    captions: int
+    joining: Joining
+    background: Background | None
+    max_event_s: Seconds | None
+    style: Style
+
+    def longest(self, count: int, setting: Setting) -> Frames | None:
+        """Frames that each of `count` sounds may last, None for any."""
+        limits = []
+        if self.max_event_s is not None:
+            limits.append(to_frames(self.max_event_s, setting.rate))
+        if setting.max_frames is not None:
+            limits.append(setting.max_frames // count)
+        return min(limits, default=None)
+
+
+@dataclass(frozen=True)
+class SceneGroups:
+    """The groups of one split, each computed alone."""
+
+    design: Design
+    split: str
+    count: int
+    clips: tuple[Clip, ...]
+    setting: Setting
+
+    def __post_init__(self) -> None:
+        for template in self.design.templates:
+            self.vocabulary.check(template, "recipe.scenes.expressions")
+        _ = self.bed_clips
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        return self.count
+
+    @cached_property
+    def by_label(self) -> Mapping[str, list[Clip]]:
+        """Clips by label."""
+        found: dict[str, list[Clip]] = {}
+        for clip in self.clips:
+            found.setdefault(clip.labels[0], []).append(clip)
+        return found
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The labels, by category."""
+        return Vocabulary.of_labels(self.by_label, self.design.categories)
+
+    @cached_property
+    def bed_clips(self) -> Sequence[Clip]:
+        """The clips that can lie under whole scenes."""
+        background = self.design.background
+        return background.clips(self.clips) if background else ()
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One scene and its edits.
+
+        Raises:
+            PlanError: If no group can be made of the clips.
+        """
+        rng = self.setting.randomness.at(f"scenes/{self.split}", index)
+        for _ in range(_DRAWS):
+            drafts = self._drawn(rng)
+            if drafts is not None:
+                return drafts
+        raise PlanError(
+            f"split {self.split}: no scene found whose captions can be told true from false",
+            mend="add clips of other labels or lengths, or allow other expressions",
+        )
+
+    def _template(self, rng: np.random.Generator) -> Scene:
+        templates = self.design.templates
+        if templates:
+            return weighted(tuple(templates), tuple(templates.values()), rng)
+        return random_template(int(rng.integers(2, self.design.max_events + 1)), rng)
+
+    def _drawn(self, rng: np.random.Generator) -> list[Draft] | None:
+        template = self._template(rng)
+        base = self.vocabulary.fill(template, rng)
+        if base is None:
+            return None
+        exchanged = self._exchanged(base, rng)
+        if exchanged is None:
+            return None
+        sounds = self._sounds((*labels(base), *labels(exchanged)), rng)
+        members: list[tuple[Scene, Scene]] = []
+        for statement in self._variants(base, exchanged, rng):
+            scene = self._composed(statement, sounds, rng)
+            if scene is not None:
+                members.append((statement, scene))
+            if len(members) == self.design.variants:
+                return self._captioned(members, rng)
+        return None
+
+    def _exchanged(self, base: Scene, rng: np.random.Generator) -> Scene | None:
+        """The statement with one label exchanged, for another of its category if there is one."""
+        named = labels(base)
+        gone = named[int(rng.integers(len(named)))]
+        for leaf in (category(gone), ANY):
+            known = leaf == ANY or leaf in self.vocabulary.categories
+            label = self.vocabulary.draw(leaf, named, rng) if known else None
+            if label is not None:
+                return renamed(base, {gone: label})
+        return None
+
+    def _variants(self, base: Scene, exchanged: Scene, rng: np.random.Generator) -> list[Scene]:
+        """The base, the exchange, then recompositions of one kind after the other."""
+        by_kind: dict[str, list[Scene]] = {}
+        found = list(recompositions(base))
+        for i in rng.permutation(len(found)):
+            by_kind.setdefault(edit_kind(found[i], base), []).append(found[i])
+        kinds = [sorted(by_kind)[i] for i in rng.permutation(len(by_kind))]
+        kinds.sort(key=lambda kind: kind != Edit.REBIND)  # the rarest goes first
+        ordered: list[Scene] = []
+        while any(by_kind.values()):
+            ordered += [by_kind[kind].pop() for kind in kinds if by_kind[kind]]
+        return [base, exchanged, *ordered]
+
+    def _sounds(self, named: Sequence[str], rng: np.random.Generator) -> dict[str, Event]:
+        """An excerpt for each label, of different recordings where there are any."""
+        longest = self.design.longest(len(set(named)) - 1, self.setting)
+        recordings: set[str] = set()
+        sounds: dict[str, Event] = {}
+        for label in dict.fromkeys(named):
+            found = self.by_label[label]
+            clip = pick([each for each in found if each.recording not in recordings] or found, rng)
+            recordings.add(clip.recording)
+            sounds[label] = Event(label, excerpt(clip, longest, self.setting, rng))
+        return sounds
+
+    def _composed(
+        self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
+    ) -> Scene | None:
+        """The statement placed in time so that its words hold under every reading."""
+        for _ in range(_PLACINGS):
+            scene = compose(statement, sounds, self.design.joining, rng)
+            tolerance = Tolerance.of_scene(scene, self.setting.audible)
+            if proves(timeline(scene), statement, tolerance):
+                return scene
+        return None
+
+    def _captioned(
+        self, composed: Sequence[tuple[Scene, Scene]], rng: np.random.Generator
+    ) -> list[Draft] | None:
+        statements = [statement for statement, _ in composed]
+        scenes = self._with_bed(statements, [scene for _, scene in composed], rng)
+        members = [
+            Member(statement, timeline(scene), Tolerance.of_scene(scene, self.setting.audible))
+            for statement, scene in zip(statements, scenes, strict=True)
+        ]
+        narrator = Narrator(Phrase.of_label, self.design.style, _picker(rng))
+        mains = [narrator.tell(statement, "caption") for statement in statements]
+        texts = {caption.text for caption in mains}
+        wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
+        others = [narrator.tell(claim, "") for claim in pool(statements) for _ in range(wordings)]
+        fresh = {caption.text: caption for caption in others if caption.text not in texts}
+        dealt = deal(members, mains, list(fresh.values()), self.design.captions, rng)
+        if dealt is None:
+            return None
+        return [Draft(scene, captions) for scene, captions in zip(scenes, dealt, strict=True)]
+
+    def _with_bed(
+        self, statements: Sequence[Scene], scenes: list[Scene], rng: np.random.Generator
+    ) -> list[Scene]:
+        background = self.design.background
+        if background is None:
+            return scenes
+        named = {label for statement in statements for label in labels(statement)}
+        bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
+        return [bed.under(scene) for scene in scenes] if bed else scenes
+
+
+def _picker(rng: np.random.Generator) -> Pick:
+    def one_of(options: Sequence[Any]) -> Any:
+        return options[int(rng.integers(len(options)))]
+
+    return one_of

@@ -1,0 +1,188 @@
+"""`scenes`: modular template scenes of up to four sounds, in groups (CompA, section 4.1).
+
+`+` joins two parts with a crossfade of 10 % of the shorter one, `*` mixes them between classes, the
+shorter placed at random inside the longer. A minimal-pair group is one scene and its edits over the
+same clips: parts reordered, an operator changed, a sound put with another partner, one exchanged
+for a sound that was absent. Up to 7 captions of every granularity are true of each member, and up
+to 7 false; `balance` deals them so that no text betrays which it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final
+
+import numpy as np
+from pydantic import Field, PositiveInt, field_validator, model_validator
+
+from synth.caption import Style
+from synth.errors import PlanError
+from synth.lexicon import category
+from synth.notation import parse
+from synth.recipes.base import (
+    Clip,
+    Groups,
+    RecipeSettings,
+    Setting,
+    check_splits,
+    misleading,
+)
+from synth.recipes.bed import Background
+from synth.recipes.composing import Joining, Mixing
+from synth.recipes.scene_groups import Design, SceneGroups
+from synth.scene import Scene, labels
+from synth.units import Decibels, Seconds
+
+MOST_EVENTS: Final = 4
+
+
+class Scenes(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        scenes: Samples in all, dealt to the splits by their number of clips; or by split. Multiples
+            of `variants`.
+        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
+            recompositions.
+        max_events: Scenes hold 2 to this many sounds, each number as often.
+        categories: How likely a label of a category is, relative to the others; 1 by default, 0 for
+            never.
+        expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
+            or `any`: a list, a mapping to weights, or a file with one a line (empty lines and lines
+            that start with # do not count). Without, operators and nesting are drawn.
+        captions: Most true captions of a sample, the main one included, and most false ones.
+        crossfade: Share of the shorter of two joined parts over which they overlap.
+        mixing: How overlaid parts are weighed: `between_class`, `snr` or `sum`.
+        ratio: Mixing ratio of `between_class`.
+        snr_db: Range of the longer part's level over the shorter one's, for `snr`.
+        background: A bed of steady sound under whole scenes, which captions do not mention.
+        max_event_s: Longer sounds are heard in an excerpt of this length.
+        style: Caption style.
+    """
+
+    name: ClassVar[str] = "scenes"
+    scenes: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 20_000
+    variants: int = Field(default=4, ge=2, le=6)
+    max_events: int = Field(default=MOST_EVENTS, ge=2, le=MOST_EVENTS)
+    categories: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    expressions: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    captions: int = Field(default=7, ge=1, le=20)
+    crossfade: float = Field(default=0.1, ge=0, le=0.5)
+    mixing: Mixing = Mixing.BETWEEN_CLASS
+    ratio: float = Field(default=0.5, gt=0, lt=1)
+    snr_db: tuple[Decibels, Decibels] = (-6.0, 6.0)
+    background: Background | None = None
+    max_event_s: Seconds | None = Field(default=None, gt=0)
+    style: Style = Style.NATURAL
+
+    @field_validator("expressions", mode="before")
+    @classmethod
+    def _weighted(cls, expressions: Any) -> Any:
+        if isinstance(expressions, str):
+            expressions = read_expressions(Path(expressions))
+        if isinstance(expressions, list | tuple):
+            return dict(Counter(map(str, expressions)))
+        return expressions
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> Scenes:
+        counts = self.scenes.values() if isinstance(self.scenes, dict) else [self.scenes]
+        if any(count % self.variants for count in counts):
+            raise ValueError(
+                f"scenes: {self.scenes} is no multiple of the {self.variants} variants of a group"
+            )
+        if self.snr_db[0] > self.snr_db[1]:
+            raise ValueError(f"snr_db: {self.snr_db[0]:g} is above {self.snr_db[1]:g}")
+        return self
+
+    @property
+    def design(self) -> Design:
+        """The settings as the groups take them.
+
+        Raises:
+            NotationError: If an expression cannot be read.
+            PlanError: If one has other than 2 to 4 sounds.
+        """
+        return Design(
+            variants=self.variants,
+            max_events=self.max_events,
+            templates={_template(text): weight for text, weight in self.expressions.items()},
+            categories=self.categories,
+            captions=self.captions,
+            joining=Joining(self.crossfade, self.mixing, self.ratio, self.snr_db),
+            background=self.background,
+            max_event_s=self.max_event_s,
+            style=self.style,
+        )
+
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
+        check_splits("recipe.scenes.scenes", self.scenes, splits)
+        design = self.design
+        sizes = [len(labels(template)) for template in design.templates] or [self.max_events]
+        longest = design.longest(max(sizes), setting)
+        if longest is not None and longest < setting.audible:
+            raise PlanError(
+                f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s to each",
+                mend="raise audio.length or max_event_s",
+            )
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """A clip must have one label, and be long enough to be made out."""
+        if len(clip.labels) != 1:
+            return f"has {len(clip.labels)} labels; scenes need exactly one"
+        label = clip.labels[0]
+        if category(label) == "none":
+            return f"its label {label!r} names no sound"
+        if reason := misleading(label):
+            return reason
+        if clip.frames < setting.audible:
+            return f"sounds for {clip.frames / setting.rate:.2f} s, which cannot be made out"
+        return None
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """Groups of `variants` scenes.
+
+        Raises:
+            PlanError: If an expression or a category names what no clip is labelled.
+        """
+        return {
+            split: SceneGroups(self.design, split, count, tuple(clips[split]), setting)
+            for split, count in self._groups(clips).items()
+        }
+
+    def _groups(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
+        if isinstance(self.scenes, dict):
+            return {split: count // self.variants for split, count in self.scenes.items()}
+        sizes = [len(found) for found in clips.values()]
+        edges = np.cumsum([0, *sizes]) * (self.scenes // self.variants) // max(sum(sizes), 1)
+        counts: dict[str, int] = dict(zip(clips, np.diff(edges).tolist(), strict=True))
+        return {split: count for split, count in counts.items() if count}
+
+
+def _template(text: str) -> Scene:
+    template = parse(text)
+    if not 2 <= len(labels(template)) <= MOST_EVENTS:
+        raise PlanError(
+            f"recipe.scenes.expressions: {text!r} has {len(labels(template))} sounds",
+            mend=f"give it 2 to {MOST_EVENTS}",
+        )
+    return template
+
+
+def read_expressions(path: Path) -> list[str]:
+    """The scenes of a file, one a line.
+
+    Raises:
+        ValueError: If the file cannot be read, or holds none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not found:
+        raise ValueError(f"{path}: holds no scene; give one a line")
+    return found
