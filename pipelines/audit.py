@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
+from pipelines.manifest import find_manifest
 from pipelines.observe import Observer, Silent
 from synth.annotation import annotated
 from synth.claim import claim_from_json
-from synth.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError
 from synth.scene import Scene, from_json
 from synth.schema import AUDIBLE
@@ -66,31 +67,6 @@ class Audit:
         }
 
 
-def manifest(path: Path) -> Path:
-    """The samples of a finished corpus, or the plan of one that is not rendered.
-
-    Args:
-        path: A manifest folder, the folder above it, or the Parquet file itself.
-
-    Raises:
-        CorpusError: If there is neither.
-    """
-    if path.is_file():
-        return path
-    pointer = path / LATEST_FILE
-    folder = path / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else path
-    if (folder / CORPUS_FILE).is_file():
-        return folder / SAMPLES_FILE
-    found = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
-    plans = [each for each in found if each.is_file()]
-    if len(plans) == 1:
-        return plans[0]
-    raise CorpusError(
-        f"{path}: {'several plans' if plans else 'no corpus and no plan'} here",
-        mend="give one manifest folder, data_manifests/CORPUS/VERSION",
-    )
-
-
 def audit(path: Path, observer: Observer | None = None) -> Audit:
     """Judge every sentence of a corpus, or of a plan, on the timeline of its sample.
 
@@ -98,7 +74,7 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
         CorpusError: If there is no manifest, or it does not say what can be heard.
     """
     observer = observer or Silent()
-    rows = manifest(path)
+    rows = find_manifest(path)
     tags = _tags(rows.parent / CLIPS_FILE)
     samples = positives = negatives = with_negatives = 0
     violations: list[Violation] = []

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.audit import manifest
+from pipelines.manifest import find_manifest
 from synth.errors import CorpusError
 from synth.rng import Randomness
 
@@ -45,14 +45,14 @@ def blind(path: Path, most_samples: int, seed: int = 0) -> Blind:
     """Try to tell a corpus's true captions from its false ones by their text alone.
 
     Args:
-        path: As `audit.manifest` takes it.
+        path: As `find_manifest` takes it.
         most_samples: Groups are drawn until they hold about this many samples.
         seed: Of the draw, the folds and the bootstrap.
 
     Raises:
         CorpusError: If there are too few groups with captions of both kinds.
     """
-    texts, false, groups = _sentences(manifest(path), most_samples, seed)
+    texts, false, groups = _sentences(find_manifest(path), most_samples, seed)
     if len(set(groups.tolist())) < FOLDS or len(set(false.tolist())) < 2:
         raise CorpusError(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"

@@ -1,4 +1,4 @@
-"""Look into a finished corpus: counts, samples, checks."""
+"""Look into a corpus, or a plan: counts, samples, checks."""
 
 from __future__ import annotations
 
@@ -7,28 +7,86 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.manifest import find_manifest
 from pipelines.plan import SHARDS_FILE
 from pipelines.render import sha256
 from synth.atomic import write_bytes
 from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
+from synth.rng import Randomness
 from synth.shards import AudioFormat, encode_audio
 
+_DESCRIBED: Final = (
+    "group",
+    "split",
+    "shard",
+    "recipe",
+    "relation",
+    "negatives",
+    "labels",
+    "clips",
+    "frames",
+    "sample_rate",
+)
 
-def describe(corpus: Corpus) -> dict[str, Any]:
-    """Counts by split, relation, edit kind, label, licence and quarantine reason."""
-    table = corpus.samples()
-    rate = corpus.sample_rate
+
+def describe(path: Path) -> dict[str, Any]:
+    """Counts by split, relation, edit kind, label, licence and quarantine reason.
+
+    Args:
+        path: As `find_manifest` takes it: a finished corpus, or a plan.
+    """
+    manifest = find_manifest(path)
+    table = pq.read_table(manifest, columns=list(_DESCRIBED))
+    sizes = pc.list_value_length(table.column("labels")).to_pylist()
+    kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
+    clips = pq.read_table(
+        manifest.with_name(CLIPS_FILE), columns=["id", "split", "licence", "labels"]
+    )
+    used = set(pc.list_flatten(table.column("clips")).to_pylist())
+    licences = [row["licence"] for row in clips.to_pylist() if row["id"] in used]
+    refused = pq.read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
+    counts = {
+        "split": _splits(table),
+        "relation": _shares(table.column("relation").to_pylist()),
+        "negatives": _shares(kinds),
+        "sounds in a scene": _shares([str(size) for size in sorted(sizes)]),
+        "place of a sound in its scene": _shares(
+            [str(place) for size in sizes for place in range(1, size + 1)]
+        ),
+        "licence of the clips used": _shares(licences),
+        "label (ten most frequent)": dict(
+            list(_shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
+        ),
+        "quarantined because the clip": _shares([row["reason"] for row in refused]),
+    }
+    return {
+        "corpus": manifest.parent.parent.name,
+        "version": manifest.parent.name,
+        "recipe": table.column("recipe")[0].as_py(),
+        "clips": {"catalogued": clips.num_rows, "used": len(used), "refused": len(refused)},
+        "with a negative": round(_share_with_negatives(table), 4),
+        "counts": {name: shares for name, shares in counts.items() if shares},
+        "quarantine": str(manifest.with_name(QUARANTINE_FILE)),
+    }
+
+
+def _share_with_negatives(table: pa.Table) -> float:
+    return float(pc.mean(pc.greater(pc.list_value_length(table.column("negatives")), 0)).as_py())
+
+
+def _splits(table: pa.Table) -> dict[str, dict[str, Any]]:
     splits: dict[str, dict[str, Any]] = {}
-    for split in corpus.splits:
+    for split in pc.unique(table.column("split")).to_pylist():
         part = table.filter(pc.field("split") == split)
-        seconds = np.asarray(part.column("frames")) / rate
+        seconds = np.asarray(part.column("frames")) / part.column("sample_rate")[0].as_py()
         splits[split] = {
             "samples": part.num_rows,
             "groups": pc.count_distinct(part.column("group")).as_py(),
@@ -37,39 +95,23 @@ def describe(corpus: Corpus) -> dict[str, Any]:
             "shortest s": round(float(seconds.min()), 2),
             "longest s": round(float(seconds.max()), 2),
         }
-    kinds = [row["kind"] for row in pc.list_flatten(table.column("negatives")).to_pylist()]
-    clips = pq.read_table(corpus.folder / CLIPS_FILE, columns=["split", "licence", "recording"])
-    used = clips.filter(pc.field("split") != "")
-    refused = pq.read_table(corpus.folder / QUARANTINE_FILE, columns=["stage"])
-    labels = pc.list_flatten(table.column("labels")).to_pylist()
-    sizes = pc.list_value_length(table.column("labels")).to_pylist()
-    counts = {
-        "split": splits,
-        "relation": _shares(table.column("relation").to_pylist()),
-        "sounds in a scene": _shares([str(size) for size in sorted(sizes)]),
-        "place of a sound in its scene": _shares(
-            [str(place) for size in sizes for place in range(1, size + 1)]
-        ),
-        "negatives": _shares(kinds),
-        "licence of clips": _shares(used.column("licence").to_pylist()),
-        "label (ten most frequent)": dict(list(_shares(labels).items())[:10]),
-        "quarantined at": _shares(refused.column("stage").to_pylist()),
-    }
-    return {
-        "corpus": corpus.name,
-        "version": corpus.version,
-        "recipe": corpus.facts["recipe"],
-        "counts": {name: shares for name, shares in counts.items() if shares},
-    }
+    return splits
 
 
-def draw(corpus: Corpus, count: int) -> list[dict[str, Any]]:
+def draw(path: Path, count: int) -> list[dict[str, Any]]:
     """`count` rows of the manifest, evenly spread over the plan."""
-    table = corpus.samples()
+    table = pq.read_table(find_manifest(path))
     count = min(count, table.num_rows)
     picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
     rows: list[dict[str, Any]] = table.take(picked).to_pylist()
     return rows
+
+
+def draw_captions(path: Path, count: int, seed: int) -> list[str]:
+    """`count` main captions, drawn at random without replacement."""
+    captions = pq.read_table(find_manifest(path), columns=["caption"]).column("caption")
+    order = Randomness(seed).at("inspect/captions", 0).permutation(len(captions))
+    return [captions[int(i)].as_py() for i in order[:count]]
 
 
 def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pipelines.cli.options import CorpusArgument, JsonOption
 from pipelines.cli.show import print_json
-from pipelines.inspection import describe, draw, rebuild, verify
+from pipelines.inspection import describe, draw, draw_captions, rebuild, verify
 from synth.corpus import Corpus
 
 
@@ -26,18 +26,28 @@ def inspect_command(
     save: Annotated[
         Path | None, typer.Option(help="Folder to save the shown samples' audio in.")
     ] = None,
+    captions: Annotated[
+        int, typer.Option(min=0, help="Print so many captions drawn at random, and nothing else.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the captions' draw.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was built: counts, durations, balance, samples, checks.
+    """Show what was built or planned: counts, durations, balance, samples, checks.
 
     Example: `segue inspect data_manifests/acba --samples 3 --verify`
     """
-    found = Corpus.open(corpus)
-    facts = describe(found)
-    rows = draw(found, samples)
+    if captions:
+        drawn = draw_captions(corpus, captions, seed)
+        if as_json:
+            print_json({"captions": drawn})
+        else:
+            print("\n".join(drawn))
+        return
+    facts = describe(corpus)
+    rows = draw(corpus, samples)
     if check:
-        facts["checks"] = verify(found, rows)
-    paths = [str(rebuild(found, row, save)) for row in rows] if save else []
+        facts["checks"] = verify(Corpus.open(corpus), rows)
+    paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in rows] if save else []
     if as_json:
         print_json({**facts, "samples": [_shown(row) for row in rows], "saved": paths})
         return
@@ -63,6 +73,13 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
         for key, values in counts.items():
             table.add_row(escape(key), *(f"{value:,}" for value in values.values()))
         console.print(table)
+    clips = facts["clips"]
+    console.print(
+        f"{clips['used']:,} of {clips['catalogued']:,} clips are heard, {clips['refused']:,} were "
+        f"quarantined; {facts['with a negative']:.1%} of the samples have a negative"
+    )
+    if clips["refused"]:
+        console.print(f"quarantined clips: {facts['quarantine']}", markup=False)
     for name, value in facts.get("checks", {}).items():
         console.print(f"{name}: {value}", markup=False)
     for row in rows:

@@ -15,6 +15,7 @@ SOURCES: Final[Mapping[str, str]] = {
     "esc50": "synth.sources.esc50:Esc50",
     "foley": "synth.sources.foley:Foley",
     "folder": "synth.sources.folder:Folder",
+    "jam": "synth.sources.jam:Jam",
     "vocabulary": "synth.sources.vocabulary:Vocabulary",
 }
 
