@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from synth.errors import SourceError
 from synth.sources.base import ClipRef, FileSource, require_folder
-from synth.sources.tables import read_rows
+from synth.sources.tables import Columns, read_rows
 
 COLUMNS: Final = ("audiocap_id", "youtube_id", "start_time", "caption")
 SPLITS: Final = ("train", "val", "test")
@@ -56,7 +56,7 @@ class AudioCaps(FileSource):
         for split in present:
             captions: dict[tuple[str, str], list[str]] = {}
             ids: dict[tuple[str, str], str] = {}
-            for row in read_rows(self.root / f"{split}.csv", COLUMNS, mend):
+            for row in read_rows(self.root / f"{split}.csv", Columns(COLUMNS, mend)):
                 if not row["start_time"].replace(".", "", 1).isdecimal():
                     raise SourceError(
                         f"{self.root / split}.csv: clip {row['audiocap_id']}: "

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from synth.sources.base import ClipRef, FileSource, require_folder
-from synth.sources.tables import read_rows
+from synth.sources.tables import Columns, read_rows
 
 COLUMNS = ("filename", "fold", "category", "esc10", "src_file", "take")
 
@@ -28,7 +28,7 @@ class Esc50(FileSource):
         """
         mend = "give the ESC-50 folder that holds audio/ and meta/esc50.csv"
         require_folder(self.root / "audio", "the audio folder of ESC-50", mend)
-        for row in read_rows(self.root / "meta" / "esc50.csv", COLUMNS, mend):
+        for row in read_rows(self.root / "meta" / "esc50.csv", Columns(COLUMNS, mend)):
             in_esc10 = row["esc10"] == "True"
             yield ClipRef(
                 id=f"esc50/{row['filename'].removesuffix('.wav')}",

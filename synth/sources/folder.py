@@ -11,9 +11,15 @@ from pydantic import Field
 
 from synth.errors import SourceError
 from synth.sources.base import ClipRef, FileSource, require_folder
-from synth.sources.tables import read_rows
+from synth.sources.tables import Columns, read_rows
+from synth.tag import Tag
 
-LABEL_SEPARATOR: Final = ";"
+SEPARATOR: Final = ";"
+_COLUMNS: Final = Columns(
+    required=("path",),
+    optional=("label", "caption", "tags", "split", "recording", "licence", "attribution"),
+    mend="an index needs at least the column path",
+)
 
 
 class Folder(FileSource):
@@ -24,8 +30,8 @@ class Folder(FileSource):
             is a clip: what is no audio ends in the quarantine table. Names that begin with a dot
             are passed over.
         index: CSV or Parquet file, below `root` or absolute, with the column `path` (below `root`)
-            and any of `label` (several parted by `;`), `caption`, `split`, `recording`, `licence`
-            and `attribution`.
+            and any of `label` (several parted by `;`), `caption`, `tags` ("genre:rock; mood:calm",
+            or bare names), `split`, `recording`, `licence` and `attribution`.
         licence: Licence of clips for which the index names none.
         attribution: Credit for clips for which the index names none.
         id_prefix: First part of every clip id.
@@ -70,7 +76,7 @@ class Folder(FileSource):
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
         path = self.root / index
         seen: dict[str, int] = {}
-        rows = read_rows(path, ("path",), "an index needs at least the column path")
+        rows = read_rows(path, _COLUMNS)
         for number, row in enumerate(rows, start=2):
             location = Path(row["path"]).as_posix()
             if location in seen:
@@ -79,12 +85,13 @@ class Folder(FileSource):
                     mend="keep one row a file; part several labels by ';'",
                 )
             seen[location] = number
-            labels = (label.strip() for label in row.get("label", "").split(LABEL_SEPARATOR))
+            labels = (label.strip() for label in row.get("label", "").split(SEPARATOR))
             caption = row.get("caption", "").strip()
             yield self._ref(
                 location,
                 labels=tuple(label for label in labels if label),
                 captions=(caption,) if caption else (),
+                tags=_tags(row.get("tags", "")),
                 recording=row.get("recording", ""),
                 licence=row.get("licence", ""),
                 attribution=row.get("attribution", ""),
@@ -97,6 +104,7 @@ class Folder(FileSource):
         *,
         labels: tuple[str, ...],
         captions: tuple[str, ...] = (),
+        tags: tuple[Tag, ...] = (),
         recording: str = "",
         licence: str = "",
         attribution: str = "",
@@ -107,11 +115,17 @@ class Folder(FileSource):
             location=location,
             labels=labels,
             captions=captions,
+            tags=tags,
             recording=f"{self.id_prefix}/{recording or location}",
             licence=licence or self.licence,
             attribution=attribution or self.attribution,
             split=split,
         )
+
+
+def _tags(field: str) -> tuple[Tag, ...]:
+    pairs = (each.rpartition(":") for each in field.split(SEPARATOR) if each.strip())
+    return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)
 
 
 def _is_shown(name: str) -> bool:

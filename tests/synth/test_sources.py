@@ -24,7 +24,8 @@ from synth.sources.esc10 import ESC50_NAMES, Esc10
 from synth.sources.esc50 import Esc50
 from synth.sources.folder import Folder
 from synth.sources.foley import Foley
-from synth.sources.tables import read_rows
+from synth.sources.tables import Columns, read_rows
+from synth.tag import Tag
 
 RATE = 16_000
 
@@ -289,6 +290,28 @@ def test_folder_keeps_recordings_and_licences_of_the_index(tmp_path: Path) -> No
     assert (a.licence, b.licence) == ("CC0-1.0", "mine")
 
 
+def test_folder_reads_tags_with_and_without_categories(tmp_path: Path) -> None:
+    rows = [("a.wav", "genre:rock; mood:calm;guitar"), ("b.wav", "")]
+    write_csv(tmp_path / "i.csv", ("path", "tags"), rows)
+    tagged, bare = check(Folder(root=tmp_path, index=Path("i.csv")))
+    assert tagged.tags == (Tag("genre", "rock"), Tag("mood", "calm"), Tag("", "guitar"))
+    assert bare.tags == ()
+
+
+@pytest.mark.parametrize("misspelt", ["captions", "Caption", "lable", "licence "])
+def test_a_misspelt_column_is_refused_and_not_passed_over(tmp_path: Path, misspelt: str) -> None:
+    # A "captions" column was ignored, and captions made of the labels instead.
+    write_csv(tmp_path / "i.csv", ("path", misspelt), [("a.wav", "x")])
+    with pytest.raises(SourceError, match="is not known") as caught:
+        list(Folder(root=tmp_path, index=Path("i.csv")).refs())
+    assert "rename it to" in caught.value.mend
+
+
+def test_columns_of_your_own_are_no_concern(tmp_path: Path) -> None:
+    write_csv(tmp_path / "i.csv", ("path", "notes", "rating"), [("a.wav", "x", "5")])
+    assert len(check(Folder(root=tmp_path, index=Path("i.csv")))) == 1
+
+
 def test_folder_names_both_rows_of_a_path_that_is_listed_twice(tmp_path: Path) -> None:
     write_csv(tmp_path / "i.csv", ("path", "label"), [("a", "x"), ("b", "x"), ("a", "y")])
     with pytest.raises(SourceError, match="row 4: a is listed in row 2"):
@@ -351,7 +374,7 @@ def test_a_bad_csv_is_a_source_error_that_names_the_file(
     path = tmp_path / "i.csv"
     path.write_bytes(data)
     with pytest.raises(SourceError, match=reason) as caught:
-        list(read_rows(path, ("path",), "mend"))
+        list(read_rows(path, Columns(("path",), "mend")))
     assert "i.csv" in str(caught.value)
     assert caught.value.mend
 
