@@ -16,6 +16,7 @@ from pydantic import (
 
 from synth.catalogue import Acceptance, SplitRule
 from synth.dsp import Fade
+from synth.lexicon import words_digest
 from synth.recipes import RECIPES, Recipe
 from synth.recipes.base import Levels, Setting
 from synth.render import RENDER_VERSION, Mixdown
@@ -254,7 +255,7 @@ class Spec(_Model):
     def plan_digest(self, catalogue_digest: str) -> str:
         """What determines the plan: every setting, the seed and the clips' content.
 
-        Where the library lies does not count; what it holds does.
+        Where the library lies does not count; what it holds does. So do the words that ship.
         """
         determinants = self.model_dump(
             mode="json",
@@ -262,7 +263,8 @@ class Spec(_Model):
             exclude_none=True,
         )
         audio = self.audio.model_dump(mode="json", exclude={"format", "fade", "peak_db"})
-        return digest(str(PLAN_VERSION), canonical_json([determinants, audio]), catalogue_digest)
+        settings = canonical_json([determinants, audio])
+        return digest(str(PLAN_VERSION), settings, words_digest(), catalogue_digest)
 
     def render_digest(self) -> str:
         """What determines the bytes of a planned sample."""

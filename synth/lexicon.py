@@ -14,11 +14,13 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
+from synth.rng import digest
+
 PHRASES: Final = "lexicons/phrases.csv"
 OTHER: Final = "other"
 """The category of a label that is not listed."""
 
-_KIN_CACHE: Final = 1 << 18
+_KIN_CACHE: Final = 1 << 16
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
@@ -112,6 +114,17 @@ def related(first: Sequence[str], second: Sequence[str]) -> bool:
         for ours in first
         for theirs in second
     )
+
+
+@cache
+def words_digest() -> str:
+    """Of every shipped word list: captions made with other lists are other captions."""
+    folder = files("data_manifests").joinpath("lexicons")
+    lists = sorted(
+        (each for each in folder.iterdir() if each.name.endswith((".csv", ".txt"))),
+        key=lambda each: each.name,
+    )
+    return digest(*(text for each in lists for text in (each.name, each.read_text("utf-8"))))
 
 
 @cache

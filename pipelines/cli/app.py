@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Annotated, Any, Final
 
 import typer
@@ -96,10 +96,19 @@ def main() -> None:
     @app.callback()
     def options(
         debug: Annotated[bool, typer.Option(DEBUG, help="Show an error's traceback.")] = False,
+        version: Annotated[
+            bool, typer.Option("--version", callback=_print_version, is_eager=True)
+        ] = False,
     ) -> None:
         pass
 
     app([argument for argument in sys.argv[1:] if argument != DEBUG])
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"segue {metadata.version('segue-audio')}")
+        raise typer.Exit
 
 
 def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
