@@ -42,6 +42,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.inspect:inspect_command",
         "Show what was built: counts, durations, balance, samples, checks.",
     ),
+    "text": (
+        "pipelines.cli.text:text_command",
+        "Temporal text probes of captions: reduce, reorder, or cut test sets.",
+    ),
     "lexicon": (
         "pipelines.cli.lexicon:lexicon_command",
         "Build the phrases of every label from their readable sources.",

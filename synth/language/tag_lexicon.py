@@ -34,6 +34,7 @@ class Tag(StrEnum):
 
 Tags: TypeAlias = tuple[Tag, ...]
 
+_VOWELS: Final = frozenset("aeiouy")
 _NOUN_OR_VERB: Final = (Tag.NOUN, Tag.VERB)
 _OF_PLURAL: Final[Mapping[Tags, Tags]] = {
     (Tag.NOUN,): (Tag.NOUN,),
@@ -74,7 +75,9 @@ def possible_tags(word: str) -> Tags:
     plural = _by_singular(word)
     if plural:
         return plural
-    if word.endswith("ing") and any(Tag.VERB in listed_tags().get(base, ()) for base in _bare(word)):
+    if ends_as_gerund(word) and any(
+        Tag.VERB in listed_tags().get(base, ()) for base in _bare(word)
+    ):
         return (Tag.VERB,)
     found = _in_dictionary(word)
     if found:
@@ -82,9 +85,19 @@ def possible_tags(word: str) -> Tags:
     return _by_last_part(word) if "-" in word else _by_ending(word)
 
 
+def ends_as_gerund(word: str) -> bool:
+    """Whether a form ends in -ing behind a stem: "honking", but not "sing"."""
+    return word.endswith("ing") and not _VOWELS.isdisjoint(word[:-3])
+
+
+def ends_as_third_person(word: str) -> bool:
+    """Whether a form ends in the -s of "honks", which that of "hiss" is not."""
+    return word.endswith("s") and not word.endswith("ss")
+
+
 def singular_of(word: str) -> str | None:
     """The form before -s, -es or -ies, where the list or the dictionary knows one."""
-    if not word.endswith("s") or word.endswith("ss"):
+    if not ends_as_third_person(word):
         return None
     bases = [word[:-1]]
     if word.endswith("es"):
@@ -96,7 +109,7 @@ def singular_of(word: str) -> str | None:
 
 def _by_singular(word: str) -> Tags | None:
     base = singular_of(word)
-    return _OF_PLURAL.get(listed_tags()[base]) if base in listed_tags() else None
+    return _OF_PLURAL.get(listed_tags().get(base, ())) if base else None
 
 
 @lru_cache(maxsize=65_536)

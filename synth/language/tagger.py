@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
-from synth.language.tag_lexicon import Tag, Tags, possible_tags, singular_of
-from synth.language.tokens import Token
+from synth.language.tag_lexicon import (
+    Tag,
+    Tags,
+    ends_as_gerund,
+    ends_as_third_person,
+    possible_tags,
+    singular_of,
+)
+from synth.language.tokens import Token, word_set
 
 SPACY_MODEL: Final = "en_core_web_sm"
 
 _OPENS_NOUN: Final = frozenset({Tag.DET, Tag.ADJ, Tag.NUM, Tag.ADP})
 _PEOPLE: Final = frozenset({"male", "female", "adult", "human", "teen"})
-_SINGULAR_PRONOUNS: Final = frozenset(
-    "he she it who someone somebody something everyone everybody everything one".split()
+_SINGULAR_PRONOUNS: Final = word_set(
+    "he she it who someone somebody something everyone everybody everything one"
 )
-_IRREGULAR_PARTICIPLES: Final = frozenset(
-    "been begun blown broken come done driven fallen flown given gone grown heard held hit kept "
-    "left made put run seen shot shut started stopped struck sung taken thrown turned".split()
+_PLURALS: Final = word_set("cattle children fish geese men people police sheep women")
+_IRREGULAR_PARTICIPLES: Final = word_set(
+    "been begun blown broken come done driven fallen flown given gone grown heard held "
+    "hit kept left made put run seen shot shut started stopped struck sung taken thrown "
+    "turned"
 )
 
 
+@runtime_checkable
 class Tagger(Protocol):
     """Gives each token of a sentence its part of speech."""
 
@@ -83,7 +93,7 @@ class SpacyTagger:
 
 @cache
 def best_tagger() -> Tagger:
-    """spaCy's `en_core_web_sm` where spaCy and the model are installed, else the embedded one."""
+    """SpaCy's `en_core_web_sm` where spaCy and the model are installed, else the embedded one."""
     try:
         import spacy.util
     except ImportError:
@@ -102,7 +112,7 @@ def _decide(index: int, words: list[str], options: list[Tags], tags: list[Tag]) 
         return able[0]
     if Tag.AUX in able:
         return _auxiliary(index, words, options, able)
-    if words[index].endswith("ing") and Tag.VERB in able:
+    if ends_as_gerund(words[index]) and Tag.VERB in able:
         return Tag.VERB
     if Tag.ADJ in able or Tag.ADV in able:
         return _adjective(index, words, able, after, tags)
@@ -120,9 +130,7 @@ def _auxiliary(index: int, words: list[str], options: list[Tags], able: Tags) ->
     return Tag.AUX if helps else Tag.VERB
 
 
-def _participle(
-    index: int, words: list[str], able: Tags, after: Tags, tags: list[Tag]
-) -> Tag:
+def _participle(index: int, words: list[str], able: Tags, after: Tags, tags: list[Tag]) -> Tag:
     """A verb ("followed by", "is closed"), but an adjective before its noun ("muffled speech")."""
     before = tags[-1] if tags else Tag.PUNCT
     if index and words[index - 1] in {"high", "low"}:
@@ -135,12 +143,12 @@ def _participle(
 def _adjective(index: int, words: list[str], able: Tags, after: Tags, tags: list[Tag]) -> Tag:
     word, before = words[index], tags[-1] if tags else Tag.PUNCT
     noun_follows = after[0] in {Tag.NOUN, Tag.ADJ}
-    if Tag.VERB in able:
+    if Tag.VERB in able and Tag.NOUN not in able:
         return Tag.VERB if before in {Tag.NOUN, Tag.PRON, Tag.PART} else able[0]
     if Tag.NOUN not in able:
         return able[0]
     if word in _PEOPLE and noun_follows:
-        ends_clause = Tag.VERB in after and words[index + 1].endswith("s")
+        ends_clause = Tag.VERB in after and ends_as_third_person(words[index + 1])
         return Tag.NOUN if ends_clause else Tag.ADJ
     if noun_follows or (Tag.VERB in after and word not in _PEOPLE):
         return Tag.ADJ
@@ -159,17 +167,19 @@ def _noun_or_verb(index: int, words: list[str], options: list[Tags], tags: list[
         return Tag.VERB
     if _is_participle(word):
         return Tag.NOUN if before in _OPENS_NOUN else Tag.VERB
-    if before is Tag.CCONJ or (index and words[index - 1] == "then"):
+    if before is Tag.CCONJ or "then" in words[back + 1 : index]:
         return _after_conjunction(index, back, words, following, tags)
     if before not in {Tag.NOUN, Tag.PROPN, Tag.PRON}:
         return Tag.NOUN
     if _clause_follows(index, words, following) and following[0] is not Tag.NOUN:
         return Tag.NOUN
-    if word.endswith("s") and not word.endswith("ss"):
+    if word == "sounds" and not _is_determined(tags):
+        return Tag.NOUN
+    if ends_as_third_person(word):
         return Tag.NOUN if _is_plural(words[back]) and before is Tag.NOUN else Tag.VERB
     if before is Tag.PRON:
         return Tag.NOUN if words[back] in _SINGULAR_PRONOUNS else Tag.VERB
-    pair = back > 1 and tags[back - 1] is Tag.CCONJ or _is_plural(words[back])
+    pair = (back > 1 and tags[back - 1] is Tag.CCONJ) or _is_plural(words[back])
     return Tag.VERB if pair and Tag.NOUN not in following[:1] else Tag.NOUN
 
 
@@ -177,11 +187,29 @@ def _after_conjunction(
     index: int, back: int, words: list[str], following: Tags, tags: list[Tag]
 ) -> Tag:
     """A verb where it matches a verb before "and", a noun where it opens a clause of its own."""
-    finite = [at for at in range(back) if tags[at] is Tag.VERB and not words[at].endswith("ing")]
+    finite = [at for at in range(back + 1) if _may_be_finite(words[at], tags[at])]
     if not finite or _clause_follows(index, words, following):
         return Tag.NOUN
     last = words[finite[-1]]
-    return Tag.VERB if last.endswith("s") == words[index].endswith("s") else Tag.NOUN
+    return (
+        Tag.VERB if ends_as_third_person(last) == ends_as_third_person(words[index]) else Tag.NOUN
+    )
+
+
+def _is_determined(tags: list[Tag]) -> bool:
+    """Whether the phrase at the end has its article: "a horn sounds" is said, "horn sounds" not."""
+    for tag in reversed(tags):
+        if tag in {Tag.DET, Tag.NUM, Tag.PRON}:
+            return True
+        if tag in {Tag.ADP, Tag.CCONJ, Tag.PUNCT, Tag.SCONJ}:
+            return False
+    return False
+
+
+def _may_be_finite(word: str, tag: Tag) -> bool:
+    return tag is Tag.AUX or (
+        tag is Tag.VERB and not ends_as_gerund(word) and not _is_participle(word)
+    )
 
 
 def _clause_follows(index: int, words: list[str], following: Tags) -> bool:
@@ -199,4 +227,4 @@ def _is_participle(word: str) -> bool:
 
 
 def _is_plural(word: str) -> bool:
-    return singular_of(word) is not None or word in {"people", "men", "women", "children", "geese"}
+    return singular_of(word) is not None or word in _PLURALS

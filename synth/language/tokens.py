@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-_TOKEN: Final = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*['’]?|[^\w\s]|_")
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*['\u2019]?|[^\w\s]|_")
 _CLOSING: Final = frozenset(".,;:!?)]}%”…")
 _OPENING: Final = frozenset("([{“$#")
+_PROPER: Final = word_set(
+    "American Arabic Asian British Chinese English French German Indian Italian Japanese "
+    "Korean Russian Spanish"
+)
 STOPS: Final = frozenset(".!?…")
 
 
@@ -19,16 +29,18 @@ class Token:
 
     Args:
         text: As it is written.
+        start: Where it starts in the sentence, in characters.
         word: Its 0-based position among the words; None for a mark.
     """
 
     text: str
+    start: int
     word: int | None
 
     @property
     def lower(self) -> str:
         """The text in lower case, its apostrophes plain."""
-        return self.text.lower().replace("’", "'")
+        return self.text.lower().replace("\u2019", "'")
 
 
 Piece: TypeAlias = Token | str
@@ -42,18 +54,21 @@ def tokenize(sentence: str) -> tuple[Token, ...]:
     for found in _TOKEN.finditer(sentence):
         text = found.group()
         is_word = text[0].isalnum()
-        tokens.append(Token(text, words if is_word else None))
+        tokens.append(Token(text, found.start(), words if is_word else None))
         words += is_word
     return tuple(tokens)
 
 
 def join(pieces: Iterable[Piece]) -> str:
-    """Pieces as running text, with single spaces where English has them."""
+    """Pieces as running text: tokens that touched still touch, else as English is spaced."""
     text = ""
+    before: Piece = ""
     for piece in pieces:
         part = piece if isinstance(piece, str) else piece.text
-        glued = not text or part[0] in _CLOSING or text[-1] in _OPENING
+        gap = _gap(before, piece)
+        glued = not text or part[0] in _CLOSING or text[-1] in _OPENING if gap is None else not gap
         text += part if glued else f" {part}"
+        before = piece
     return text
 
 
@@ -61,16 +76,23 @@ def sentence_like(pieces: Sequence[Piece], source: Sequence[Token]) -> str:
     """Pieces as a sentence: capital and final stop as the source has them.
 
     A word that opened the source loses its capital where it moves inside, unless the source writes
-    it so for its own sake: "I", an acronym.
+    it so for its own sake: "I", an acronym, a language.
     """
-    opened = bool(source) and source[0].text[:1].isupper()
+    opener = next((token for token in source if token.word == 0), None)
+    moved = bool(pieces) and pieces[0] is not source[0]
     inner = [
-        _lower_initial(piece) if index and piece is source[0] else piece
-        for index, piece in enumerate(pieces)
+        replace(piece, text=_lower_initial(piece.text))
+        if moved and isinstance(piece, Token) and piece is opener
+        else piece
+        for piece in pieces
     ]
     text = join(inner)
     if source and source[-1].text in STOPS and text[-1:] not in STOPS:
         text += source[-1].text
+    words = [token.text for token in source if token.word is not None]
+    if len(words) > 1 and all(map(str.isupper, words)):
+        return text.upper()
+    opened = opener is not None and opener.text[:1].isupper()
     return text[:1].upper() + text[1:] if opened else text
 
 
@@ -83,8 +105,16 @@ def order_of(pieces: Iterable[Piece]) -> str:
     return " ".join(parts)
 
 
-def _lower_initial(piece: Piece) -> str:
-    text = piece if isinstance(piece, str) else piece.text
-    if text == "I" or text.startswith(("I'", "I’")) or any(map(str.isupper, text[1:])):
+def _gap(before: Piece, piece: Piece) -> bool | None:
+    """Whether a space parts two neighbours of the source; None if they are no neighbours."""
+    if isinstance(before, str) or isinstance(piece, str):
+        return None
+    distance = piece.start - before.start - len(before.text)
+    return bool(distance) if distance in {0, 1} else None
+
+
+def _lower_initial(text: str) -> str:
+    own = text in _PROPER or text[:2] == "I'" or text[1:] != text[1:].lower()
+    if len(text) == 1 and text != "A":
         return text
-    return text[:1].lower() + text[1:]
+    return text if own else text[:1].lower() + text[1:]

@@ -1,0 +1,205 @@
+"""The embedded tagger: its lexicon, its rules, and its score on hand-tagged captions."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.language import tagger as tagger_module
+from synth.language.tag_lexicon import Tag, listed_tags, possible_tags, singular_of
+from synth.language.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
+from synth.language.temporal import KEPT_TAGS
+from synth.language.tokens import join, order_of, sentence_like, tokenize
+from synth.language.verb_forms import inflect, is_past, lemma_of
+
+JUDGED = Path(__file__).resolve().parents[1] / "data" / "judged" / "nv_keep.csv"
+
+
+@pytest.fixture
+def fresh_best() -> Iterator[None]:
+    best_tagger.cache_clear()
+    yield
+    best_tagger.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("caption", "tags"),
+    [
+        ("A goose honks.", "DET NOUN VERB PUNCT"),
+        ("Geese honk loudly", "NOUN VERB ADV"),
+        ("The train horn sounds", "DET NOUN NOUN VERB"),
+        ("Horn sounds in the rain", "NOUN NOUN ADP DET NOUN"),
+        ("Loud clicks of a lock", "ADJ NOUN ADP DET NOUN"),
+        ("A goose honks and hisses", "DET NOUN VERB CCONJ VERB"),
+        ("A goose honks and clicks are heard", "DET NOUN VERB CCONJ NOUN AUX VERB"),
+        ("A nurse sings then suddenly laughs", "DET NOUN VERB ADV ADV VERB"),
+        ("A nurse begins to bark", "DET NOUN VERB ADP VERB"),
+        ("Two nurses talk", "NUM NOUN VERB"),
+        ("A man and woman talk", "DET NOUN CCONJ NOUN VERB"),
+        ("A male talks", "DET NOUN VERB"),
+        ("A male voice", "DET ADJ NOUN"),
+        ("A male humming", "DET NOUN VERB"),
+        ("A light humming", "DET ADJ VERB"),
+        ("Muffled speech", "ADJ NOUN"),
+        ("Speech is muffled", "NOUN AUX VERB"),
+        ("High pitched", "ADJ ADJ"),
+        ("The gate has closed", "DET NOUN AUX VERB"),
+        ("The gate has a bell", "DET NOUN VERB DET NOUN"),
+        ("A spray can hisses", "DET NOUN NOUN VERB"),
+        ("Geese can honk", "NOUN AUX VERB"),
+        ("Doors open", "NOUN VERB"),
+        ("An open door", "DET ADJ NOUN"),
+        ("They bark", "PRON VERB"),
+        ("It barks", "PRON VERB"),
+        ("A high-pitched clip-clopping", "DET ADJ VERB"),
+        ("The goose's 3 wings", "DET NOUN NUM NOUN"),
+        ("Engines run idle", "NOUN VERB ADJ"),
+    ],
+)
+def test_rules(caption: str, tags: str) -> None:
+    assert " ".join(EmbeddedTagger().tag(tokenize(caption))) == tags
+
+
+@pytest.mark.parametrize(
+    ("word", "tags"),
+    [
+        (",", (Tag.PUNCT,)),
+        ("3rd", (Tag.NUM,)),
+        ("goose's", (Tag.NOUN,)),
+        ("meowing", (Tag.VERB,)),
+        ("meows", (Tag.NOUN, Tag.VERB)),
+        ("males", (Tag.NOUN,)),
+        ("idles", (Tag.VERB,)),
+        ("low-frequency", (Tag.ADJ,)),
+        ("remote-controlled", (Tag.ADJ,)),
+        ("fly-by", (Tag.ADP,)),
+        ("zorbly", (Tag.ADV,)),
+        ("zorbing", (Tag.VERB,)),
+        ("zorb", (Tag.NOUN, Tag.VERB)),
+    ],
+)
+def test_possible_tags(word: str, tags: tuple[Tag, ...]) -> None:
+    assert possible_tags(word) == tags
+
+
+def test_the_lexicon_is_sorted_and_lower_case() -> None:
+    words = list(listed_tags())
+    assert words == sorted(words)
+    assert all(word == word.lower() and tags for word, tags in listed_tags().items())
+
+
+def test_forms() -> None:
+    assert [singular_of(word) for word in ("geese", "horns", "babies", "glass", "zorbs")] == [
+        None,
+        "horn",
+        "baby",
+        None,
+        None,
+    ]
+    assert [lemma_of(word) for word in ("honks", "baaing", "sing")] == ["honk", "baa", "sing"]
+    assert [inflect("mimics", tag) for tag in ("VBG", "VBZ", "VBP")] == [
+        "mimicking",
+        "mimics",
+        "mimic",
+    ]
+    assert [is_past(word) for word in ("sang", "honked", "feed", "honk")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_tokens_keep_their_places() -> None:
+    tokens = tokenize("The goose's “clip-clop”, then L.A. rain.")
+    assert [token.text for token in tokens if token.word is not None] == [
+        "The",
+        "goose's",
+        "clip-clop",
+        "then",
+        "L.A",
+        "rain",
+    ]
+    assert join(tokens) == "The goose's “clip-clop”, then L.A. rain."
+    assert order_of(("as", *tokens[:2])) == "as 0 1"
+    assert sentence_like((), ()) == ""
+    assert sentence_like(("x",), tokens) == "X."
+
+
+@given(st.text(max_size=60))
+def test_tokens_hold_every_visible_letter(text: str) -> None:
+    tokens = tokenize(text)
+    assert "".join(token.text for token in tokens) == "".join(text.split())
+    assert all(text[token.start :].startswith(token.text) for token in tokens)
+    assert len(EmbeddedTagger().tag(tokens)) == len(tokens)
+
+
+def test_without_spacy_the_embedded_tagger_serves(
+    monkeypatch: pytest.MonkeyPatch, fresh_best: None
+) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    monkeypatch.setitem(sys.modules, "spacy.util", None)
+    assert best_tagger().name == "embedded"
+
+
+def test_without_the_model_the_embedded_tagger_serves(
+    monkeypatch: pytest.MonkeyPatch, fresh_best: None
+) -> None:
+    spacy_util = pytest.importorskip("spacy.util")
+    monkeypatch.setattr(spacy_util, "is_package", lambda name: False)
+    assert best_tagger().name == "embedded"
+
+
+def test_with_the_model_spacy_serves(monkeypatch: pytest.MonkeyPatch, fresh_best: None) -> None:
+    spacy = pytest.importorskip("spacy")
+    monkeypatch.setattr(spacy.util, "is_package", lambda name: name == tagger_module.SPACY_MODEL)
+    monkeypatch.setattr(spacy, "load", lambda name, exclude: _toy_pipeline(spacy))
+    best = best_tagger()
+    assert isinstance(best, SpacyTagger)
+    assert isinstance(best, Tagger)
+    assert best.name == "en_core_web_sm"
+    assert best.tag(tokenize("Geese honk, zzz")) == (Tag.NOUN, Tag.VERB, Tag.PUNCT, Tag.X)
+    assert best.tag(()) == ()
+
+
+def _toy_pipeline(spacy: SimpleNamespace) -> Callable[..., object]:
+    """A blank pipeline that tags a few words, in place of a model that is no package."""
+    pipeline = spacy.blank("en")
+    known = {"Geese": "NOUN", "honk": "VERB", ",": "PUNCT", "zzz": "SPACE"}
+
+    def tagged(doc: object) -> object:
+        for token in doc:  # type: ignore[attr-defined]
+            token.pos_ = known[token.text]
+        return doc
+
+    tagged.vocab = pipeline.vocab  # type: ignore[attr-defined]
+    return tagged
+
+
+def test_score_on_the_hand_tagged_captions(shared_data: Callable[[str], Path]) -> None:
+    """Whether a word is kept, against a reader's decision, over words drawn from AudioCaps."""
+    with (shared_data("AudioCaps") / "train.csv").open(encoding="utf-8", newline="") as file:
+        captions = {row["audiocap_id"]: row["caption"] for row in csv.DictReader(file)}
+    with JUDGED.open(encoding="utf-8", newline="") as file:
+        judged = list(csv.DictReader(file))
+    right = extra = missed = 0
+    for row in judged:
+        tokens = tokenize(captions[row["audiocap_id"]])
+        tags = EmbeddedTagger().tag(tokens)
+        wanted = {int(index) for index in row["kept"].split()}
+        kept = {
+            token.word
+            for token, tag in zip(tokens, tags, strict=True)
+            if token.word is not None and tag in KEPT_TAGS
+        }
+        right, extra = right + len(kept & wanted), extra + len(kept - wanted)
+        missed += len(wanted - kept)
+    assert len(judged) >= 220
+    assert 2 * right / (2 * right + extra + missed) >= 0.95

@@ -1,0 +1,404 @@
+"""Clause swap, before <-> after, as <-> then, nouns and verbs: rules, reasons and laws."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.language.clause_swap import swap_clauses
+from synth.language.outcome import Reason, Step
+from synth.language.probes import TOOLS, Probe
+from synth.language.tagger import EmbeddedTagger
+from synth.language.temporal import nouns_and_verbs, swap_as_then, swap_before_after
+
+JUDGED = Path(__file__).resolve().parents[1] / "data" / "judged" / "swaps.csv"
+# Run apart, for speed: this suite checks every call's types.
+COUNT = """
+import csv, json, sys
+from synth.language.probes import Caption, Probe, probe
+with open(sys.argv[1], encoding="utf-8", newline="") as file:
+    captions = [Caption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
+counts = {}
+for tool in ("nv", "clause-swap", "before-after", "as-then"):
+    answers = probe(Probe(tool), captions)
+    counts[tool] = [len(answers), sum(each.outcome.made for each in answers)]
+print(json.dumps(counts))
+"""
+TOOL_KINDS = (Probe.NV, Probe.CLAUSE_SWAP, Probe.BEFORE_AFTER, Probe.AS_THEN)
+
+
+@pytest.mark.parametrize(
+    ("caption", "swapped", "steps"),
+    [
+        # clauses, noun phrases and gerunds change places; capital, stop, comma and "and" stay
+        ("A goose honks then a gate shuts", "A gate shuts then a goose honks", ()),
+        ("A goose honks, then a gate shuts.", "A gate shuts, then a goose honks.", ()),
+        ("A goose honks, and then a gate shuts", "A gate shuts, and then a goose honks", ()),
+        (
+            "A goose honks then suddenly a gate shuts",
+            "A gate shuts then suddenly a goose honks",
+            (),
+        ),
+        ("A loud splash then silence", "Silence then a loud splash", ()),
+        ("A goose honks before a gate shuts", "A gate shuts before a goose honks", ()),
+        ("A goose honks just before a gate shuts", "A gate shuts just before a goose honks", ()),
+        ("A goose honks after a gong", "A gong after a goose honks", ()),
+        ("A gong rings, after which a goose honks", "A goose honks, after which a gong rings", ()),
+        ("After a gong rings, a goose honks", "After a goose honks, a gong rings", ()),
+        ("Thunder followed by a goose honking", "A goose honking followed by thunder", ()),
+        ("Thunder, quickly followed by rain", "Rain, quickly followed by thunder", ()),
+        (
+            "Geese honk quickly, followed by rain",
+            "Rain, followed by geese honking quickly",
+            (Step.GERUND,),
+        ),
+        (
+            "A nurse sings then suddenly laughs",
+            "A nurse laughs then suddenly sings",
+            (Step.CARRIED,),
+        ),
+        ("Thunder then followed by rain", "Rain then followed by thunder", ()),
+        ("GEESE HONK THEN GATES SHUT", "GATES SHUT THEN GEESE HONK", ()),
+        ("English speech then a gong", "A gong then English speech", ()),
+        # "as" and "while" stay within their side
+        (
+            "A goose honks as rain falls then a gate shuts",
+            "A gate shuts then a goose honks as rain falls",
+            (),
+        ),
+        ("A nurse singing then tapping noises", "Tapping noises then a nurse singing", ()),
+        ("A sewing machine running then a gong", "A gong then a sewing machine running", ()),
+        # a shared subject is carried over
+        ("A goose honks then hisses loudly", None, Reason.SHARED_SUBJECT),
+        ("A nurse sneezes then laughs", "A nurse laughs then sneezes", (Step.CARRIED,)),
+        ("A nurse singing then laughing", "A nurse laughing then singing", (Step.CARRIED,)),
+        (
+            "A nurse softly sings before laughing",
+            "A nurse laughs before softly singing",
+            (Step.CARRIED, Step.GERUND, Step.FINITE),
+        ),
+        (
+            "Two nurses sing and dance before laughing",
+            "Two nurses laugh before singing and dancing",
+            (Step.CARRIED, Step.GERUND, Step.FINITE),
+        ),
+        ("A nurse singing before laughing", "A nurse laughing before singing", (Step.CARRIED,)),
+        # a clause in front of "followed by" becomes a gerund behind it
+        (
+            "A goose honks followed by thunder",
+            "Thunder followed by a goose honking",
+            (Step.GERUND,),
+        ),
+        (
+            "A goose is honking followed by thunder",
+            "Thunder followed by a goose honking",
+            (Step.GERUND,),
+        ),
+        (
+            "A gong is struck followed by thunder",
+            "Thunder followed by a gong being struck",
+            (Step.GERUND,),
+        ),
+        (
+            "A man mimics geese followed by thunder",
+            "Thunder followed by a man mimicking geese",
+            (Step.GERUND,),
+        ),
+        # "is followed by" agrees with its new subject
+        ("A thud is followed by two gongs", "Two gongs are followed by a thud", (Step.AGREED,)),
+        ("Gongs are followed by a soft thud", "A soft thud is followed by gongs", (Step.AGREED,)),
+        ("A thud is followed by a gong", "A gong is followed by a thud", ()),
+        (
+            "A thud is followed by a couple of gongs",
+            "A couple of gongs are followed by a thud",
+            (Step.AGREED,),
+        ),
+    ],
+)
+def test_clause_swap(caption: str, swapped: str | None, steps: tuple[Step, ...] | Reason) -> None:
+    outcome = swap_clauses(caption)
+    if swapped is None:
+        assert outcome.reason is steps
+        return
+    assert (outcome.text, outcome.reason) == (swapped, None)
+    assert outcome.steps == (Step.SWAPPED, *steps)
+
+
+@pytest.mark.parametrize(
+    ("caption", "reason"),
+    [
+        ("", Reason.EMPTY),
+        (" ... ", Reason.EMPTY),
+        ("A goose honks", Reason.NO_CONNECTIVE),
+        ("A goose honks as rain falls", Reason.NO_CONNECTIVE),
+        ("Thunder followed by rain then hail", Reason.SEVERAL_CONNECTIVES),
+        ("A goose honks then a gate shuts then rain falls", Reason.SEVERAL_CONNECTIVES),
+        ("Geese honk one after another", Reason.FIXED_PHRASE),
+        ("Geese honk one after the other", Reason.FIXED_PHRASE),
+        ("Gongs ring time after time", Reason.FIXED_PHRASE),
+        ("A goose honks now and then", Reason.DANGLING),
+        ("A goose honks now and then in the rain", Reason.FIXED_PHRASE),
+        ("A goose honks after that", Reason.ADVERBIAL),
+        ("A goose honks after a while", Reason.ADVERBIAL),
+        ("A goose has until then honked", Reason.ADVERBIAL),
+        ("A goose honks shortly after", Reason.DANGLING),
+        ("A goose honks and a gate shuts shortly after, in the rain", Reason.DANGLING),
+        ("A goose honks then", Reason.DANGLING),
+        ("Then a goose honks", Reason.DANGLING),
+        ("Followed by a goose", Reason.DANGLING),
+        ("A goose honks before", Reason.DANGLING),
+        ("After a gong a goose honks", Reason.FRONTED),
+        ("A gong rings, after the thud a goose honks", Reason.FRONTED),
+        ("Rain falls, geese honk, then a gate shuts", Reason.SEVERAL_PARTS),
+        ("Thunder followed by rain, hail and snow", Reason.SEVERAL_PARTS),
+        ("A nurse sings and a goose honks then laughs", Reason.SHARED_SUBJECT),
+        ("A nurse sings then laughs as rain falls", Reason.SHARED_SUBJECT),
+        ("A goose honks followed by closing a gate", Reason.SHARED_SUBJECT),
+        ("A goose honks then it hisses", Reason.PRONOUN),
+        ("A goose honks then its wings flap", Reason.PRONOUN),
+        ("Geese honk and then one hisses", Reason.PRONOUN),
+        ("A goose honks then honks again", Reason.REFERS_BACK),
+        ("A goose honks then another goose hisses", Reason.REFERS_BACK),
+        ("A nurse sings then the goose continues to honk", Reason.REFERS_BACK),
+        ("A goose honks then a louder honk", Reason.REFERS_BACK),
+        ("A goose tries to hiss and then does", Reason.REFERS_BACK),
+        ("A goose honks then finally a gate shuts", Reason.ORDER_WORD),
+        ("Starting with a honk then a thud", Reason.ORDER_WORD),
+        ("A goose honks and at the same time followed by thunder", Reason.ORDER_WORD),
+        ("A lever moving then clunking", Reason.SHARED_SUBJECT),
+        ("A nurse singing then closing doors", Reason.SHARED_SUBJECT),
+        ("A nurse singing then turns away", Reason.SHARED_SUBJECT),
+        ("A gate shuts then flushed down a pipe", Reason.NOT_A_CLAUSE),
+        ("Geese honk then a gong at the end", Reason.ORDER_WORD),
+        ("A wind gusts blowing followed by thunder", Reason.VERB_FORM),
+        ("A goose honks and then in the distance", Reason.NOT_A_CLAUSE),
+        ("Thunder followed by a goose honks", Reason.NOT_A_CLAUSE),
+        ("A goose honks and followed by thunder", Reason.NOT_A_CLAUSE),
+        ("A goose is loud followed by thunder", Reason.VERB_FORM),
+        ("A goose can honk followed by thunder", Reason.VERB_FORM),
+        ("A thud is followed by geese and a gong", Reason.VERB_FORM),
+        ("A nurse is singing then laughs", Reason.VERB_FORM),
+        ("A nurse sings as geese honk and hiss followed by thunder", Reason.VERB_FORM),
+    ],
+)
+def test_clause_swap_leaves_out(caption: str, reason: Reason) -> None:
+    assert swap_clauses(caption).reason is reason
+    assert swap_clauses(caption).text == ""
+
+
+def test_possessives_with_their_noun_in_the_same_clause_are_no_pronouns() -> None:
+    swapped = swap_clauses("A gong rings then geese flap their wings")
+    assert swapped.text == "Geese flap their wings then a gong rings"
+
+
+@pytest.mark.parametrize(
+    ("caption", "swapped"),
+    [
+        ("A goose honks before a gate shuts", "A goose honks after a gate shuts"),
+        ("A goose honks shortly after a gate shuts", "A goose honks shortly before a gate shuts"),
+        ("A goose honks before flying off", "A goose honks after flying off"),
+        ("A goose honks after it lands", "A goose honks before it lands"),
+        ("After a gong rings, geese honk", "Before a gong rings, geese honk"),
+        ("A gong rings, after which geese honk", "A gong rings, before which geese honk"),
+        ("A gong then thunder before geese honk", "A gong then thunder after geese honk"),
+        ("GEESE HONK AFTER A GONG", "GEESE HONK BEFORE A GONG"),
+        ("Geese  honk after\ta gong ,", "Geese  honk before\ta gong ,"),
+    ],
+)
+def test_before_after(caption: str, swapped: str) -> None:
+    assert swap_before_after(caption).text == swapped
+    assert swap_before_after(caption).steps == (Step.REPLACED,)
+
+
+@pytest.mark.parametrize(
+    ("caption", "reason"),
+    [
+        ("", Reason.EMPTY),
+        ("A goose honks", Reason.NO_CONNECTIVE),
+        ("Geese honk before rain and after thunder", Reason.SEVERAL_CONNECTIVES),
+        ("Geese honk one after another", Reason.FIXED_PHRASE),
+        ("Louder than before", Reason.FIXED_PHRASE),
+        ("A gong rings, after that geese honk", Reason.ADVERBIAL),
+        ("Geese honk after a few seconds", Reason.ADVERBIAL),
+        ("A gong and geese right after", Reason.DANGLING),
+        ("A gong and geese shortly after with rain", Reason.DANGLING),
+        ("Before geese honk a gong rings", Reason.FRONTED),
+        ("A goose honks before speaks", Reason.NOT_A_CLAUSE),
+        ("Geese honk before a gong at the end", Reason.ORDER_WORD),
+        ("A gong rings, after which geese continue to honk", Reason.REFERS_BACK),
+    ],
+)
+def test_before_after_leaves_out(caption: str, reason: Reason) -> None:
+    assert swap_before_after(caption).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("caption", "swapped", "steps"),
+    [
+        ("A goose honks as a gate shuts", "A goose honks then a gate shuts", ()),
+        ("A goose honks, as a gate shuts.", "A goose honks, then a gate shuts.", ()),
+        ("A goose honks as it lands", "A goose honks then it lands", ()),
+        ("As rain falls, a goose honks", "Rain falls, then a goose honks", ()),
+        ("A goose honks then a gate shuts", "A goose honks as a gate shuts", ()),
+        ("A goose honks, and then a gate shuts", "A goose honks as a gate shuts", ()),
+        (
+            "A goose honks then a gate shuts, followed by rain",
+            "A goose honks as a gate shuts, followed by rain",
+            (),
+        ),
+        ("Thunder then water running", "Thunder as water runs", (Step.FINITE,)),
+        ("Thunder then geese honking", "Thunder as geese honk", (Step.FINITE,)),
+        ("Thunder then a lamb baaing", "Thunder as a lamb baas", (Step.FINITE,)),
+    ],
+)
+def test_as_then(caption: str, swapped: str, steps: tuple[Step, ...]) -> None:
+    outcome = swap_as_then(caption)
+    assert (outcome.text, outcome.reason) == (swapped, None)
+    assert outcome.steps == (Step.REPLACED, *steps)
+
+
+@pytest.mark.parametrize(
+    ("caption", "reason"),
+    [
+        ("", Reason.EMPTY),
+        ("Thunder followed by rain", Reason.NO_CONNECTIVE),
+        ("Geese honk as rain falls then a gate shuts", Reason.SEVERAL_CONNECTIVES),
+        ("Geese honk while rain falls then a gate shuts", Reason.SEVERAL_CONNECTIVES),
+        ("Geese honk as rain falls before a gate shuts", Reason.SEVERAL_CONNECTIVES),
+        ("Geese honk as well as hiss", Reason.FIXED_PHRASE),
+        ("Geese honk as soon as rain falls", Reason.FIXED_PHRASE),
+        ("Geese honk as if rain fell", Reason.FIXED_PHRASE),
+        ("Geese honk as though rain fell", Reason.FIXED_PHRASE),
+        ("Sounds such as geese", Reason.FIXED_PHRASE),
+        ("The same as geese", Reason.FIXED_PHRASE),
+        ("Geese as loud as thunder", Reason.FIXED_PHRASE),
+        ("Geese honk just as rain falls", Reason.ADVERBIAL),
+        ("A gong rings which then fades", Reason.ADVERBIAL),
+        ("Geese honk as", Reason.DANGLING),
+        ("Geese honk, then", Reason.DANGLING),
+        ("As rain falls geese honk", Reason.FRONTED),
+        ("Rain falls, geese honk, then a gate shuts", Reason.SEVERAL_PARTS),
+        ("A nurse sings then laughs", Reason.SHARED_SUBJECT),
+        ("A nurse singing then laughing", Reason.SHARED_SUBJECT),
+        ("As it falls, geese honk", Reason.PRONOUN),
+        ("A nurse sings then finally a gate shuts", Reason.ORDER_WORD),
+        ("A gate shuts then thunder crackle", Reason.NOT_A_CLAUSE),
+        ("A nurse sings then silence", Reason.NOT_A_CLAUSE),
+        ("A nurse sings as a soloist", Reason.NOT_A_CLAUSE),
+        ("A nurse sings then a thud and the goose honks", Reason.NOT_A_CLAUSE),
+        ("Thunder then a goose and a duck honking", Reason.VERB_FORM),
+    ],
+)
+def test_as_then_leaves_out(caption: str, reason: Reason) -> None:
+    assert swap_as_then(caption).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("caption", "kept"),
+    [
+        ("A young nurse is singing loudly", "nurse singing"),
+        ("Running water followed by muffled speech", "Running water followed speech"),
+        ("Someone has closed two doors", "closed doors"),
+        ("The goose's wings flap 3 times.", "goose's wings flap times"),
+    ],
+)
+def test_nouns_and_verbs(caption: str, kept: str) -> None:
+    outcome = nouns_and_verbs(caption)
+    assert outcome.text == kept
+    assert outcome.steps == (Step.KEPT,)
+
+
+def test_nouns_and_verbs_leave_out() -> None:
+    assert nouns_and_verbs("?!").reason is Reason.EMPTY
+    assert nouns_and_verbs("It is very loud").reason is Reason.NOTHING_LEFT
+
+
+def test_the_order_of_words_is_told() -> None:
+    assert swap_clauses("A goose honks, then a gate shuts.").order == "4 5 6 , 3 0 1 2"
+    assert swap_before_after("Rain before thunder").order == "0 after 2"
+    assert swap_as_then("Thunder and then water running").order == "0 as 3 runs"
+
+
+_WORDS = (
+    *("a", "the", "goose", "geese", "gate", "rain", "honks", "honk", "shuts", "singing", "laughs"),
+    *("then", "before", "after", "as", "while", "followed", "by", ",", ".", "and", "is", "which"),
+    *("it", "loudly", "again", "one", "of", "muffled"),
+)
+_captions = st.one_of(
+    st.text(max_size=80), st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join)
+)
+_subjects = st.sampled_from(["A goose", "Two geese", "The old gate", "A choir of nurses"])
+_gerunds = st.sampled_from(["honking", "singing loudly", "creaking in the rain"])
+_links = st.sampled_from([" then ", ", then ", ", and then ", " before ", " after "])
+
+
+@given(_captions)
+def test_nothing_raises_and_every_outcome_is_a_text_or_a_reason(caption: str) -> None:
+    for kind in TOOL_KINDS:
+        outcome = TOOLS[kind](caption, EmbeddedTagger())
+        assert outcome.made == bool(outcome.text) == bool(outcome.steps) == bool(outcome.order)
+
+
+@given(_captions)
+def test_before_after_undoes_itself(caption: str) -> None:
+    outcome = swap_before_after(caption)
+    if outcome.made:
+        assert swap_before_after(outcome.text).text == caption
+
+
+@given(_subjects, _gerunds, _links, _subjects, _gerunds, st.sampled_from(["", "."]))
+def test_clause_swap_twice_gives_the_caption(
+    one: str, does: str, link: str, other: str, did: str, stop: str
+) -> None:
+    caption = f"{one} {does}{link}{other[0].lower()}{other[1:]} {did}{stop}"
+    outcome = swap_clauses(caption)
+    assert outcome.steps == (Step.SWAPPED,)
+    assert swap_clauses(outcome.text).text == caption
+
+
+@given(_subjects, _gerunds, _links, _gerunds)
+def test_a_carried_subject_stays_in_front(one: str, does: str, link: str, did: str) -> None:
+    outcome = swap_clauses(f"{one} {does}{link}{did}")
+    if Step.CARRIED in outcome.steps:
+        assert outcome.text.startswith(one)
+
+
+def test_all_audiocaps_captions_pass_every_tool(shared_data: Callable[[str], Path]) -> None:
+    path = shared_data("AudioCaps") / "train.csv"
+    counted = subprocess.run(
+        [sys.executable, "-c", COUNT, str(path)], capture_output=True, text=True, check=True
+    )
+    counts = json.loads(counted.stdout)
+    assert {tool: captions for tool, (captions, _) in counts.items()} == dict.fromkeys(
+        ("nv", "clause-swap", "before-after", "as-then"), 49_838
+    )
+    assert all(made > 500 for _, made in counts.values())
+
+
+def test_the_judged_swaps_still_come_out_and_are_good(shared_data: Callable[[str], Path]) -> None:
+    captions = _audiocaps(shared_data)
+    with JUDGED.open(encoding="utf-8", newline="") as file:
+        judged = list(csv.DictReader(file))
+    for row in judged:
+        outcome = TOOLS[Probe(row["tool"])](captions[row["audiocap_id"]], EmbeddedTagger())
+        assert outcome.order == row["order"], row
+    assert len(judged) >= 200
+    for tool in ("clause-swap", "before-after", "as-then"):
+        verdicts = Counter(row["verdict"] for row in judged if row["tool"] == tool)
+        assert verdicts["good"] / verdicts.total() >= 0.95, tool
+    assert all(row["reason"] for row in judged if row["verdict"] == "bad")
+
+
+def _audiocaps(shared_data: Callable[[str], Path]) -> dict[str, str]:
+    path = shared_data("AudioCaps") / "train.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["audiocap_id"]: row["caption"] for row in csv.DictReader(file)}
