@@ -1,25 +1,46 @@
-"""Annotation: tags of a recording as sounds that last as long as it is heard."""
+"""Tags as facts: what a clip's tags add to a timeline, and the claims that captions make of them.
+
+A tag holds of its whole clip. Whatever is not among the tags counts as absent: the closed world. It
+is as good as the list of tags is complete; where tags are missing, "without guitar" is an
+assumption, not a proof. Tags that a trusted caption states may be added to the list first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
+from synth.claim import And, Claim, Not
+from synth.scene import Event
+from synth.tag import Tag
 from synth.timeline import Placement, Timeline
 
 
 def annotated(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
-    """The timeline with a placement for every tag of every placement's clip.
-
-    Claims about tags can then be judged like claims about sounds. A tag that a library leaves out
-    counts as absent: what a claim denies is only as sure as the tag lists are complete.
+    """The timeline, with a placement for every tag of each placement's clip.
 
     Args:
-        timeline: What is heard.
-        tags: Tags by clip id; clips without tags may be missing.
+        timeline: Onsets and offsets in frames.
+        tags: Names of the tags by clip id; a clip that is not in it has none. A name that the
+            placement bears as its label already is not added.
     """
-    tagged = tuple(
-        Placement(tag, place.onset, place.offset, place.excerpt)
+    added = (
+        Placement(name, place.onset, place.offset, place.excerpt)
         for place in timeline.placements
-        for tag in tags.get(place.excerpt.clip, ())
+        for name in dict.fromkeys(tags.get(place.excerpt.clip, ()))
+        if name != place.label
     )
-    return Timeline(timeline.placements + tagged, timeline.frames)
+    return Timeline((*timeline.placements, *added), timeline.frames)
+
+
+def tag_claim(present: Sequence[Tag], absent: Sequence[Tag] = ()) -> Claim:
+    """The claim that these tags hold, and those do not.
+
+    Raises:
+        ValueError: If there are no tags, as nothing would be claimed.
+    """
+    parts: list[Claim] = [Event(tag.name) for tag in present]
+    parts += [Not(Event(tag.name)) for tag in absent]
+    if not parts:
+        raise ValueError("a claim needs a tag")
+    return reduce(And, parts)

@@ -2,8 +2,8 @@
 
 "A dog barks before rain falls while a siren wails" can be taken two ways; the published template
 captions drop the parentheses and leave it at that. Here a part that is itself composed gets a
-clause of its own behind "first", "then", "after that", or is summed up by words that span exactly
-what they speak of: "each of these sounds", "two sounds follow one another: ...".
+clause of its own behind "then", "after that", "before all of that", or is summed up by words that
+span exactly what they speak of: "each of these two sounds", "two sounds follow one another: ...".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence as Choices
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 from synth.caption import (
     ORDER,
@@ -26,7 +26,7 @@ from synth.caption import (
 )
 from synth.claim import And, Claim, Not
 from synth.lexicon import Phrase
-from synth.scene import Event, Overlay, Scene, Sequence, operands
+from synth.scene import Event, Overlay, Scene, Sequence, labels, operands
 
 Composed: TypeAlias = Sequence | Overlay
 Pick: TypeAlias = Callable[[Choices[Any]], Any]
@@ -34,9 +34,9 @@ Pick: TypeAlias = Callable[[Choices[Any]], Any]
 
 _NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
 _EACH: Final = {
-    Connective.WHILE: "while each of these sounds is heard",
-    Connective.AS: "as each of these sounds is heard",
-    Connective.WITH: "with each of these sounds",
+    Connective.WHILE: "while each of these {count} sounds is heard",
+    Connective.AS: "as each of these {count} sounds is heard",
+    Connective.WITH: "with each of these {count} sounds",
 }
 _ALONGSIDE: Final = {
     Connective.WHILE: "while this happens",
@@ -80,7 +80,7 @@ class Narrator:
                 words, said = self._denying(self._alone(label), absent), None
             case And(Sequence() | Overlay() as pair, Not(Event(absent))):
                 words, said = self._told(pair, avoid)
-                words = self._denying(words, absent)
+                words = self._denying_at_all(words, absent)
             case And():
                 words, said = self._present(_conjuncts(claim)), None
             case _:
@@ -112,8 +112,8 @@ class Narrator:
             self.pick((said.clause, f"you can hear {said.noun}", f"{said.noun} can be heard"))
         )
 
-    def _present(self, labels: Choices[str]) -> str:
-        nouns = _listed([self._phrase(label).noun for label in labels])
+    def _present(self, named: Choices[str]) -> str:
+        nouns = _listed([self._phrase(label).noun for label in named])
         return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
 
     def _denying(self, words: str, absent: str) -> str:
@@ -121,6 +121,18 @@ class Narrator:
         return str(
             self.pick(
                 (f"{words}, but you never hear {noun}", f"{words}; at no point do you hear {noun}")
+            )
+        )
+
+    def _denying_at_all(self, words: str, absent: str) -> str:
+        """A denial that no "after" or "while" before it can be taken to limit."""
+        noun = self._phrase(absent).noun
+        return str(
+            self.pick(
+                (
+                    f"{words}; at no point do you hear {noun}",
+                    f"{words}; nowhere in the recording do you hear {noun}",
+                )
             )
         )
 
@@ -170,13 +182,17 @@ class Narrator:
             rest = " and then ".join(self._gerund(part) for part in parts[1:])
             return f"{self._clause(parts[0])}, all of it followed by {rest}"
         clauses = [self._clause(part) for part in parts]
-        if word is Connective.AFTER:
-            return "; after that, ".join(clauses)
+        if word is Connective.THEN:
+            return "; then ".join(clauses)
         if word is Connective.BEFORE:
-            return "; before that, ".join(reversed(clauses))
-        first, *middle, last = clauses
-        end = f"finally {last}" if middle else f"then {last}"
-        return "; ".join([f"first {first}", *(f"then {clause}" for clause in middle), end])
+            clauses, parts = clauses[::-1], parts[::-1]
+        # "That" may be the last thing said or the first; where there are several, it is "all of".
+        that = "all of that" if _holds_sequence(parts[0]) else "that"
+        links = [that] + ["all of that"] * (len(parts) - 2)
+        further = [
+            f"{word.value} {link}, {told}" for link, told in zip(links, clauses[1:], strict=True)
+        ]
+        return "; ".join([clauses[0], *further])
 
     def _simultaneous(self, parts: Choices[Scene], word: Connective, at_top: bool) -> str:
         """Parts at the same time, some of them sequences."""
@@ -189,7 +205,8 @@ class Narrator:
         in_a_row = all(isinstance(step, Event) for step in steps)
         if at_top and not (in_a_row and self.pick((True, False))):
             background = self._alongside(single, gerunds=False)
-            return f"{self._clause(orders[0])}; {_EACH[word]}, {background}"
+            spanned = _EACH[word].format(count=_NUMBERS[len(labels(orders[0]))])
+            return f"{self._clause(orders[0])}; {spanned}, {background}"
         background = self._alongside(single, gerunds=word is Connective.WITH)
         listed = ", then ".join(self._clause(step) for step in steps)
         count = _NUMBERS[len(steps)]
@@ -197,7 +214,7 @@ class Narrator:
 
     def _alongside(self, single: Choices[Event], gerunds: bool) -> str:
         said = _listed([(self._gerund if gerunds else self._clause)(event) for event in single])
-        return f"{said} at once" if len(single) > 1 else said
+        return f"{said} at the same time" if len(single) > 1 else said
 
 
 def connectives(scene: Composed) -> tuple[Connective, ...]:
@@ -207,6 +224,18 @@ def connectives(scene: Composed) -> tuple[Connective, ...]:
     if all(isinstance(part, Event) for part in operands(scene)[1:]):
         return ORDER
     return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)
+
+
+def _holds_sequence(scene: Scene) -> bool:
+    match scene:
+        case Event():
+            return False
+        case Sequence():
+            return True
+        case Overlay(first, second):
+            return _holds_sequence(first) or _holds_sequence(second)
+        case _:
+            assert_never(scene)
 
 
 def _conjuncts(claim: Claim) -> list[str]:

@@ -29,7 +29,7 @@ def pool(members: Sequence[Scene]) -> Iterator[Claim]:
     for label in changing:
         yield Event(label)
         for other in every:
-            if other != label:
+            if other != label and (other in everywhere or other > label):
                 yield And(*sorted((Event(label), Event(other)), key=lambda event: event.label))
     shared = sorted(everywhere)
     for absent in changing:

@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from synth.claim import And, Claim, Not, Only, claim_labels
 from synth.lexicon import kin
 from synth.scene import Event, Overlay, Scene, Sequence, labels, longest_crossfade, operands
-from synth.timeline import Timeline
+from synth.timeline import Placement, Timeline
 from synth.units import Frames
+
+LEAST_COMPANY: Final = 0.25
+"""Share of the shorter of two sounds that they must have in common to accompany one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,17 @@ def _one_lies_within_the_other(first: Span, second: Span, tolerance: Tolerance) 
 def _has_company(first: Span, second: Span, tolerance: Tolerance) -> bool:
     """Whether each single sound in `first` is heard together with one in `second`."""
     return all(
-        any(_overlap(one, other) > tolerance.transition for other in second.sounds())
+        any(_are_together(one, other, tolerance) for other in second.sounds())
         for one in first.sounds()
     )
+
+
+def _are_together(one: Span, other: Span, tolerance: Tolerance) -> bool:
+    """Whether two sounds share enough of the shorter one that nobody takes it for a brush."""
+    shorter = min(one.offset - one.onset, other.offset - other.onset)
+    shared = _overlap(one, other)
+    least = max(tolerance.audible, tolerance.transition + 1)
+    return shared >= least and shared >= LEAST_COMPANY * shorter
 
 
 def _overlap_at_all(first: Span, second: Span, tolerance: Tolerance) -> bool:
@@ -149,9 +160,22 @@ def _others(timeline: Timeline, claim: Claim) -> frozenset[str]:
 
 
 def _ambiguous(named: tuple[str, ...], timeline: Timeline) -> bool:
-    """Whether a name could also be said of a sound with another label."""
-    heard = timeline.labels()
-    return any(name != label and kin(name, label) for name in named for label in heard)
+    """Whether a name could also be said of another sound than those that bear it.
+
+    A tag of a recording is no other sound than the recording's other tags.
+    """
+    return any(
+        name != place.label and kin(name, place.label) and not _bears(place, name, timeline)
+        for name in named
+        for place in timeline.placements
+    )
+
+
+def _bears(place: Placement, name: str, timeline: Timeline) -> bool:
+    return any(
+        other.label == name and other.onset == place.onset and other.excerpt == place.excerpt
+        for other in timeline.placements
+    )
 
 
 def _occurrences(

@@ -46,6 +46,18 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.text:text_command",
         "Temporal text probes of captions: reduce, reorder, or cut test sets.",
     ),
+    "negate": (
+        "pipelines.cli.tags:negate_command",
+        "Negate the tags in captions: insert an absent one, deny half of them, or all.",
+    ),
+    "tag-captions": (
+        "pipelines.cli.tags:tag_captions_command",
+        "Make captions of tags, and of balanced views of them.",
+    ),
+    "textswap": (
+        "pipelines.cli.tags:textswap_command",
+        "Build a dictionary of tags that contradict each other.",
+    ),
     "lexicon": (
         "pipelines.cli.lexicon:lexicon_command",
         "Build the phrases of every label from their readable sources.",

@@ -96,7 +96,7 @@ class Acba(RecipeSettings):
             )
         if not clip.captions and len(clip.labels) != 1:
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
-        if not clip.captions and (reason := misleading(clip.labels[0])):
+        if not clip.captions and (reason := misleading(clip.labels[0], self.style)):
             return reason
         return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
 

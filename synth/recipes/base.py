@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64
 from pydantic import BaseModel, ConfigDict
 
-from synth.caption import Connective, Pair
+from synth.caption import Connective, Pair, Style
 from synth.contrast import CaptionSet, Wording, contrast
 from synth.dsp import LEVEL_HOP_S
 from synth.errors import PlanError
@@ -186,10 +186,12 @@ def too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
     return f"{heard}; a crossfade of {crossfade / setting.rate:g} s needs twice its length"
 
 
-def misleading(label: str) -> str | None:
-    """Why a label cannot stand in a sentence, None where it can."""
+def misleading(label: str, style: Style) -> str | None:
+    """Why a label cannot stand in a sentence of a style, None where it can."""
     relating = whole_words(tuple(connective.value for connective in Connective))
-    found = relating.search(Phrase.of_label(label).clause) if relating else None
+    phrase = Phrase.of_label(label)
+    said = phrase.plain if style is Style.PAPER else f"{phrase.clause}; {phrase.gerund}"
+    found = relating.search(said) if relating else None
     return f"its label holds {found[0]!r}, which a caption would misread" if found else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Sequence as Options
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final, TypeVar
 
 import numpy as np
@@ -16,6 +17,9 @@ from synth.scene import Event, Overlay, Scene, Sequence, events, labels
 
 T = TypeVar("T")
 ANY: Final = "any"
+UNNAMED: Final = ("ambience",)
+"""Categories of rooms, effects and noises that nobody could point out among other sounds."""
+
 _TRIES: Final = 20
 
 
@@ -53,29 +57,36 @@ class Vocabulary:
 
         Args:
             found: The labels.
-            weights: How likely a label of a category is, where it is another share than 1.
+            weights: How likely a label of a category is, where it is another share than 1; the
+                categories of `UNNAMED` are left out unless they have a weight.
 
         Raises:
-            PlanError: If a weight is for a category that no label is in.
+            PlanError: If a weight is for a category that no label is in, or all of them are 0.
         """
         categories: dict[str, list[str]] = {}
         for label in sorted(set(found)):
             categories.setdefault(category(label), []).append(label)
         unknown = sorted(set(weights) - set(categories))
+        weights = dict.fromkeys(UNNAMED, 0.0) | dict(weights)
         if unknown:
             raise PlanError(
-                f"no label is of the category {', '.join(unknown)}",
+                f"recipe.scenes.categories: no label is of the category {', '.join(unknown)}",
                 mend=f"the labels are of {', '.join(sorted(categories))}",
             )
         chosen = {name: weights.get(name, 1.0) for name in sorted(categories)}
         used = [name for name, weight in chosen.items() if weight > 0]
+        if not used:
+            raise PlanError(
+                "recipe.scenes.categories: every label is of a category that weighs 0",
+                mend=f"let one of {', '.join(categories)} weigh more",
+            )
         return cls(
             {name: tuple(categories[name]) for name in used},
             {name: chosen[name] * len(categories[name]) for name in used},
         )
 
     def check(self, template: Scene, where: str) -> None:
-        """Every leaf of a template must be a label, a category or `any`.
+        """Every leaf of a template must be a label, a category or `any`, no two labels kin.
 
         Raises:
             PlanError: If one is not.
@@ -86,6 +97,14 @@ class Vocabulary:
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {leaf!r}, which no clip is labelled",
                     mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
+                )
+        named = [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
+        for first, second in combinations(named, 2):
+            if kin(first, second):
+                raise PlanError(
+                    f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
+                    "which could be said of one sound",
+                    mend="compose sounds that nobody can take for one another",
                 )
 
     def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:

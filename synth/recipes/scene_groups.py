@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from synth.recipes.base import Clip, Draft, Setting, excerpt, pick
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
-from synth.scene import Event, Scene, labels
+from synth.scene import Event, Overlay, Scene, labels
 from synth.timeline import timeline
 from synth.truth import Tolerance, proves
 from synth.units import Frames, Seconds, to_frames
@@ -77,9 +78,9 @@ class SceneGroups:
     setting: Setting
 
     def __post_init__(self) -> None:
+        _ = self.vocabulary, self.bed_clips
         for template in self.design.templates:
             self.vocabulary.check(template, "recipe.scenes.expressions")
-        _ = self.bed_clips
 
     def __len__(self) -> int:
         """Number of groups."""
@@ -140,6 +141,8 @@ class SceneGroups:
             scene = self._composed(statement, sounds, rng)
             if scene is not None:
                 members.append((statement, scene))
+            elif statement in (base, exchanged):
+                return None
             if len(members) == self.design.variants:
                 return self._captioned(members, rng)
         return None
@@ -187,7 +190,7 @@ class SceneGroups:
         for _ in range(_PLACINGS):
             scene = compose(statement, sounds, self.design.joining, rng)
             tolerance = Tolerance.of_scene(scene, self.setting.audible)
-            if proves(timeline(scene), statement, tolerance):
+            if proves(timeline(scene), statement, tolerance) and not _blurred(scene, tolerance):
                 return scene
         return None
 
@@ -220,6 +223,22 @@ class SceneGroups:
         named = {label for statement in statements for label in labels(statement)}
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
         return [bed.under(scene) for scene in scenes] if bed else scenes
+
+
+def _blurred(scene: Scene, tolerance: Tolerance) -> bool:
+    """Whether two sounds overlap no longer than a crossfade does, although none joins them.
+
+    They would count as following one another, and a listener hears them together.
+    """
+    if isinstance(scene, Event):
+        return False
+    if isinstance(scene, Overlay):
+        places, count = timeline(scene).placements, len(labels(scene.first))
+        for one, other in product(places[:count], places[count:]):
+            overlap = min(one.offset, other.offset) - max(one.onset, other.onset)
+            if 0 < overlap <= tolerance.transition:
+                return True
+    return _blurred(scene.first, tolerance) or _blurred(scene.second, tolerance)
 
 
 def _picker(rng: np.random.Generator) -> Pick:

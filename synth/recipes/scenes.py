@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from synth.caption import Style
-from synth.errors import PlanError
+from synth.errors import NotationError, PlanError
 from synth.lexicon import category
 from synth.notation import parse
 from synth.recipes.base import (
@@ -102,8 +102,7 @@ class Scenes(RecipeSettings):
         """The settings as the groups take them.
 
         Raises:
-            NotationError: If an expression cannot be read.
-            PlanError: If one has other than 2 to 4 sounds.
+            PlanError: If an expression cannot be read, or has other than 2 to 4 sounds.
         """
         return Design(
             variants=self.variants,
@@ -136,7 +135,7 @@ class Scenes(RecipeSettings):
         label = clip.labels[0]
         if category(label) == "none":
             return f"its label {label!r} names no sound"
-        if reason := misleading(label):
+        if reason := misleading(label, self.style):
             return reason
         if clip.frames < setting.audible:
             return f"sounds for {clip.frames / setting.rate:.2f} s, which cannot be made out"
@@ -163,7 +162,12 @@ class Scenes(RecipeSettings):
 
 
 def _template(text: str) -> Scene:
-    template = parse(text)
+    try:
+        template = parse(text)
+    except NotationError as error:
+        raise PlanError(
+            f"recipe.scenes.expressions: {text!r}: {error.message}", mend=error.mend
+        ) from error
     if not 2 <= len(labels(template)) <= MOST_EVENTS:
         raise PlanError(
             f"recipe.scenes.expressions: {text!r} has {len(labels(template))} sounds",

@@ -75,7 +75,7 @@ class Triplets(RecipeSettings):
         """A clip must have one label and be twice as long as the crossfade."""
         if len(clip.labels) != 1:
             return f"has {len(clip.labels)} labels; triplets need exactly one"
-        if reason := misleading(clip.labels[0]):
+        if reason := misleading(clip.labels[0], self.style):
             return reason
         return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
 

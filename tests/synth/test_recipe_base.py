@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth.caption import Style
 from synth.errors import PlanError
 from synth.recipes.base import (
     Clip,
@@ -134,8 +135,13 @@ def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
     ("label", "word"), [("dog before cat", "before"), ("Followed by me", "Followed by")]
 )
 def test_a_label_that_holds_a_relating_word_is_refused(label: str, word: str) -> None:
-    assert repr(word.lower()) in str(misleading(label)).lower()
-    assert misleading("beforehand") is None
+    assert repr(word.lower()) in str(misleading(label, Style.NATURAL)).lower()
+    assert misleading("beforehand", Style.NATURAL) is None
+
+
+def test_a_label_that_is_said_otherwise_misleads_in_paper_style_only() -> None:
+    assert misleading("Fill (with liquid)", Style.NATURAL) is None
+    assert "'with'" in str(misleading("Fill (with liquid)", Style.PAPER))
 
 
 def test_counts_for_other_splits_are_refused() -> None:

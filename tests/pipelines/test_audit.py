@@ -1,0 +1,376 @@
+"""`segue audit`: nothing false passes for true, and what was tampered with is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+from builds import TINY, merged, product, segue
+
+from pipelines.audit import Audit, audit
+from pipelines.blind import blind
+from pipelines.build import build, plan_only
+from pipelines.cli.audit import audit_command
+from pipelines.inspection import describe
+from pipelines.observe import Silent
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import CorpusError
+
+Rows = list[dict[str, Any]]
+Change = Callable[[Rows], None]
+
+SCENES: dict[str, Any] = {
+    "corpus": "tiny-scenes",
+    "seed": 5,
+    "source": {"foley": {"takes": 1}},
+    "recipe": {"scenes": {"scenes": 48, "max_event_s": 1.0}},
+    "audio": {"sample_rate": 8000},
+    "shards": {"samples": 16},
+}
+
+
+UNHEARD: dict[str, Any] = {
+    "source": {"vocabulary": {"labels": ["dog", "rain", "siren", "wind"], "seconds": [0.6, 3.0]}}
+}
+
+
+@pytest.fixture(scope="session")
+def scenes_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manifest folder of a built tiny scenes corpus; not to be changed."""
+    out = tmp_path_factory.mktemp("scenes")
+    summary = build(Spec.model_validate(SCENES), out, 0)
+    return Path(summary.paths["manifests"])
+
+
+def planned(out: Path, **changes: Any) -> Path:
+    """The manifest folder of a plan over ESC-50's labels, without recordings."""
+    source = {"vocabulary": {"labels": "esc50", "takes": 3}}
+    spec = merged(SCENES, {"source": source} | changes)
+    places, _ = plan_only(Spec.model_validate(spec), out, 0, Silent())
+    return places.manifests
+
+
+@pytest.fixture(scope="session")
+def large_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plan of 160 scenes over AudioSet's labels; not to be changed."""
+    return planned(
+        tmp_path_factory.mktemp("large"),
+        source={"vocabulary": {"takes": 2}},
+        recipe={"scenes": {"scenes": 160, "max_event_s": None}},
+    )
+
+
+def tampered(folder: Path, into: Path, change: Change) -> Path:
+    """A copy of a manifest with its rows changed."""
+    copy = Path(shutil.copytree(folder, into / folder.name))
+    for name in ("samples.parquet", "plan.parquet"):
+        path = copy / name
+        if path.is_file():
+            table = pq.read_table(path)
+            rows = table.to_pylist()
+            change(rows)
+            pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    return copy
+
+
+def swap(rows: Rows) -> None:
+    """A true sentence and a false one of the 8th sample change places."""
+    row = next(row for row in rows[7:] if row["positives"])
+    row["positives"][0], row["negatives"][0] = row["negatives"][0], row["positives"][0]
+
+
+def test_a_built_scenes_corpus_has_no_violation(scenes_corpus: Path) -> None:
+    found = audit(scenes_corpus)
+    assert (found.samples, found.with_negatives, found.violations) == (48, 48, ())
+    assert found.positives == found.negatives >= 96
+
+
+def test_two_workers_make_the_same_scenes(scenes_corpus: Path, tmp_path: Path) -> None:
+    build(Spec.model_validate(SCENES), tmp_path, 2)
+    assert product(tmp_path) == product(scenes_corpus.parents[2])
+
+
+def test_rendered_scenes_last_as_long_as_planned(scenes_corpus: Path) -> None:
+    corpus = Corpus.open(scenes_corpus)
+    for row in corpus.samples().to_pylist()[:8]:
+        assert len(corpus.virtual_pcm(row["scene"], row["frames"])) == row["frames"]
+
+
+def test_a_triplets_corpus_has_no_violation(tiny_corpus: Path) -> None:
+    found = audit(tiny_corpus / "data_manifests" / "tiny")
+    assert (found.samples, found.with_negatives, found.violations) == (144, 144, ())
+
+
+@pytest.mark.parametrize("style", ["paper", "natural"])
+@pytest.mark.parametrize("stage_a", [False, True])
+def test_other_triplets_have_no_violation(tmp_path: Path, style: str, stage_a: bool) -> None:
+    recipe = {"triplets": {"stage_a": stage_a, "style": style, "crossfade_s": 0.25}}
+    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
+    places, samples = plan_only(Spec.model_validate(spec), tmp_path, 0, Silent())
+    found = audit(places.manifests)
+    assert found.samples == samples
+    assert found.violations == ()
+
+
+def test_an_acba_corpus_has_no_violation(tmp_path: Path) -> None:
+    sounds = tmp_path / "audio"
+    sounds.mkdir()
+    rng = np.random.default_rng(0)
+    lines = ["audiocap_id,youtube_id,start_time,caption"]
+    for number, caption in enumerate(("A dog barks", "Rain falls", "A man talks", "Birds sing")):
+        soundfile.write(sounds / f"v{number}_0.wav", 0.1 * rng.standard_normal(24_000), 8_000)
+        lines.append(f"{number},v{number},0,{caption}")
+    (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
+    spec = {
+        "corpus": "acba",
+        "source": {"audiocaps": {"root": str(tmp_path)}},
+        "recipe": {"acba": {"pairs": 12}},
+        "audio": {"sample_rate": 8000},
+        "splits": {"train": ["train"]},
+    }
+    summary = build(Spec.model_validate(spec), tmp_path / "out", 0)
+    found = audit(Path(summary.paths["manifests"]))
+    assert (found.samples, found.violations) == (12, ())
+    assert found.with_negatives == 12
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"style": "paper"},
+        {"mixing": "snr"},
+        {"crossfade": 0.5},
+        {"crossfade": 0.0, "variants": 2},
+        {"background": {"of": ["rain", "engine"], "share": 0.5}},
+        {"expressions": ["(animal + any) * (any + any)", "any * any * any * any"]},
+        {"captions": 1},
+    ],
+)
+def test_plans_of_any_setting_have_no_violation(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    settings = {"scenes": {"scenes": 20, "max_event_s": 3.0} | recipe}
+    found = audit(planned(tmp_path, recipe=settings))
+    assert (found.samples, found.with_negatives, found.violations) == (20, 20, ())
+
+
+@pytest.mark.parametrize("length", ["exact 3 s", "padded 9 s"])
+def test_plans_of_any_length_have_no_violation(tmp_path: Path, length: str) -> None:
+    found = audit(planned(tmp_path, audio={"length": length}, recipe={"scenes": {"scenes": 20}}))
+    assert found.violations == ()
+
+
+def test_a_large_plan_has_no_violation(large_plan: Path) -> None:
+    found = audit(large_plan)
+    assert (found.samples, found.with_negatives, found.violations) == (160, 160, ())
+
+
+# Tampering
+
+
+def denied(rows: Rows) -> None:
+    rows[3]["claim"] = json.dumps({"not": json.loads(rows[3]["claim"])})
+
+
+def absent(rows: Rows) -> None:
+    rows[3]["positives"].append(rows[3]["positives"][0] | {"claim": '{"event": "Trumpet"}'})
+
+
+def heard(rows: Rows) -> None:
+    label = rows[3]["labels"][0]
+    rows[3]["negatives"][0]["claim"] = json.dumps({"event": label})
+
+
+def moved(rows: Rows) -> None:
+    """Parts of a sequence change places in the scene, but not in its captions."""
+    row = next(row for row in rows if row["scene"].startswith('{"crossfade"'))
+    scene = json.loads(row["scene"])
+    scene["sequence"].reverse()
+    row["scene"] = json.dumps(scene)
+
+
+def repeated(rows: Rows) -> None:
+    rows[3]["negatives"][0]["text"] = rows[3]["caption"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (swap, {"true", "false"}),
+        (denied, {"true"}),
+        (absent, {"true"}),
+        (heard, {"false"}),
+        (moved, {"true", "false"}),
+        (repeated, {"false"}),
+    ],
+)
+def test_what_was_tampered_with_is_found(
+    scenes_corpus: Path, tmp_path: Path, change: Change, said: set[str]
+) -> None:
+    found = audit(tampered(scenes_corpus, tmp_path, change))
+    assert found.violations
+    assert {violation.said for violation in found.violations} >= said - {"false"} or said == {
+        "false"
+    }
+    assert len({violation.sample for violation in found.violations}) == 1
+    assert found.to_json()["violations"] == len(found.violations)
+
+
+def test_a_swapped_pair_is_two_violations(scenes_corpus: Path, tmp_path: Path) -> None:
+    found = audit(tampered(scenes_corpus, tmp_path, swap))
+    assert [violation.said for violation in found.violations] == ["true", "false"]
+    assert all(violation.text and violation.why for violation in found.violations)
+
+
+def test_a_plan_is_found_below_its_corpus_and_by_its_file(scenes_corpus: Path) -> None:
+    whole = audit(scenes_corpus)
+    assert audit(scenes_corpus.parent) == whole
+    assert audit(scenes_corpus / "samples.parquet") == whole
+    assert audit(scenes_corpus / "plan.parquet") == whole
+
+
+def test_a_folder_without_a_manifest_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no corpus and no plan") as caught:
+        audit(tmp_path)
+    assert caught.value.mend
+
+
+def test_two_plans_in_a_folder_are_a_clear_error(tmp_path: Path) -> None:
+    planned(tmp_path, recipe={"scenes": {"scenes": 4}})
+    folder = planned(tmp_path, seed=6, recipe={"scenes": {"scenes": 4}})
+    with pytest.raises(CorpusError, match="several plans"):
+        audit(folder.parent)
+    assert audit(folder).violations == ()
+
+
+def test_a_manifest_of_an_older_version_is_a_clear_error(
+    scenes_corpus: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(scenes_corpus, tmp_path / "old"))
+    table = pq.read_table(copy / "samples.parquet").replace_schema_metadata({})
+    pq.write_table(table, copy / "samples.parquet")
+    with pytest.raises(CorpusError, match="heard together") as caught:
+        audit(copy)
+    assert "build or plan again" in caught.value.mend
+    (copy / "clips.parquet").unlink()
+    with pytest.raises(CorpusError, match="clips"):
+        audit(copy)
+
+
+def test_json_holds_the_first_ten_examples() -> None:
+    from pipelines.audit import Violation
+
+    violations = tuple(Violation(f"s{i}", "text", "true", "why") for i in range(12))
+    told = Audit(20, 30, 30, 20, violations).to_json()
+    assert told["violations"] == 12
+    assert len(told["examples"]) == 10
+    json.dumps(told)
+
+
+# The command line
+
+
+def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
+    done = segue("audit", scenes_corpus, "--json", "--blind", "--samples", "100")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["samples"], told["with_negatives"], told["violations"]) == (48, 48, 0)
+    assert told["examples"] == []
+    assert told["blind"]["chance"] == 0.5
+    assert told["blind"]["low"] <= told["blind"]["value"] <= told["blind"]["high"]
+
+
+def test_the_command_tells_violations_and_exits_with_one(
+    scenes_corpus: Path, tmp_path: Path
+) -> None:
+    folder = tampered(scenes_corpus, tmp_path, swap)
+    failed = segue("audit", folder, "--json")
+    assert failed.returncode == 1
+    told = json.loads(failed.stdout.splitlines()[-1])
+    assert told["violations"] == 2
+    assert {example["said"] for example in told["examples"]} == {"true", "false"}
+    shown = segue("audit", folder)
+    assert shown.returncode == 1
+    assert "2 violations" in shown.stdout
+    assert "passes for true, but the timeline does not prove it" in shown.stdout
+    assert "Traceback" not in shown.stderr
+
+
+def test_the_command_says_that_all_is_well(
+    scenes_corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit_command(scenes_corpus, blind=False)
+    shown = capsys.readouterr().out
+    assert "48 samples, 100.0% with a negative" in shown
+    assert "0 violations" in shown
+
+
+def test_inspect_prints_the_scenes_tables(scenes_corpus: Path) -> None:
+    shown = segue("inspect", scenes_corpus, "--samples", "2")
+    assert shown.returncode == 0, shown.stderr
+    for table in ("relation", "negatives", "sounds in a scene"):
+        assert table in shown.stdout
+    described = describe(scenes_corpus)["counts"]
+    for name in ("relation", "negatives", "sounds in a scene"):
+        counts = described[name]
+        assert sum(each["count"] for each in counts.values()) > 0
+        assert sum(each["percent"] for each in counts.values()) == pytest.approx(100, abs=1)
+    assert max(each["percent"] for each in described["relation"].values()) <= 40
+    assert sum(each["count"] for each in described["sounds in a scene"].values()) == 48
+
+
+# The blind test
+
+
+def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
+    told = blind(large_plan, 160)
+    assert told.value <= 0.52
+    assert told.low <= told.value <= told.high
+    assert told.n > 1000
+
+
+@pytest.mark.parametrize("style", ["paper", "natural"])
+def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> None:
+    recipe = {"triplets": {"crossfade_s": 0.25, "repeats": 8, "style": style}}
+    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
+    places, _ = plan_only(Spec.model_validate(spec), tmp_path, 0, Silent())
+    assert 0.45 <= blind(places.manifests, 8000).value <= 0.52
+
+
+def telltale(rows: Rows) -> None:
+    for row in rows:
+        for sentence in row["negatives"]:
+            sentence["text"] += ", apparently"
+
+
+def longer(rows: Rows) -> None:
+    for row in rows:
+        for sentence in row["negatives"][::2]:
+            sentence["text"] = sentence["text"].replace(" ", "  ")
+
+
+@pytest.mark.parametrize(("change", "least"), [(telltale, 0.95), (longer, 0.6)])
+def test_a_rigged_corpus_is_told_by_its_looks(
+    scenes_corpus: Path, tmp_path: Path, change: Change, least: float
+) -> None:
+    told = blind(tampered(scenes_corpus, tmp_path, change), 8000)
+    assert told.value > least
+    assert told.low > 0.52
+
+
+def test_the_blind_test_is_the_same_twice(scenes_corpus: Path) -> None:
+    assert blind(scenes_corpus, 100) == blind(scenes_corpus, 100)
+
+
+def test_too_few_groups_for_a_blind_test_are_a_clear_error(tmp_path: Path) -> None:
+    folder = planned(tmp_path, recipe={"scenes": {"scenes": 8}})
+    with pytest.raises(CorpusError, match="needs 5 groups or more"):
+        blind(folder, 8000)

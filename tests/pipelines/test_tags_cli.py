@@ -1,0 +1,135 @@
+"""`segue negate`, `segue tag-captions`, `segue textswap`: files in, Parquet out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from pipelines.cli.tags import negate_command, tag_captions_command, textswap_command
+from pipelines.tags import caption_file, negate_file, textswap_file
+from synth.caption import Style
+from synth.errors import SourceError
+from synth.language.negation import Mode
+
+CAPTIONS = "id,caption\n1,A rock song with guitar\n2,Nothing here\n3,A song without drums\n"
+TAGS = "id,category,tag\n1,genre,rock\n1,instrument,guitar\n2,genre,hip hop\n2,instrument,drums\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "captions.csv").write_text(CAPTIONS)
+    (tmp_path / "tags.csv").write_text(TAGS)
+    return tmp_path
+
+
+def run(command: Callable[..., None], *arguments: str | Path) -> Result:
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found
+
+
+def test_negate_writes_a_row_for_each_caption_and_mode(files: Path) -> None:
+    out = files / "out" / "n.parquet"
+    done = run(
+        negate_command, files / "captions.csv", "--vocabulary", files / "tags.csv", "--out", out
+    )
+    assert "full/negated" in done.output
+    found = rows(out)
+    assert [(row["id"], row["mode"]) for row in found[:3]] == [
+        ("1", "insert"),
+        ("1", "half"),
+        ("1", "full"),
+    ]
+    full = {row["id"]: row for row in found if row["mode"] == "full"}
+    assert full["1"]["text"].startswith("A song that is ")
+    assert full["1"]["tags"] == ["rock", "guitar"]
+    assert (full["2"]["outcome"], full["2"]["reason"], full["2"]["text"]) == ("none", "no tag", "")
+    assert full["3"]["reason"] == "all denied"
+
+
+def test_negate_in_one_mode_and_style_ends_with_json(files: Path) -> None:
+    out = files / "n.parquet"
+    done = run(
+        negate_command,
+        *(files / "captions.csv", "--vocabulary", files / "tags.csv", "--out", out),
+        *("--mode", "full", "--style", "paper", "--json"),
+    )
+    report = json.loads(done.output.splitlines()[-1])
+    assert report["rows"] == 3
+    assert report["counts"]["full/negated"] == 1
+    assert {row["mode"] for row in rows(out)} == {"full"}
+
+
+def test_equal_seeds_make_equal_bytes(files: Path) -> None:
+    made = [files / f"{number}.parquet" for number in range(3)]
+    for path, seed in zip(made, (1, 1, 2), strict=True):
+        negate_file(
+            files / "captions.csv", files / "tags.csv", path, tuple(Mode), Style.PAPER, seed
+        )
+    first, again, other = (path.read_bytes() for path in made)
+    assert first == again
+    assert first != other
+
+
+def test_tag_captions_writes_captions_and_views(files: Path) -> None:
+    out = files / "c.parquet"
+    done = run(tag_captions_command, files / "tags.csv", "--out", out, "--views", "2", "--json")
+    assert json.loads(done.output)["counts"]["caption"] == 2
+    found = rows(out)
+    assert [row["kind"] for row in found if row["id"] == "1"] == ["caption", "view", "view"]
+    whole = next(row for row in found if row["id"] == "2")
+    assert set(whole["tags"]) == {"hip hop", "drums"}
+    assert "hip hop" in whole["text"]
+
+
+def test_textswap_writes_every_pair_with_its_reason(files: Path) -> None:
+    out = files / "t.parquet"
+    done = run(textswap_command, files / "tags.csv", "--out", out)
+    assert "allowed" in done.output
+    found = rows(out)
+    assert {(row["tag"], row["alternative"], row["allowed"]) for row in found} == {
+        ("guitar", "drums", True),
+        ("drums", "guitar", True),
+        ("rock", "hip hop", True),
+        ("hip hop", "rock", True),
+    }
+
+
+def test_a_file_without_what_is_asked_is_refused_and_nothing_written(files: Path) -> None:
+    out = files / "x.parquet"
+    with pytest.raises(SourceError, match="holds no caption"):
+        run(negate_command, files / "tags.csv", "--vocabulary", files / "tags.csv", "--out", out)
+    with pytest.raises(SourceError, match="no item has a tag"):
+        run(tag_captions_command, files / "captions.csv", "--out", out)
+    with pytest.raises(SourceError, match="names no tag"):
+        run(textswap_command, files / "captions.csv", "--out", out)
+    assert sorted(path.name for path in files.iterdir()) == ["captions.csv", "tags.csv"]
+
+
+def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
+    music = shared_data("LP-MusicCaps")
+    out = tmp_path / "x.parquet"
+    done = negate_file(
+        music / "caption_writing.json", music / "msd_tags.json", out, [Mode.HALF], Style.NATURAL, 7
+    )
+    assert done.rows == 2_839
+    assert Counter(row["outcome"] for row in rows(out))["none"] < 60
+    done = textswap_file(music / "msd_tags.json", out, 0.05)
+    assert done.counts["tags"] == done.counts["tags listed"] >= 1_050
+    jamendo = shared_data("MTG-Jamendo/autotagging-validation.tsv")
+    done = caption_file(jamendo, out, Style.PAPER, 2, 2, 7)
+    assert done.counts["items"] == 11_101
+    assert done.counts["items left out"] == 0

@@ -1,0 +1,47 @@
+"""Tags as facts on a timeline."""
+
+from __future__ import annotations
+
+import pytest
+
+from synth.annotation import annotated, tag_claim
+from synth.claim import And, Not
+from synth.scene import Event, Excerpt, Sequence
+from synth.tag import Tag
+from synth.timeline import timeline
+from synth.truth import Tolerance, proves, refutes
+
+A, B = (Event(name, Excerpt(f"lib/{name}", 0, 1000)) for name in ("dog", "cat"))
+ROCK, GUITAR, PIANO = Tag("genre", "rock"), Tag("instrument", "guitar"), Tag("instrument", "piano")
+
+
+def test_a_tag_holds_of_the_whole_of_its_clip() -> None:
+    heard = annotated(timeline(Sequence(A, B)), {"lib/dog": ["rock", "rock"], "lib/other": ["pop"]})
+    assert [(place.label, place.onset, place.offset) for place in heard.placements] == [
+        ("dog", 0, 1000),
+        ("cat", 1000, 2000),
+        ("rock", 0, 1000),
+    ]
+    assert heard.frames == 2000
+
+
+def test_the_label_is_not_added_again() -> None:
+    heard = annotated(timeline(A), {"lib/dog": ["dog", "rock"]})
+    assert sorted(place.label for place in heard.placements) == ["dog", "rock"]
+
+
+def test_presence_is_proven_and_absence_by_the_closed_world() -> None:
+    heard = annotated(timeline(A), {"lib/dog": ["rock", "guitar"]})
+    tolerance = Tolerance()
+    assert proves(heard, tag_claim([ROCK, GUITAR]), tolerance)
+    assert proves(heard, tag_claim([ROCK], [PIANO]), tolerance)
+    assert refutes(heard, tag_claim([], [ROCK, GUITAR]), tolerance)
+    assert refutes(heard, tag_claim([ROCK], [GUITAR]), tolerance)
+    assert refutes(heard, tag_claim([PIANO]), tolerance)
+
+
+def test_a_claim_is_built_of_and_and_not() -> None:
+    assert tag_claim([ROCK], [PIANO]) == And(Event("rock"), Not(Event("piano")))
+    assert tag_claim([ROCK]) == Event("rock")
+    with pytest.raises(ValueError, match="needs a tag"):
+        tag_claim([])

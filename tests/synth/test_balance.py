@@ -1,0 +1,210 @@
+"""Balance: in a group no text tells by itself whether it is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence as Choices
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth.balance import Member, deal
+from synth.caption import Caption, Style
+from synth.claim import And, Claim, Not, claim_labels
+from synth.contrast import CaptionSet
+from synth.edit import Edit, edit_kind, meaning, recompositions, renamed
+from synth.lexicon import Phrase
+from synth.narrative import Narrator
+from synth.pool import pool
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.timeline import duration, timeline
+from synth.truth import Tolerance, proves, refutes
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
+A, B, C, D, X = (Event(label) for label in "ABCDX")
+
+
+def realised(statement: Scene) -> Scene:
+    """The statement in time: joins without crossfade, the shorter part within the longer."""
+    match statement:
+        case Event(label):
+            return Event(label, Excerpt(f"clip-{label}", 0, 10 * (1 + "ABCDX".index(label))))
+        case Sequence(first, second):
+            return Sequence(realised(first), realised(second))
+        case Overlay(first, second):
+            parts = sorted((realised(first), realised(second)), key=duration)
+            return Overlay(parts[1], parts[0], (duration(parts[1]) - duration(parts[0])) // 2)
+
+
+def member(statement: Scene) -> Member:
+    return Member(statement, timeline(realised(statement)), Tolerance())
+
+
+def narrator(seed: int) -> Narrator:
+    rng = np.random.default_rng(seed)
+    return Narrator(
+        Phrase.of_label, Style.NATURAL, lambda options: options[int(rng.integers(len(options)))]
+    )
+
+
+def group(statements: Choices[Scene], limit: int, seed: int = 0) -> list[CaptionSet] | None:
+    say = narrator(seed)
+    mains = [say.tell(statement, "caption") for statement in statements]
+    texts = {caption.text for caption in mains}
+    found = {caption.text: caption for caption in (say.tell(each, "") for each in pool(statements))}
+    further = [caption for caption in found.values() if caption.text not in texts]
+    rng = np.random.default_rng(seed)
+    return deal(list(map(member, statements)), mains, further, limit, rng)
+
+
+GROUPS = [
+    [Sequence(A, B), Sequence(B, A), Overlay(A, B), Sequence(A, X)],
+    [Sequence(A, B), Sequence(B, A)],
+    [Overlay(Sequence(A, B), D), Overlay(Sequence(B, A), D), Overlay(Sequence(A, B), X)],
+    [Sequence(Sequence(A, B), C), Sequence(Sequence(C, B), A), Sequence(A, Overlay(B, C))],
+    [Overlay(A, B), Overlay(A, C), Sequence(A, B)],
+    [Sequence(Overlay(A, B), C), Sequence(Overlay(A, C), B), Overlay(Sequence(A, B), C)],
+    [
+        Sequence(Sequence(A, B), Sequence(C, D)),
+        Sequence(Sequence(A, C), Sequence(B, D)),
+        Sequence(Sequence(A, B), Overlay(C, D)),
+        Sequence(Sequence(A, B), Sequence(C, X)),
+    ],
+]
+
+
+def true_and_false(dealt: Choices[CaptionSet]) -> tuple[list[Caption], list[Caption]]:
+    true = [caption for each in dealt for caption in (each.caption, *each.positives)]
+    return true, [caption for each in dealt for caption in each.negatives]
+
+
+@pytest.mark.parametrize("statements", GROUPS)
+@pytest.mark.parametrize("limit", [1, 2, 4, 7])
+def test_every_sentence_is_as_often_false_as_true(statements: list[Scene], limit: int) -> None:
+    dealt_once = False
+    for seed in range(3):
+        dealt = group(statements, limit, seed)
+        if dealt is None:
+            continue
+        dealt_once = True
+        true, false = true_and_false(dealt)
+        assert Counter(caption.text for caption in true) == Counter(c.text for c in false)
+        assert len(dealt) == len(statements)
+        for each, statement in zip(dealt, statements, strict=True):
+            heard = timeline(realised(statement))
+            assert meaning(each.caption.claim) == meaning(statement)
+            assert 1 <= len(each.negatives) <= limit
+            assert 1 + len(each.positives) <= limit
+            texts = [c.text for c in (each.caption, *each.positives, *each.negatives)]
+            assert len(set(texts)) == len(texts)
+            assert all(proves(heard, c.claim, Tolerance()) for c in each.positives)
+            for caption in each.negatives:
+                assert refutes(heard, caption.claim, Tolerance())
+                assert caption.kind == edit_kind(caption.claim, statement)
+    assert dealt_once or limit == 1  # with one caption each, all must refute one another in a ring
+
+
+@pytest.mark.parametrize("statements", GROUPS)
+@pytest.mark.parametrize("limit", [4, 7])
+def test_false_sentences_stay_within_the_limit(statements: list[Scene], limit: int) -> None:
+    for seed in range(4):
+        for each in group(statements, limit, seed) or []:
+            assert len(each.negatives) <= limit
+
+
+def test_words_are_told_by_kind() -> None:
+    dealt = group(GROUPS[0], 7)
+    assert dealt is not None
+    for each in dealt:
+        assert each.caption.kind == "caption"
+        assert {caption.kind for caption in each.positives} <= {"restatement"}
+        assert {caption.kind for caption in each.negatives} <= {kind.value for kind in Edit}
+
+
+def test_every_kind_of_edit_is_used() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(3):
+        for statements in GROUPS:
+            for each in group(statements, 7, seed) or []:
+                counts.update(caption.kind for caption in each.negatives)
+    assert set(counts) == {kind.value for kind in Edit}
+
+
+def test_chance_decides_between_equally_good_sentences() -> None:
+    found = {repr(group(GROUPS[0], 3, seed)) for seed in range(6)}
+    assert len(found) > 1
+    assert repr(group(GROUPS[0], 3, 1)) == repr(group(GROUPS[0], 3, 1))
+
+
+def caption(claim: Claim) -> Caption:
+    return narrator(0).tell(claim, "caption")
+
+
+def test_a_main_caption_that_is_not_proven_makes_no_group() -> None:
+    members = [member(Sequence(A, B)), member(Sequence(B, A))]
+    mains = [caption(Overlay(A, B)), caption(Sequence(B, A))]
+    assert deal(members, mains, [], 7, np.random.default_rng(0)) is None
+
+
+def test_members_that_hear_the_same_make_no_group() -> None:
+    members = [member(Sequence(A, B)), member(Sequence(A, B))]
+    mains = [caption(Sequence(A, B))] * 2
+    assert deal(members, mains, [], 7, np.random.default_rng(0)) is None
+
+
+def test_a_caption_that_no_other_member_refutes_makes_no_group() -> None:
+    # "A" is heard in both; nothing can be said of the first that is false of the second.
+    members = [member(A), member(Sequence(A, B))]
+    mains = [caption(A), caption(Sequence(A, B))]
+    assert deal(members, mains, [], 7, np.random.default_rng(0)) is None
+
+
+@given(st.integers(0, 500))
+@settings(max_examples=25)
+def test_drawn_groups_are_dealt_evenly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    base: Scene = A
+    for name in "BCD"[: int(rng.integers(1, 4))]:
+        kind = Sequence if rng.random() < 0.5 else Overlay
+        base = kind(base, Event(name)) if rng.random() < 0.5 else kind(Event(name), base)
+    others = list(recompositions(base))
+    chosen = [others[i] for i in rng.permutation(len(others))[:2]]
+    dealt = group([base, *chosen, renamed(base, {"A": "X"})], 7, seed)
+    if dealt is not None:
+        true, false = true_and_false(dealt)
+        assert Counter(c.text for c in true) == Counter(c.text for c in false)
+        assert all(each.negatives for each in dealt)
+
+
+# The pool
+
+
+@pytest.mark.parametrize("statements", GROUPS)
+def test_the_pool_holds_each_claim_once_and_only_known_labels(statements: list[Scene]) -> None:
+    def form(claim: Claim) -> tuple[str, ...]:
+        match claim:
+            case And(first, second):
+                return ("and", *sorted((*form(first), *form(second))))
+            case Not(inner):
+                return ("not", *form(inner))
+            case Event() | Sequence() | Overlay():
+                return (meaning(claim),)
+        raise AssertionError(claim)
+
+    claims = list(pool(statements))
+    assert len({form(claim) for claim in claims}) == len(claims)
+    known = {label for statement in statements for label in labels(statement)}
+    assert {label for claim in claims for label in claim_labels(claim)} <= known
+    forms = {form(claim) for claim in claims}
+    for statement in statements:
+        assert len(labels(statement)) < 3 or form(statement) in forms
+    for first, second in combinations(sorted(known), 2):
+        for pair in (Sequence, Overlay):
+            assert form(pair(Event(first), Event(second))) in forms
+    for claim in claims:
+        narrator(0).tell(claim, "")  # there are words for each

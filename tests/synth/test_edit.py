@@ -1,0 +1,250 @@
+"""Edits: what a statement says does not hang on how it is written, and an edit says otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.claim import And, Claim, Not, Only, claim_labels
+from synth.edit import Edit, edit_kind, meaning, projection, recompositions, renamed
+from synth.scene import Event, Overlay, Scene, Sequence, events, labels
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
+A, B, C, D, X = (Event(label) for label in "ABCDX")
+NAMES = "ABCDE"
+
+
+@st.composite
+def statements(draw: st.DrawFn, least: int = 1, most: int = 5) -> Scene:
+    """A composition of different labels."""
+    names = draw(st.permutations(NAMES))[: draw(st.integers(least, most))]
+
+    def compose(part: list[str]) -> Scene:
+        if len(part) == 1:
+            return Event(part[0])
+        cut = draw(st.integers(1, len(part) - 1))
+        kind = draw(st.sampled_from([Sequence, Overlay]))
+        return kind(compose(part[:cut]), compose(part[cut:]))
+
+    return compose(names)
+
+
+def relations(scene: Scene) -> frozenset[tuple[str, str, str]]:
+    """What a statement says of each two of its labels: an independent form of its meaning.
+
+    Two compositions that agree on every pair say the same: a series-parallel order is made of its
+    pairs.
+    """
+    found: set[tuple[str, str, str]] = set()
+
+    def walk(part: Scene) -> None:
+        if isinstance(part, Event):
+            return
+        for one in labels(part.first):
+            for other in labels(part.second):
+                if isinstance(part, Sequence):
+                    found.add(("then", one, other))
+                else:
+                    found.add(("with", *sorted((one, other))))
+        walk(part.first)
+        walk(part.second)
+
+    walk(scene)
+    return frozenset(found)
+
+
+def rotated(scene: Scene) -> list[Scene]:
+    """The same statement with one composition associated the other way, or an overlay turned."""
+    if isinstance(scene, Event):
+        return []
+    kind, first, second = type(scene), scene.first, scene.second
+    found: list[Scene] = [kind(other, second) for other in rotated(first)]
+    found += [kind(first, other) for other in rotated(second)]
+    if isinstance(first, kind):
+        found.append(kind(first.first, kind(first.second, second)))
+    if isinstance(second, kind):
+        found.append(kind(kind(first, second.first), second.second))
+    if kind is Overlay:
+        found.append(Overlay(second, first))
+    return found
+
+
+@given(statements())
+def test_association_and_the_order_of_an_overlay_say_nothing(scene: Scene) -> None:
+    for other in rotated(scene):
+        assert meaning(other) == meaning(scene)
+
+
+@given(statements(), statements())
+def test_two_statements_mean_the_same_if_they_relate_all_pairs_alike(
+    one: Scene, other: Scene
+) -> None:
+    alike = (set(labels(one)), relations(one)) == (set(labels(other)), relations(other))
+    assert (meaning(one) == meaning(other)) == alike
+
+
+@given(statements(least=2))
+def test_an_order_is_not_its_reverse_nor_togetherness(scene: Scene) -> None:
+    first, second = scene.first, scene.second
+    forms = {
+        meaning(Sequence(first, second)),
+        meaning(Sequence(second, first)),
+        meaning(Overlay(first, second)),
+    }
+    assert len(forms) == 3
+
+
+def test_labels_cannot_forge_a_composition() -> None:
+    assert meaning(Event("A' + 'B")) != meaning(Sequence(A, B))
+    assert meaning(Event("('A' + 'B')")) != meaning(Sequence(A, B))
+    assert meaning(Overlay(Event("a'"), Event('b"'))) != meaning(Event("a' * b"))
+
+
+@given(statements())
+def test_recompositions_say_something_else_of_the_same_sounds(scene: Scene) -> None:
+    found = list(recompositions(scene))
+    assert len({meaning(other) for other in found}) == len(found)
+    for other in found:
+        assert meaning(other) != meaning(scene)
+        assert relations(other) != relations(scene)
+        assert Counter(labels(other)) == Counter(labels(scene))
+
+
+@pytest.mark.parametrize(
+    ("scene", "count"),
+    [
+        (A, 0),
+        (Sequence(A, B), 2),  # B + A, A * B
+        (Overlay(A, B), 2),  # A + B, B + A
+    ],
+)
+def test_how_many_edits_a_small_statement_has(scene: Scene, count: int) -> None:
+    assert len(list(recompositions(scene))) == count
+
+
+@given(statements(), st.sets(st.sampled_from(NAMES + "X")))
+def test_a_projection_keeps_what_is_said_of_the_kept(scene: Scene, kept: set[str]) -> None:
+    part = projection(scene, kept)
+    named = kept & set(labels(scene))
+    if part is None:
+        assert not named
+        return
+    assert set(labels(part)) == named
+    assert [label for label in labels(scene) if label in kept] == list(labels(part))
+    assert relations(part) == {
+        each for each in relations(scene) if each[1] in named and each[2] in named
+    }
+
+
+@given(statements(), st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
+def test_projections_compose(scene: Scene, some: set[str], others: set[str]) -> None:
+    assert projection(scene, labels(scene)) == scene
+    part = projection(scene, some)
+    if part is not None:
+        assert projection(part, some) == part
+        assert projection(part, others) == projection(scene, some & others)
+
+
+@given(statements(), st.data())
+def test_projection_does_not_hang_on_how_a_statement_is_written(
+    scene: Scene, data: st.DataObject
+) -> None:
+    kept = data.draw(st.sets(st.sampled_from(labels(scene)), min_size=1))
+    part = projection(scene, kept)
+    assert part is not None
+    for other in rotated(scene):
+        turned = projection(other, kept)
+        assert turned is not None
+        assert meaning(turned) == meaning(part)
+
+
+@given(statements(most=4))
+def test_renaming_two_labels_twice_is_nothing(scene: Scene) -> None:
+    named = labels(scene)
+    for one, other in combinations(named, 2):
+        swap = {one: other, other: one}
+        assert renamed(renamed(scene, swap), swap) == scene
+        assert len(list(events(renamed(scene, swap)))) == len(named)
+    assert renamed(scene, {}) == scene
+    assert labels(renamed(scene, {label: label.lower() for label in named})) == tuple(
+        label.lower() for label in named
+    )
+
+
+CLAIMS: st.SearchStrategy[Claim] = st.one_of(
+    statements(),
+    statements(most=1).map(Not),
+    statements().map(Only),
+    st.builds(And, statements(most=1), statements(most=1)),
+    st.builds(And, statements(most=2), statements(most=1).map(Not)),
+)
+
+
+@given(CLAIMS, statements())
+def test_every_false_claim_has_a_kind(claim: Claim, heard: Scene) -> None:
+    kind = edit_kind(claim, heard)
+    foreign = not claim_labels(claim) <= set(labels(heard))
+    denies = isinstance(claim, Not | Only) or (
+        isinstance(claim, And) and isinstance(claim.second, Not)
+    )
+    assert (kind is Edit.NEGATE) == denies
+    assert (kind is Edit.REPLACE) == (foreign and not denies)
+
+
+@given(statements(least=2))
+def test_a_kind_does_not_hang_on_how_a_claim_is_written(heard: Scene) -> None:
+    for claim in recompositions(heard):
+        kind = edit_kind(claim, heard)
+        for other in rotated(claim):
+            assert edit_kind(other, heard) is kind
+        for other in rotated(heard):
+            assert edit_kind(claim, other) is kind
+
+
+@pytest.mark.parametrize(
+    ("claim", "heard", "kind"),
+    [
+        (Sequence(B, A), Sequence(A, B), Edit.REORDER),
+        (Overlay(A, B), Sequence(A, B), Edit.RELATION),
+        (Sequence(A, B), Overlay(A, B), Edit.RELATION),
+        (Sequence(A, X), Sequence(A, B), Edit.REPLACE),
+        (X, Sequence(A, B), Edit.REPLACE),
+        (And(A, X), Sequence(A, B), Edit.REPLACE),
+        (And(A, Not(B)), Sequence(A, B), Edit.NEGATE),
+        (And(Sequence(A, B), Not(C)), Sequence(Sequence(A, B), C), Edit.NEGATE),
+        (And(A, Not(X)), Sequence(A, B), Edit.NEGATE),
+        (Only(A), Sequence(A, B), Edit.NEGATE),
+        (Not(A), Sequence(A, B), Edit.NEGATE),
+        # (A + B) * C
+        (Overlay(Sequence(B, A), C), Overlay(Sequence(A, B), C), Edit.REORDER),
+        (Overlay(Sequence(A, C), B), Overlay(Sequence(A, B), C), Edit.REBIND),
+        (Sequence(Overlay(A, B), C), Overlay(Sequence(A, B), C), Edit.REBIND),
+        (Sequence(B, A), Overlay(Sequence(A, B), C), Edit.REORDER),
+        (Overlay(A, B), Overlay(Sequence(A, B), C), Edit.RELATION),
+        (Sequence(A, C), Overlay(Sequence(A, B), C), Edit.RELATION),
+        # three in a row, of four
+        (Sequence(A, Sequence(C, B)), Sequence(Sequence(A, B), Sequence(C, D)), Edit.REORDER),
+        (Sequence(Overlay(A, D), B), Sequence(Overlay(A, B), D), Edit.REBIND),
+        (Sequence(D, Overlay(A, B)), Sequence(Overlay(A, B), D), Edit.REORDER),
+        (Overlay(Overlay(A, B), D), Sequence(Overlay(A, B), D), Edit.RELATION),
+        (
+            Overlay(Sequence(A, C), Sequence(B, D)),
+            Overlay(Sequence(A, B), Sequence(C, D)),
+            Edit.REBIND,
+        ),
+    ],
+)
+def test_kinds_of_edits(claim: Claim, heard: Scene, kind: Edit) -> None:
+    assert edit_kind(claim, heard) is kind
+
+
+def test_a_nested_statement_admits_every_kind_of_recomposition() -> None:
+    heard = Overlay(Sequence(A, B), C)
+    kinds = {edit_kind(other, heard) for other in recompositions(heard)}
+    assert kinds == {Edit.REORDER, Edit.RELATION, Edit.REBIND}

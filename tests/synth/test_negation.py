@@ -1,0 +1,307 @@
+"""Negated captions: what is denied, how it reads, and when there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.errors import LexiconError
+from synth.language.negation import (
+    Mode,
+    Negated,
+    Negation,
+    Outcome,
+    Reason,
+    negate,
+    stated_tags,
+)
+from synth.language.negators import Negators, shipped_negators
+from synth.language.tag_captions import describe
+from synth.language.tag_files import read_captions, read_vocabulary
+from synth.language.tags import Vocabulary
+from synth.rng import Randomness
+from synth.tag import Tag
+
+PAPER = "A rock tune with guitar and bass"
+TAGS = {
+    "genre": ("rock", "pop", "pop rock", "jazz", "no wave", "instrumental", "electronic"),
+    "mood": ("happy", "mellow", "upbeat", "sad"),
+    "instrument": ("guitar", "bass", "drums", "piano", "orchestra"),
+    "theme": ("summer",),
+    "other": ("work",),
+}
+WORDS = Vocabulary.of(Tag(category, name) for category, names in TAGS.items() for name in names)
+TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
+STYLES = st.booleans()
+SEEDS = st.integers(0, 500)
+NOT_ONLY = Negators(plain=("not",), quality=("not",), thing=("without",))
+
+
+def made(
+    caption: str, mode: Mode, natural: bool = False, seed: int = 0, negators: Negators = NOT_ONLY
+) -> Negated:
+    rng = Randomness(seed).at("test", 0)
+    return negate(caption, mode, Negation(WORDS, natural, negators), rng)
+
+
+def text(caption: str, mode: Mode = Mode.FULL, seed: int = 0) -> str:
+    found = made(caption, mode, natural=True, seed=seed)
+    assert found.outcome is Outcome.NEGATED
+    return found.text
+
+
+def names(tags: tuple[Tag, ...]) -> list[str]:
+    return [tag.name for tag in tags]
+
+
+def test_the_papers_fully_negated_caption() -> None:
+    found = made(PAPER, Mode.FULL)
+    assert found.text == "A not rock tune with not guitar and not bass"
+    assert names(found.denied) == ["rock", "guitar", "bass"]
+
+
+def test_the_papers_half_negated_caption_has_two_of_three() -> None:
+    for seed in range(20):
+        found = made(PAPER, Mode.HALF, seed=seed)
+        assert len(found.denied) == 2
+        assert len(found.kept) == 1
+        assert found.text.count("not ") == 2
+
+
+def test_negators_are_drawn_from_the_shipped_ones() -> None:
+    drawn = {
+        word
+        for seed in range(30)
+        for word in made(PAPER, Mode.FULL, seed=seed, negators=shipped_negators()).text.split()
+    }
+    assert {"not", "no", "without"} <= drawn
+
+
+@given(TAGGED, SEEDS)
+def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: int) -> None:
+    caption = describe(tags).text
+    stated = stated_tags(caption, WORDS)
+    for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
+        found = made(caption, mode, seed=seed)
+        if not stated:
+            assert found.outcome is Outcome.NONE
+        elif found.reason != Reason.MISREAD:
+            assert len(found.denied) == count
+            assert set(found.denied) | set(found.kept) == set(stated)
+            assert found.text.count("not ") == count + caption.count("not ")
+
+
+@given(TAGGED, SEEDS)
+def test_natural_text_denies_what_it_says_it_denies(tags: list[Tag], seed: int) -> None:
+    caption = describe(tags, (), seed).text
+    stated = stated_tags(caption, WORDS)
+    for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
+        found = made(caption, mode, natural=True, seed=seed)
+        if found.outcome is Outcome.NONE:
+            assert found.reason in {Reason.NO_TAG, Reason.UNSAYABLE}
+            continue
+        assert len(found.denied) == count
+        assert set(stated_tags(found.text, WORDS)) == set(found.kept)
+        named = {match.tag for match in WORDS.find(found.text)}
+        assert set(found.denied) <= named
+
+
+@given(TAGGED, SEEDS, STYLES)
+def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, natural: bool) -> None:
+    caption = describe(tags).text
+    present = {match.tag for match in WORDS.find(caption)}
+    found = made(caption, Mode.INSERT, natural, seed)
+    if found.outcome is Outcome.NONE:
+        assert found.reason == Reason.NO_OTHER_TAG
+        return
+    (absent,) = found.denied
+    assert absent not in present
+    assert sorted(match.tag for match in WORDS.find(found.text)) == sorted([*present, absent])
+    if natural:
+        assert set(stated_tags(found.text, WORDS)) == set(stated_tags(caption, WORDS))
+
+
+@given(TAGGED, SEEDS, STYLES, st.sampled_from(Mode))
+def test_the_same_seed_makes_the_same_text(
+    tags: list[Tag], seed: int, natural: bool, mode: Mode
+) -> None:
+    caption = describe(tags).text
+    assert made(caption, mode, natural, seed) == made(caption, mode, natural, seed)
+
+
+def test_inserts_stand_in_many_places_but_never_inside_a_tag() -> None:
+    places = Counter(
+        made("A pop rock tune with guitar", Mode.INSERT, seed=seed).text.split().index("not")
+        for seed in range(200)
+        if "not" in made("A pop rock tune with guitar", Mode.INSERT, seed=seed).text.split()
+    )
+    assert set(places) == {1, 3, 4, 5, 6}
+
+
+@pytest.mark.parametrize("known", ["jazz", "acid jazz"])
+def test_an_insert_never_touches_what_the_recording_has(known: str) -> None:
+    rng = Randomness(3)
+    how = Negation(Vocabulary.of([Tag("genre", "jazz"), Tag("genre", "rock")]), natural=True)
+    for index in range(20):
+        found = negate("A song", Mode.INSERT, how, rng.at("x", index), [Tag("genre", known)])
+        assert names(found.denied) == ["rock"]
+
+
+@pytest.mark.parametrize("caption", ["guitars everywhere", "A rock band", "rocking pop rocks"])
+def test_an_insert_does_not_deny_a_word_of_the_caption(caption: str) -> None:
+    how = Negation(Vocabulary.of([Tag("instrument", "guitar"), Tag("genre", "rock")]), natural=True)
+    found = negate(caption, Mode.INSERT, how, Randomness(0).at("x", 0))
+    assert not set(names(found.denied)) & {stem.rstrip("s") for stem in caption.split()}
+
+
+@pytest.mark.parametrize(
+    ("caption", "negated"),
+    [
+        ("A rock song with guitar", "A song that is not rock, without guitar"),
+        (PAPER, "A tune that is not rock, without guitar or bass"),
+        ("An upbeat song.", "A song that is not upbeat."),
+        ("A mellow and happy tune", "A tune that is not mellow or happy"),
+        ("This rock song features guitar.", "This song is not rock, and features no guitar."),
+        ("The music is mellow and happy.", "The music is not mellow or happy."),
+        ("A track with an orchestra.", "A track without an orchestra."),
+        (
+            "A track featuring the drums, guitar and piano",
+            "A track featuring no drums, guitar or piano",
+        ),
+        ("A song that is a pop hit.", "A song that is a hit that is not pop."),
+        ("A tune accompanied by a soft piano.", "A tune without a soft piano."),
+    ],
+)
+def test_grammar_is_mended(caption: str, negated: str) -> None:
+    assert text(caption) == negated
+
+
+def test_half_of_a_list_is_put_last() -> None:
+    results = {text("A tune with guitar, bass and drums", Mode.HALF, seed) for seed in range(40)}
+    assert results == {
+        "A tune with drums but no guitar or bass",
+        "A tune with bass but no guitar or drums",
+        "A tune with guitar but no bass or drums",
+    }
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "Rock is what drives this tune",
+        "A song filled with guitar",
+        "A very happy song",
+        "Together with guitar it goes on",
+    ],
+)
+def test_what_cannot_be_mended_is_told_anew_and_says_so(caption: str) -> None:
+    found = made(caption, Mode.FULL, natural=True)
+    assert found.outcome is Outcome.RESTATED
+    assert found.reason == "grammar"
+    assert found.detail in {"rock", "guitar", "happy"}
+    assert found.text.endswith(("not rock.", "without guitar.", "not happy."))
+
+
+@pytest.mark.parametrize(("caption", "reason"), [("A song", "no tag"), ("", "no tag")])
+@pytest.mark.parametrize("natural", [False, True])
+def test_a_caption_without_a_tag_has_no_negated_version(
+    caption: str, reason: str, natural: bool
+) -> None:
+    for mode in (Mode.HALF, Mode.FULL):
+        found = made(caption, mode, natural)
+        assert (found.outcome, found.reason, found.text) == (Outcome.NONE, reason, "")
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A song without drums",
+        "It has no drums, guitar or bass",
+        "Not a rock song",
+        "It isn't rock",
+        "A song devoid of guitar and bass.",
+    ],
+)
+def test_what_is_denied_already_is_not_denied_again(caption: str) -> None:
+    assert made(caption, Mode.FULL).reason == Reason.ALL_DENIED
+
+
+def test_tags_that_are_denied_already_are_left_as_they_are() -> None:
+    assert made("A rock song without drums", Mode.FULL).text == "A not rock song without drums"
+    assert made("A rock song without drums", Mode.FULL, natural=True).kept == ()
+    assert names(stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
+
+
+def test_not_only_and_no_wave_deny_nothing() -> None:
+    assert names(stated_tags("not only rock but also pop", WORDS)) == ["rock", "pop"]
+    assert names(stated_tags("a no wave guitar", WORDS)) == ["no wave", "guitar"]
+
+
+def test_a_tag_that_no_sentence_denies_is_told() -> None:
+    found = made("music for work", Mode.FULL, natural=True)
+    assert (found.outcome, found.reason, found.detail) == (Outcome.NONE, Reason.UNSAYABLE, "work")
+
+
+def test_a_negator_that_would_make_another_tag_is_not_used() -> None:
+    words = Vocabulary.of([Tag("genre", "no wave"), Tag("theme", "wave")])
+    how = Negation(words, negators=Negators(("no", "not"), ("not",), ("without",)))
+    for index in range(10):
+        found = negate("a wave song", Mode.FULL, how, Randomness(1).at("x", index))
+        assert found.text == "a not wave song"
+    only_no = Negation(words, negators=Negators(("no",), ("not",), ("without",)))
+    found = negate("a wave song", Mode.FULL, only_no, Randomness(1).at("x", 0))
+    assert found.reason == Reason.MISREAD
+
+
+def test_articles_and_capitals_agree() -> None:
+    assert made("An electronic song", Mode.FULL).text == "A not electronic song"
+    assert made("Rock with drums", Mode.FULL).text == "Not rock with not drums"
+
+
+def test_own_negators(tmp_path: Path) -> None:
+    path = tmp_path / "n.csv"
+    path.write_text(
+        "negator,style,slot\nnever,paper,any\nhardly,natural,quality\nminus,natural,thing\n"
+    )
+    found = made(PAPER, Mode.FULL, negators=Negators.read(path))
+    assert found.text == "A never rock tune with never guitar and never bass"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("negator,style\nno,paper\n", "wrong columns"),
+        ("negator,style,slot\nno,paper,thing\n", "line 2"),
+        ("negator,style,slot\nno,paper,any\n", "no natural negator for slot quality"),
+    ],
+)
+def test_bad_negators_are_refused(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "n.csv"
+    path.write_text(content)
+    with pytest.raises(LexiconError, match=told):
+        Negators.read(path)
+
+
+@pytest.mark.parametrize("natural", [False, True])
+def test_all_real_captions(shared_data: Callable[[str], Path], natural: bool) -> None:
+    words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
+    captions = read_captions(shared_data("LP-MusicCaps/caption_writing.json"))
+    how, randomness = Negation(words, natural), Randomness(7)
+    outcomes: Counter[str] = Counter()
+    for index, item in enumerate(captions):
+        found = negate(item.caption, Mode.FULL, how, randomness.at("full", index))
+        outcomes[found.outcome] += 1
+        stated = stated_tags(item.caption, words)
+        assert bool(found.text) is (found.outcome is not Outcome.NONE)
+        if found.text:
+            assert set(found.denied) == set(stated)
+        if found.text and natural:
+            assert not stated_tags(found.text, words)
+    assert sum(outcomes.values()) == 2_839
+    assert outcomes[Outcome.NONE] <= 60
+    assert outcomes[Outcome.NEGATED] >= (80 if natural else 2_780)

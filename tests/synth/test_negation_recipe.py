@@ -1,0 +1,184 @@
+"""`negation` and `tag_captions`: one sample a clip, all captions judged on its tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from synth.annotation import annotated
+from synth.caption import Style
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.negation import NegationRecipe
+from synth.recipes.tag_captions import TagCaptions
+from synth.rng import Randomness
+from synth.scene import Event
+from synth.tag import Tag
+from synth.timeline import duration, timeline
+from synth.truth import Tolerance, proves, refutes
+
+RATE = 16_000
+TAGS = (
+    ("rock", "happy", "guitar"),
+    ("hip hop", "sad", "piano"),
+    ("classical", "calm", "violin"),
+    ("jazz", "energetic", "trumpet"),
+)
+CATEGORIES = ("genre", "mood", "instrument")
+
+
+def clip(number: int, captions: tuple[str, ...] = (), tagged: bool = True) -> Clip:
+    names = TAGS[number % len(TAGS)]
+    tags = tuple(Tag(category, name) for category, name in zip(CATEGORIES, names, strict=True))
+    frames = 4 * RATE
+    return Clip(
+        f"lib/{number}",
+        ("music",),
+        captions,
+        f"r{number}",
+        frames,
+        -30.0,
+        (-30.0,) * 80,
+        tags if tagged else (),
+    )
+
+
+CLIPS = [clip(number) for number in range(8)]
+
+
+def setting(max_frames: int | None = None, seed: int = 7) -> Setting:
+    return Setting(RATE, max_frames, Levels(-23.0, 20.0, 15.0), 0, Randomness(seed))
+
+
+def plan(
+    recipe: NegationRecipe | TagCaptions, clips: list[Clip] = CLIPS, where: Setting | None = None
+) -> Groups:
+    return recipe.groups({"train": clips}, where or setting())["train"]
+
+
+def drafts(groups: Groups) -> list[Draft]:
+    return [draft for index in range(len(groups)) for draft in groups.group(index)]
+
+
+def rejudge(draft: Draft, clips: list[Clip]) -> None:
+    tags = {each.id: [tag.name for tag in each.tags] for each in clips}
+    heard = annotated(timeline(draft.scene), tags)
+    found = draft.captions
+    assert all(proves(heard, c.claim, Tolerance()) for c in (found.caption, *found.positives))
+    assert all(refutes(heard, c.claim, Tolerance()) for c in found.negatives)
+    texts = [c.text for c in (found.caption, *found.positives, *found.negatives)]
+    assert len(texts) == len(set(texts))
+
+
+@pytest.mark.parametrize("style", Style)
+@pytest.mark.parametrize("recipe", [NegationRecipe, TagCaptions])
+def test_every_caption_is_proven_or_refuted(
+    recipe: type[NegationRecipe] | type[TagCaptions], style: Style
+) -> None:
+    made = drafts(plan(recipe(style=style)))
+    assert len(made) == len(CLIPS)
+    for draft in made:
+        rejudge(draft, CLIPS)
+        assert isinstance(draft.scene, Event)
+        assert duration(draft.scene) == 4 * RATE
+
+
+def test_a_sample_has_an_insert_and_half_and_full_negations() -> None:
+    for draft in drafts(plan(NegationRecipe(inserts=2))):
+        found = draft.captions
+        assert found.caption.kind == "caption"
+        assert [each.kind for each in found.negatives] == ["negate-half", "negate-full"]
+        inserts = [each for each in found.positives if "negate" in each.generator]
+        assert len(inserts) == 2
+        assert any(word in inserts[0].text for word in ("not", "without", "no"))
+
+
+def test_paper_style_puts_the_negator_before_the_tag() -> None:
+    clips = [clip(0, ("A rock tune with guitar",))]
+    (draft,) = drafts(plan(NegationRecipe(style=Style.PAPER, inserts=0), clips))
+    found = draft.captions
+    assert found.caption.text == "A rock tune with guitar"
+    assert found.caption.generator == "source:caption"
+    full = next(each for each in found.negatives if each.kind == "negate-full")
+    words = full.text.split()
+    assert words[2:] != ["rock", "tune", "with", "guitar"]
+    assert words[words.index("rock") - 1] in {"not", "no", "without"}
+    assert words[words.index("guitar") - 1] in {"not", "no", "without"}
+
+
+def test_a_caption_without_tags_has_no_negatives_and_says_so() -> None:
+    clips = [clip(0), clip(1, ("A person talks",), tagged=False)]
+    draft = drafts(plan(NegationRecipe(), clips))[1]
+    assert draft.captions.negatives == ()
+    assert draft.captions.positives == ()
+    assert draft.captions.caption.generator == "source:caption/no-tags"
+    assert draft.captions.caption.claim == Event("music")
+
+
+def test_what_only_the_caption_states_is_neither_denied_nor_claimed() -> None:
+    clips = [clip(0, ("A rock tune with piano",)), clip(1)]
+    for seed in range(12):
+        draft = drafts(plan(NegationRecipe(inserts=3), clips, setting(seed=seed)))[0]
+        rejudge(draft, clips)
+        for each in draft.captions.positives:
+            assert "not rock" not in each.text
+            assert "without piano" not in each.text
+        for each in (draft.captions.caption, *draft.captions.negatives):
+            assert "rock" in str(each.claim)
+            assert "piano" not in str(each.claim)
+
+
+def test_a_caption_that_states_none_of_the_clips_tags_has_no_negatives() -> None:
+    clips = [clip(0, ("A sad tune with piano",)), clip(1)]
+    draft = drafts(plan(NegationRecipe(), clips))[0]
+    assert draft.captions.negatives == ()
+    assert draft.captions.caption.generator == "source:caption/no-tags"
+
+
+def test_half_and_full_can_be_left_out() -> None:
+    for draft in drafts(plan(NegationRecipe(half=False))):
+        assert [each.kind for each in draft.captions.negatives] == ["negate-full"]
+
+
+def test_tag_captions_have_views_and_swaps() -> None:
+    for draft, each in zip(drafts(plan(TagCaptions(views=5, swaps=2))), CLIPS, strict=True):
+        found = draft.captions
+        for tag in each.tags:
+            assert tag.name in found.caption.text.casefold()
+        assert 1 <= len(found.positives) <= 5
+        assert {negative.kind for negative in found.negatives} == {"replace"}
+        assert {positive.kind for positive in found.positives} == {"restatement"}
+
+
+def test_paper_style_joins_tags() -> None:
+    draft = drafts(plan(TagCaptions(style=Style.PAPER)))[0]
+    assert draft.captions.caption.text == "rock, happy, guitar"
+
+
+@pytest.mark.parametrize("recipe", [NegationRecipe(), TagCaptions()])
+def test_groups_are_a_function_of_seed_and_index(recipe: NegationRecipe | TagCaptions) -> None:
+    first, again, other = (plan(recipe, where=setting(seed=seed)) for seed in (7, 7, 8))
+    assert first.group(5) == again.group(5)
+    assert drafts(first) != drafts(other)
+
+
+@pytest.mark.parametrize("recipe", [NegationRecipe(), TagCaptions()])
+def test_a_clip_that_cannot_be_captioned_is_refused(recipe: NegationRecipe | TagCaptions) -> None:
+    assert recipe.refusal(CLIPS[0], setting()) is None
+    assert "tag that can be said" in str(recipe.refusal(clip(0, tagged=False), setting()))
+    recipe.check(setting(), ["train"])
+
+
+def test_long_clips_are_heard_in_an_excerpt() -> None:
+    made = drafts(plan(TagCaptions(), where=setting(max_frames=RATE)))
+    assert {duration(draft.scene) for draft in made} == {RATE}
+
+
+@pytest.mark.parametrize(
+    "bad", [{"inserts": -1}, {"style": "loud"}, {"other": 1}, {"views": 1000}, {"per_category": 0}]
+)
+def test_settings_are_checked(bad: dict[str, Any]) -> None:
+    for recipe in (NegationRecipe, TagCaptions):
+        with pytest.raises(ValidationError):
+            recipe(**bad)

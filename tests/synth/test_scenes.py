@@ -1,0 +1,540 @@
+"""`scenes`: groups of nested scenes, proven from what is written to the manifest."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from collections.abc import Sequence as Many
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from synth.caption import Style
+from synth.claim import claim_from_json, claim_labels, claim_to_json
+from synth.edit import Edit, edit_kind, meaning
+from synth.errors import PlanError
+from synth.lexicon import category, kin
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.composing import Mixing
+from synth.recipes.scenes import Scenes, read_expressions
+from synth.rng import Randomness
+from synth.scene import (
+    Event,
+    Overlay,
+    Scene,
+    Sequence,
+    events,
+    from_json,
+    labels,
+    statement,
+    to_json,
+)
+from synth.sources.vocabulary import Vocabulary
+from synth.timeline import duration, timeline
+from synth.truth import Tolerance, proves, refutes
+
+RATE = 16_000
+AUDIBLE = 1_600
+SPREAD = (
+    "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",
+    "Snoring", "Laughter", "Motorcycle", "Helicopter", "Chainsaw", "Typing", "Applause",
+)  # fmt: skip
+
+
+def clip(label: str, take: int, frames: int, recording: str = "") -> Clip:
+    name = f"lib/{label}-{take}"
+    return Clip(name, (label,), (), recording or name, frames, -30.0, (-30.0,) * 200)
+
+
+def clips(names: Many[str] = SPREAD, each: int = 3) -> list[Clip]:
+    """A few clips a label, from 0.5 s to about 8 s."""
+    return [
+        clip(label, take, 8_000 + 7_000 * ((i * 5 + take * 3) % 17))
+        for i, label in enumerate(names)
+        for take in range(each)
+    ]
+
+
+def setting(max_frames: int | None = None, seed: int = 7) -> Setting:
+    return Setting(RATE, max_frames, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(seed))
+
+
+def plan(
+    recipe: Scenes,
+    found: list[Clip] | None = None,
+    where: Setting | None = None,
+    split: str = "train",
+) -> Groups:
+    recipe.check(where or setting(), [split])
+    return recipe.groups({split: found or clips()}, where or setting())[split]
+
+
+def made(groups: Groups) -> list[list[Draft]]:
+    return [list(groups.group(index)) for index in range(len(groups))]
+
+
+@cache
+def many() -> list[list[Draft]]:
+    """60 groups over the 527 labels, planned once."""
+    source = Vocabulary(takes=2)
+    found = [
+        Clip.of_row(
+            source.row(ref)
+            | {
+                "id": ref.id,
+                "labels": ref.labels,
+                "captions": [],
+                "tags": [],
+                "recording": ref.recording,
+            },
+            RATE,
+        )
+        for ref in source.refs()
+        if category(ref.labels[0]) != "none"
+    ]
+    return made(plan(Scenes(scenes=240), found))
+
+
+def drafts() -> Iterator[Draft]:
+    for group in many():
+        yield from group
+
+
+def parts(scene: Scene, kind: type) -> Iterator[Any]:
+    if not isinstance(scene, Event):
+        if isinstance(scene, kind):
+            yield scene
+        yield from parts(scene.first, kind)
+        yield from parts(scene.second, kind)
+
+
+# Truth
+
+
+def judge(draft: Draft) -> None:
+    """Prove and refute from JSON, as a stranger to the plan would."""
+    scene = from_json(json.loads(json.dumps(to_json(draft.scene))))
+    heard, tolerance = timeline(scene), Tolerance.of_scene(scene, AUDIBLE)
+    found = draft.captions
+    for caption in (found.caption, *found.positives):
+        claim = claim_from_json(json.loads(json.dumps(claim_to_json(caption.claim))))
+        assert proves(heard, claim, tolerance), caption.text
+    for caption in found.negatives:
+        claim = claim_from_json(json.loads(json.dumps(claim_to_json(caption.claim))))
+        assert refutes(heard, claim, tolerance), caption.text
+
+
+def test_every_positive_is_proven_and_every_negative_refuted() -> None:
+    for group in many():
+        for draft in group[::2]:
+            judge(draft)
+
+
+def test_the_main_caption_states_the_whole_scene() -> None:
+    for draft in drafts():
+        assert meaning(draft.captions.caption.claim) == meaning(statement(draft.scene))
+
+
+def test_no_claim_names_a_sound_that_could_pass_for_another() -> None:
+    for draft in drafts():
+        heard = labels(draft.scene)
+        assert not any(kin(one, other) for one, other in combinations(heard, 2))
+        for caption in (*draft.captions.positives, *draft.captions.negatives):
+            for name in claim_labels(caption.claim) - set(heard):
+                assert not any(kin(name, label) for label in heard)
+
+
+def test_negatives_are_labelled_by_what_was_edited() -> None:
+    for draft in drafts():
+        for caption in draft.captions.negatives:
+            assert Edit(caption.kind) is edit_kind(caption.claim, statement(draft.scene))
+
+
+def test_sounds_that_overlap_are_joined_or_overlap_for_longer_than_a_join() -> None:
+    # A sound that ended 0.4 s into an overlaid one counted as heard before it, not with it.
+    for draft in drafts():
+        longest = Tolerance.of_scene(draft.scene, AUDIBLE).transition
+        for overlay in parts(draft.scene, Overlay):
+            places = timeline(overlay).placements
+            count = len(labels(overlay.first))
+            for one in places[:count]:
+                for other in places[count:]:
+                    common = min(one.offset, other.offset) - max(one.onset, other.onset)
+                    assert common <= 0 or common > longest
+
+
+# Groups
+
+
+def test_members_are_different_scenes_over_the_same_sounds() -> None:
+    for group in many():
+        assert len(group) == 4
+        assert len({meaning(statement(draft.scene)) for draft in group}) == 4
+        base, exchanged, *others = (draft.scene for draft in group)
+        heard = {event.heard for event in events(base)}
+        for scene in others:
+            assert {event.heard for event in events(scene)} == heard
+        assert len({event.heard for event in events(exchanged)} & heard) == len(labels(base)) - 1
+        assert len(set(labels(base)) ^ set(labels(exchanged))) == 2
+
+
+def test_each_text_is_as_often_true_as_false_in_a_group() -> None:
+    for group in many():
+        true = [c.text for d in group for c in (d.captions.caption, *d.captions.positives)]
+        false = [c.text for d in group for c in d.captions.negatives]
+        assert Counter(true) == Counter(false)
+
+
+def test_all_have_a_negative_and_none_more_than_asked() -> None:
+    for draft in drafts():
+        assert 1 <= len(draft.captions.negatives) <= 7
+        assert 1 + len(draft.captions.positives) <= 7
+        texts = [
+            c.text
+            for c in (
+                draft.captions.caption,
+                *draft.captions.positives,
+                *draft.captions.negatives,
+            )
+        ]
+        assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("captions", [1, 2, 3])
+@pytest.mark.parametrize("variants", [2, 3, 5])
+def test_fewer_captions_and_other_sizes_of_groups(captions: int, variants: int) -> None:
+    recipe = Scenes(scenes=variants * 4, variants=variants, captions=captions)
+    for group in made(plan(recipe)):
+        assert len(group) == variants
+        for draft in group:
+            judge(draft)
+            assert 1 <= len(draft.captions.negatives) <= captions
+            assert 1 + len(draft.captions.positives) <= captions
+
+
+def test_relations_positions_and_kinds_are_spread() -> None:
+    relations = Counter(draft.captions.caption.connective for draft in drafts())
+    assert len(relations) == 7
+    assert max(relations.values()) <= 0.4 * relations.total()
+    kinds = Counter(c.kind for draft in drafts() for c in draft.captions.negatives)
+    assert set(kinds) == {kind.value for kind in Edit}
+    assert max(kinds.values()) <= 0.4 * kinds.total()
+    sizes = Counter(len(labels(draft.scene)) for draft in drafts())
+    assert set(sizes) == {2, 3, 4}
+    assert max(sizes.values()) <= 0.4 * sizes.total()
+    operators = Counter(isinstance(draft.scene, Sequence) for draft in drafts())
+    assert min(operators.values()) >= 0.3 * operators.total()
+
+
+def test_labels_are_drawn_from_all_over_the_vocabulary() -> None:
+    seen = {label for draft in drafts() for label in labels(draft.scene)}
+    assert len(seen) > 120
+    assert not any(category(label) == "none" for label in seen)
+
+
+def test_nesting_goes_both_ways_and_as_deep_as_four_sounds_allow() -> None:
+    shapes = {meaning(renumbered(statement(draft.scene))) for draft in drafts()}
+    for shape in ("('3' * ('1' + '2'))", "('1' + ('2' * '3'))", "('1' + '2' + '3' + '4')"):
+        assert any(shape in each or shape == each for each in shapes), shape
+    assert any(each.count("(") == 3 for each in shapes)
+
+
+def renumbered(scene: Scene) -> Scene:
+    numbers = iter("1234")
+
+    def walk(part: Scene) -> Scene:
+        if isinstance(part, Event):
+            return Event(next(numbers))
+        first = walk(part.first)
+        return type(part)(first, walk(part.second))
+
+    return walk(scene)
+
+
+# Determinism
+
+
+def test_a_group_is_a_pure_function_of_its_index() -> None:
+    forward = made(plan(Scenes(scenes=24)))
+    groups = plan(Scenes(scenes=24))
+    for index in reversed(range(len(groups))):
+        assert list(groups.group(index)) == forward[index]
+    assert list(plan(Scenes(scenes=400)).group(5)) == forward[5]
+    assert forward != made(plan(Scenes(scenes=24), None, setting(seed=8)))
+    assert forward != made(plan(Scenes(scenes=24), None, None, "test"))
+
+
+# Composition
+
+
+@pytest.mark.parametrize("crossfade", [0.0, 0.1, 0.3])
+def test_joins_fade_over_a_share_of_the_shorter_part(crossfade: float) -> None:
+    for group in made(plan(Scenes(scenes=24, crossfade=crossfade))):
+        for draft in group:
+            for join in parts(draft.scene, Sequence):
+                previous = join.first.second if isinstance(join.first, Sequence) else join.first
+                shorter = min(duration(previous), duration(join.second))
+                assert join.crossfade == int(crossfade * shorter)
+
+
+def test_the_shorter_part_lies_inside_the_longer() -> None:
+    places = []
+    for draft in drafts():
+        for overlay in parts(draft.scene, Overlay):
+            longer, shorter = duration(overlay.first), duration(overlay.second)
+            assert shorter <= longer
+            assert 0 <= overlay.offset <= longer - shorter
+            if longer > shorter:
+                places.append(overlay.offset / (longer - shorter))
+    assert 0.4 < sum(places) / len(places) < 0.6
+    assert min(places) < 0.1
+    assert max(places) > 0.9
+
+
+def test_overlays_are_mixed_as_asked() -> None:
+    for mixing, ratio in ((Mixing.BETWEEN_CLASS, 0.3), (Mixing.SUM, None), (Mixing.SNR, None)):
+        recipe = Scenes(scenes=24, max_events=2, mixing=mixing, ratio=0.3, snr_db=(5.0, 9.0))
+        gains = set()
+        for group in made(plan(recipe)):
+            for draft in group:
+                for overlay in parts(draft.scene, Overlay):
+                    assert overlay.ratio == ratio
+                    if isinstance(overlay.second, Event):
+                        gains.add(overlay.second.heard.gain_db)
+        # Clips of -30 LUFS are raised by 7 dB to -23.
+        if mixing is Mixing.SNR:
+            assert all(-9.0 <= gain - 7.0 <= -5.0 for gain in gains)
+            assert len(gains) > 5
+        else:
+            assert gains == {7.0}
+
+
+@pytest.mark.parametrize("seconds", [2, 5])
+def test_scenes_of_an_exact_length_fit(seconds: int) -> None:
+    longest = 0
+    for group in made(plan(Scenes(scenes=24), None, setting(seconds * RATE))):
+        for draft in group:
+            judge(draft)
+            longest = max(longest, duration(draft.scene))
+    assert seconds * RATE * 0.7 < longest <= seconds * RATE
+
+
+def test_events_last_no_longer_than_asked() -> None:
+    for group in made(plan(Scenes(scenes=24, max_event_s=1.0))):
+        for draft in group:
+            assert all(event.heard.frames <= RATE for event in events(draft.scene))
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_scenes_hold_no_more_sounds_than_asked(most: int) -> None:
+    sizes = {
+        len(labels(d.scene)) for g in made(plan(Scenes(scenes=48, max_events=most))) for d in g
+    }
+    assert sizes == set(range(2, most + 1))
+
+
+def test_paper_style_prints_labels() -> None:
+    for group in made(plan(Scenes(scenes=24, style=Style.PAPER))):
+        for draft in group:
+            judge(draft)
+            for label in labels(draft.scene):
+                assert label in draft.captions.caption.text
+
+
+# Expressions and categories
+
+
+def shapes(recipe: Scenes) -> Counter[str]:
+    """Which labels the first scene of each group has, as categories."""
+    return Counter(meaning(statement(group[0].scene)) for group in made(plan(recipe)))
+
+
+def test_expressions_in_a_list_are_all_used() -> None:
+    found = shapes(Scenes(scenes=48, expressions=["Bark + Rain", "(Siren + Moo) * Piano"]))
+    assert set(found) == {"('Bark' + 'Rain')", "('Piano' * ('Siren' + 'Moo'))"}
+
+
+def test_expressions_have_weights() -> None:
+    found = shapes(Scenes(scenes=100, expressions={"Bark + Rain": 9, "Bark * Rain": 1}))
+    assert found["('Bark' + 'Rain')"] > 15
+    assert found["('Bark' * 'Rain')"] > 0
+
+
+def test_an_expression_given_twice_counts_twice() -> None:
+    assert Scenes(expressions=["a + b", "a + b", "a * b"]).expressions == {"a + b": 2, "a * b": 1}
+
+
+def test_expressions_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "scenes.txt"
+    path.write_text("# mine\n\n  Bark + Rain  \nMeow * (Siren + Piano)\n", encoding="utf-8")
+    assert read_expressions(path) == ["Bark + Rain", "Meow * (Siren + Piano)"]
+    found = shapes(Scenes(scenes=48, expressions=str(path)))
+    assert set(found) == {"('Bark' + 'Rain')", "('Meow' * ('Siren' + 'Piano'))"}
+
+
+@pytest.mark.parametrize("text", [None, "", "# nothing\n"])
+def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "scenes.txt"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|holds no scene)"):
+        Scenes(expressions=str(path))
+
+
+def test_leaves_of_an_expression_may_be_categories_or_any() -> None:
+    for group in made(plan(Scenes(scenes=24, expressions=["animal + any * weather"]))):
+        said = group[0].captions.caption.claim
+        assert isinstance(said, Sequence)
+        first, *_, last = labels(said)
+        assert category(first) == "animal"
+        assert category(last) == "weather"
+
+
+def test_weights_of_categories() -> None:
+    recipe = Scenes(scenes=60, categories={"animal": 0, "music": 20})
+    found = Counter(
+        category(label) for group in made(plan(recipe)) for label in labels(group[0].scene)
+    )
+    assert "animal" not in found
+    assert found["music"] > found["voice"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"expressions": ["Bark + Tuba"]}, r"expressions: Bark \+ Tuba names 'Tuba'"),
+        ({"expressions": ["Bark + Bark"]}, r"'Bark' and 'Bark', which could be said of one sound"),
+        ({"expressions": ["Bark"]}, r"expressions: 'Bark' has 1 sounds"),
+        (
+            {"expressions": ["Bark + Rain + Moo + Meow + Siren"]},
+            r"expressions: 'Bark.*' has 5 sounds",
+        ),
+        ({"categories": {"weathr": 2}}, "no label is of the category weathr"),
+        ({"background": {"of": ["jungle"]}}, r"background\.of: no clip is labelled 'jungle'"),
+        ({"max_event_s": 0.05}, "sounds in a row leave 0.05 s to each"),
+    ],
+)
+def test_errors_name_the_key_and_the_mend(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=message) as caught:
+        plan(Scenes(scenes=24, **settings))
+    assert caught.value.mend
+
+
+@pytest.mark.parametrize("text", ["Bark +", "(Bark + Rain", "+ Rain", "Bark ++ Rain"])
+def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> None:
+    with pytest.raises(PlanError, match=r"recipe\.scenes\.expressions: .*column"):
+        plan(Scenes(scenes=24, expressions=[text]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scenes": 10}, "10 is no multiple of the 4 variants"),
+        ({"scenes": {"train": 8, "test": 6}}, "no multiple of the 4 variants"),
+        ({"scenes": 0}, "greater than 0"),
+        ({"max_events": 5}, "less than or equal to 4"),
+        ({"max_events": 1}, "greater than or equal to 2"),
+        ({"variants": 1}, "greater than or equal to 2"),
+        ({"crossfade": 0.6}, "less than or equal to 0.5"),
+        ({"ratio": 1.0}, "less than 1"),
+        ({"snr_db": (3, -3)}, "snr_db: 3 is above -3"),
+        ({"categories": {"animal": -1}}, "greater than or equal to 0"),
+        ({"expressions": {"a + b": 0}}, "greater than 0"),
+        ({"background": {"of": []}}, "at least 1"),
+        ({"captions": 0}, "greater than or equal to 1"),
+        ({"mixing": "loud"}, "between_class"),
+        ({"nesting": 3}, "not permitted"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Scenes(**settings)
+
+
+def test_weights_that_leave_no_category_are_a_clear_error() -> None:
+    with pytest.raises(PlanError, match="categories: every label is of a category that weighs 0"):
+        plan(Scenes(scenes=24, categories={"animal": 0}), clips(("Bark", "Meow", "Moo"))).group(0)
+
+
+def test_labels_that_leave_nothing_to_exchange_are_a_clear_error() -> None:
+    with pytest.raises(PlanError, match="no scene found") as caught:
+        plan(Scenes(scenes=24), clips(("Bark", "Rain"))).group(0)
+    assert "add clips of other labels" in caught.value.mend
+
+
+def test_clips_that_cannot_be_used_are_refused_with_the_reason() -> None:
+    recipe = Scenes()
+    for found, reason in (
+        (Clip("a", ("x", "y"), (), "r", 9 * RATE, -20.0, ()), "2 labels"),
+        (Clip("a", (), ("A dog",), "r", 9 * RATE, -20.0, ()), "0 labels"),
+        (clip("Silence", 0, RATE), "'Silence' names no sound"),
+        (clip("man speaking after a song", 0, RATE), "holds 'after'"),
+        (clip("Bark", 0, AUDIBLE - 1), "cannot be made out"),
+    ):
+        assert reason in (recipe.refusal(found, setting()) or "")
+    assert recipe.refusal(clip("Bark", 0, AUDIBLE), setting()) is None
+
+
+def test_counts_are_dealt_to_splits_by_their_clips() -> None:
+    found = {"train": clips(each=6), "test": clips(each=2)}
+    groups = Scenes(scenes=400).groups(found, setting())
+    assert {split: len(each) for split, each in groups.items()} == {"train": 75, "test": 25}
+    by_split = Scenes(scenes={"train": 8, "test": 4}).groups(found, setting())
+    assert {split: len(each) for split, each in by_split.items()} == {"train": 2, "test": 1}
+    with pytest.raises(PlanError, match="splits are train"):
+        Scenes(scenes={"test": 8}).check(setting(), ["train"])
+
+
+def test_sounds_of_a_scene_come_from_different_recordings() -> None:
+    found = [clip(label, take, RATE, f"r{take}") for label in SPREAD for take in range(5)]
+    recordings = {each.id: each.recording for each in found}
+    for group in made(plan(Scenes(scenes=24), found)):
+        for draft in group:
+            used = [recordings[event.heard.clip] for event in events(draft.scene)]
+            assert len(set(used)) == len(used)
+
+
+# The bed
+
+BEDS = [clip("Wind", 0, 60 * RATE), clip("Stream", 0, 50 * RATE), clip("Air conditioning", 0, RATE)]
+
+
+def test_a_bed_lies_under_the_whole_scene_and_is_never_named() -> None:
+    background = {"of": ["Wind", "water", "Air conditioning"], "snr_db": 12}
+    used = Counter[str]()
+    for group in made(
+        plan(Scenes(scenes=48, max_event_s=3, background=background), clips() + BEDS)
+    ):
+        beds = set()
+        for draft in group:
+            assert isinstance(draft.scene, Overlay)
+            scene, bed = draft.scene.first, draft.scene.second
+            assert isinstance(bed, Event)
+            beds.add((bed.label, bed.heard.clip, bed.heard.start))
+            assert draft.scene.offset == 0
+            assert bed.heard.frames == duration(scene) == duration(draft.scene)
+            assert bed.heard.frames <= 60 * RATE
+            assert bed.heard.gain_db == pytest.approx(7.0 - 12)
+            found = draft.captions
+            for caption in (found.caption, *found.positives, *found.negatives):
+                assert not any(kin(bed.label, name) for name in claim_labels(caption.claim))
+            judge(draft)
+        assert len(beds) == 1
+        used[beds.pop()[0]] += 1
+    # One second of air conditioning is too short to lie under anything, and is not looped.
+    assert set(used) <= {"Wind", "Stream", "Rain"}
+    assert min(used["Wind"], used["Stream"]) > 0
+
+
+def test_a_share_of_the_groups_gets_a_bed() -> None:
+    background = {"of": ["Wind"], "share": 0.3}
+    groups = made(
+        plan(Scenes(scenes=120, max_event_s=2, background=background), clips() + BEDS[:1])
+    )
+    with_bed = sum("Wind" in labels(group[0].scene) for group in groups)
+    assert 3 < with_bed < 25

@@ -1,0 +1,185 @@
+"""Captions from tags: balanced, different, covering views; sentences a person would write."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.language.tag_captions import FRAMES, describe, joined, views
+from synth.language.tag_files import read_items
+from synth.language.tag_words import Form, article, said
+from synth.rng import Randomness
+from synth.tag import Tag
+
+NAMES = {
+    "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
+    "mood": ("happy", "sad", "energetic", "calm", "epic", "dreamy"),
+    "instrument": ("guitar", "drums", "orchestra", "piano", "ukulele"),
+    "theme": ("summer", "party"),
+    "era": ("80s", "90s"),
+}
+ALL = [Tag(category, name) for category, names in NAMES.items() for name in names]
+SUBSETS = st.lists(st.sampled_from(ALL), min_size=1, unique=True)
+
+
+def drawn(
+    tags: Sequence[Tag], count: int = 10, per_category: int = 3, seed: int = 0
+) -> list[tuple[Tag, ...]]:
+    return views(tags, count, per_category, Randomness(seed).at("views", 0))
+
+
+def tag(name: str) -> Tag:
+    return next((each for each in ALL if each.name == name), Tag("", name))
+
+
+def sentence(*names: str, absent: Sequence[str] = (), frame: int = 0) -> str:
+    return describe([tag(name) for name in names], [tag(name) for name in absent], frame).text
+
+
+@given(SUBSETS, st.integers(1, 12), st.integers(1, 4), st.integers(0, 99))
+def test_views_are_balanced_different_and_partial(
+    tags: list[Tag], count: int, per_category: int, seed: int
+) -> None:
+    found = drawn(tags, count, per_category, seed)
+    assert len(found) <= count
+    assert len({frozenset(view) for view in found}) == len(found)
+    sizes = Counter(each.category for each in tags)
+    for view in found:
+        assert set(view) <= set(tags)
+        assert 0 < len(view) < len(tags) or len(tags) == 1
+        shares = Counter(each.category for each in view)
+        most = max(shares.values())
+        assert most <= per_category
+        assert all(shares[name] >= min(most - 1, size) for name, size in sizes.items())
+
+
+@given(SUBSETS, st.integers(0, 99))
+def test_ten_views_show_every_tag(tags: list[Tag], seed: int) -> None:
+    found = drawn(tags, seed=seed)
+    assert {each for view in found for each in view} == set(tags)
+
+
+def test_views_are_a_function_of_the_seed() -> None:
+    assert drawn(ALL) == drawn(ALL)
+    assert drawn(ALL) != drawn(ALL, seed=1)
+
+
+def test_an_item_with_one_tag_has_one_view() -> None:
+    assert drawn([tag("rock")]) == [(tag("rock"),)]
+    assert drawn([]) == []
+
+
+def test_joined_tags_are_as_the_paper_reads_them() -> None:
+    assert joined([tag("rock"), tag("happy"), tag("guitar")]).text == "rock, happy, guitar"
+
+
+@pytest.mark.parametrize(
+    ("names", "frame", "text"),
+    [
+        (("rock",), 0, "A rock track."),
+        (("happy", "rock", "guitar"), 0, "A happy rock track with guitar."),
+        (("energetic", "R&B"), 0, "An energetic R&B track."),
+        (("R&B", "80s"), 1, "This is an R&B piece from the 80s."),
+        (
+            ("happy", "calm", "pop", "piano"),
+            2,
+            "This pop tune is happy and calm, and features piano.",
+        ),
+        (("pop", "rock", "guitar", "drums"), 3, "Guitar and drums in a pop and rock track."),
+        (("orchestra",), 3, "A track with an orchestra."),
+        (("summer", "party", "pop"), 0, "A pop track with summer and party themes."),
+        (("soundtrack",), 0, "A soundtrack recording."),
+        (
+            ("rock", "pop", "jazz", "ambient", "happy", "guitar"),
+            0,
+            "A rock, pop, jazz and ambient track. The music is happy. It features guitar.",
+        ),
+    ],
+)
+def test_sentences(names: Sequence[str], frame: int, text: str) -> None:
+    assert sentence(*names, frame=frame) == text
+
+
+@pytest.mark.parametrize(
+    ("names", "absent", "text"),
+    [
+        ((), ("rock", "guitar"), "A track that is not rock, without guitar."),
+        (("happy",), ("orchestra",), "A happy track without an orchestra."),
+        (
+            ("guitar", "80s"),
+            ("rock", "sad", "drums"),
+            "A track from the 80s that is not sad or rock, with guitar but without drums.",
+        ),
+        (
+            ("rock",),
+            ("80s", "summer"),
+            "A rock track that is not from the 80s, without a summer theme.",
+        ),
+    ],
+)
+def test_absence(names: Sequence[str], absent: Sequence[str], text: str) -> None:
+    assert sentence(*names, absent=absent) == text
+
+
+@given(SUBSETS, st.integers(0, FRAMES - 1))
+def test_every_tag_is_said_once_and_the_grammar_is_sound(tags: list[Tag], frame: int) -> None:
+    found = describe(tags, (), frame)
+    assert set(found.present) == set(tags)
+    for each in tags:
+        assert len(re.findall(rf"(?i)(?<!\w){re.escape(said(each).words)}(?!\w)", found.text)) == 1
+    assert found.text[0].isupper()
+    assert found.text.endswith(".")
+    assert "  " not in found.text
+    for word, following in re.findall(r"(?i)\b(an?) (\S+)", found.text):
+        assert word.lower() == article(following)
+
+
+def test_a_tag_without_safe_words_is_left_out_and_told() -> None:
+    found = describe([tag("rock"), Tag("other", "work")])
+    assert found.text == "A rock track."
+    assert found.unsaid == (Tag("other", "work"),)
+    assert describe([Tag("other", "work")]).text == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("hour", "an"),
+        ("ukulele", "a"),
+        ("R&B song", "an"),
+        ("UK song", "a"),
+        ("unusual song", "an"),
+        ("8-bit song", "an"),
+        ("European song", "a"),
+        ("EDM", "an"),
+        ("one-man band", "a"),
+    ],
+)
+def test_articles_go_by_sound(words: str, expected: str) -> None:
+    assert article(words) == expected
+
+
+def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
+    assert said(Tag("", "groovy bass guitar")).form is Form.MASS
+    assert said(Tag("genre", "zydeco")).form is Form.ADJECTIVE
+    assert said(Tag("", "1970s")).form is Form.ERA
+    assert said(Tag("", "wake up call")).form is Form.NONE
+
+
+def test_all_real_tracks(shared_data: Callable[[str], Path]) -> None:
+    tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
+    randomness, count = Randomness(7), 0
+    for index, track in enumerate(tracks[::30]):
+        found = views(track.tags, 10, 3, randomness.at("views", index))
+        count += len(found)
+        assert {each for view in found for each in view} == set(track.tags)
+        whole = describe(track.tags, (), index)
+        assert set(whole.present) == set(track.tags)
+        assert all(describe(view, (), index).text for view in found)
+    assert count > 2_000

@@ -1,0 +1,159 @@
+"""Readers of tag lists and captions; what is wrong is told by file, row and mend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.errors import SourceError
+from synth.language.tag_files import parse_list, read_captions, read_items, read_vocabulary
+from synth.tag import Tag
+
+Write = Callable[[str, str], Path]
+HEADER = "TRACK_ID\tARTIST_ID\tALBUM_ID\tPATH\tDURATION\tTAGS\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Write:
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_jamendo_rows_have_any_number_of_tags(file: Write) -> None:
+    row = "track_7\tartist_1\talbum_1\t7.mp3\t60.0\t"
+    path = file(
+        "a.tsv", f"{HEADER}{row}genre---hiphop\tinstrument---electricguitar\tmood/theme---happy\n"
+    )
+    (item,) = read_items(path)
+    assert item.id == "track_7"
+    assert item.tags == (
+        Tag("genre", "hip hop"),
+        Tag("instrument", "electric guitar"),
+        Tag("mood/theme", "happy"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("track_7\tartist_1", "line 2: 2 columns"),
+        ("a\tb\tc\td\te\trock", "line 2: 'rock' is no tag"),
+    ],
+)
+def test_bad_jamendo_rows_are_named(file: Write, row: str, told: str) -> None:
+    with pytest.raises(SourceError, match=told):
+        read_items(file("a.tsv", f"{HEADER}{row}\n"))
+
+
+def test_a_tag_list_gets_its_categories_from_the_shipped_list(file: Write) -> None:
+    path = file("tags.json", json.dumps(["rock", "happy", "piano", "80s", "xyzzy"]))
+    assert {tag.name: tag.category for tag in read_vocabulary(path).tags} == {
+        "rock": "genre",
+        "happy": "mood",
+        "piano": "instrument",
+        "80s": "era",
+        "xyzzy": "",
+    }
+
+
+def test_captions_written_by_a_model(file: Write) -> None:
+    path = file("c.json", json.dumps([{"prediction": " A  rock song ", "ground_truth": "x"}]))
+    assert [(item.id, item.caption) for item in read_captions(path)] == [("1", "A rock song")]
+
+
+def test_musiccaps_as_json_and_as_csv_say_the_same(file: Write) -> None:
+    value = {"[a]-[0-10]": {"aspect_list": ["rock", "ram's horn"], "caption": "Rock."}}
+    as_json = read_items(file("m.json", json.dumps(value)))
+    text = 'ytid,start_s,aspect_list,caption\na,0,"[\'rock\', ""ram\'s horn""]",Rock.\n'
+    as_csv = read_items(file("m.csv", text))
+    assert as_json[0].tags == as_csv[0].tags
+    assert as_json[0].caption == as_csv[0].caption == "Rock."
+
+
+def test_plain_csv_with_a_row_for_each_tag(file: Write) -> None:
+    path = file("t.csv", "id,category,tag\n1,genre,rock\n2,mood,sad\n1,mood,happy\n")
+    assert [(item.id, item.tags) for item in read_items(path)] == [
+        ("1", (Tag("genre", "rock"), Tag("mood", "happy"))),
+        ("2", (Tag("mood", "sad"),)),
+    ]
+
+
+@pytest.mark.parametrize("cell", ['"rock, piano"', "rock; piano", "\"['rock', 'piano']\""])
+def test_plain_csv_with_a_row_for_each_item(file: Write, cell: str) -> None:
+    (item,) = read_items(file("t.csv", f"id,tags\n1,{cell}\n"))
+    assert item.tags == (Tag("genre", "rock"), Tag("instrument", "piano"))
+
+
+@given(st.lists(st.text(st.characters(blacklist_categories=("Cs",)), max_size=12), max_size=5))
+def test_lists_as_python_and_json_write_them_are_read(values: list[str]) -> None:
+    assert parse_list(repr(values)) == values
+    if all(letter not in text for text in values for letter in "\b\f/"):
+        assert parse_list(json.dumps(values, ensure_ascii=False)) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "rock", "[rock]", "['a' 'b']", "['a', 1]", "[__import__('os')]", "['a'] + ['b']", "['a"],
+)
+def test_anything_but_a_list_of_strings_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"list|string|comma"):
+        parse_list(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.json", "[1, 2]", "neither tags nor captions"),
+        ("a.json", "{", "is no JSON"),
+        ("a.json", '["rock", 3]', "entry 2: 3 is no tag"),
+        ("a.json", '[{"prediction": "x"}, {}]', "entry 2: has no text in prediction"),
+        ("a.csv", "x,y\n1,2\n", "has the columns x, y"),
+        ("a.csv", "id,tag\n1,rock,pop\n", "line 2: has more or fewer cells"),
+        ("a.csv", "id,aspect_list\n1,[rock]\n", "line 2: the tags are no list"),
+        ("a.csv", "id,tag\n1,\n", "names no tag"),
+    ],
+)
+def test_files_that_cannot_be_read(file: Write, name: str, text: str, told: str) -> None:
+    with pytest.raises(SourceError, match=told) as caught:
+        read_vocabulary(file(name, text))
+    assert caught.value.mend
+    assert name in str(caught.value)
+
+
+def test_missing_and_binary_files(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_items(tmp_path / "none.csv")
+    (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SourceError, match="is no UTF-8 text"):
+        read_items(tmp_path / "b.csv")
+
+
+def test_captions_are_asked_for_but_there_are_none(file: Write) -> None:
+    with pytest.raises(SourceError, match="holds no caption"):
+        read_captions(file("t.csv", "id,tag\n1,rock\n"))
+
+
+def test_the_real_files(shared_data: Callable[[str], Path]) -> None:
+    tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
+    assert len(tracks) == 11_101
+    assert all(track.tags for track in tracks)
+    assert len(read_items(shared_data("LP-MusicCaps/msd_tags.json"))) == 1_054
+    assert len(read_captions(shared_data("LP-MusicCaps/caption_writing.json"))) == 2_839
+    assert len(read_captions(shared_data("LP-MusicCaps/musiccaps_annotation.json"))) == 20
+
+
+def test_the_shipped_list_gives_every_real_tag_a_category(
+    shared_data: Callable[[str], Path],
+) -> None:
+    tags = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json")).tags
+    assert all(tag.category for tag in tags)
+    assert sum(tag.category != "other" for tag in tags) > 940

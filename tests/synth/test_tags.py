@@ -1,0 +1,115 @@
+"""Tags in text: whole words, longest first, never overlapping; spelling variants."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.language.tags import Vocabulary, same_words
+from synth.tag import Tag
+
+WORDS = ("pop", "rock", "no", "wave", "hip", "hop", "soul", "new")
+NAMES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=8)
+CAPTIONS = st.lists(st.sampled_from([*WORDS, "a", "song", ",", "."]), max_size=14).map(" ".join)
+
+
+def vocabulary(*names: str) -> Vocabulary:
+    return Vocabulary.of(Tag("genre", name) for name in names)
+
+
+def found(caption: str, *names: str) -> list[str]:
+    return [match.text for match in vocabulary(*names).find(caption)]
+
+
+def naive(caption: str, names: list[str]) -> list[tuple[int, int]]:
+    """Every tag in turn, the longest first; a stretch that is taken is taken."""
+    spans: list[tuple[int, int]] = []
+    for name in sorted(set(names), key=lambda name: (-len(name.replace(" ", "")), name)):
+        pattern = r"\b" + r"\s+".join(name.split()) + r"\b"
+        for match in re.finditer(f"(?=({pattern}))", caption):
+            start, end = match.span(1)
+            if all(end <= other[0] or start >= other[1] for other in spans):
+                spans.append((start, end))
+    return sorted(spans)
+
+
+@given(NAMES, CAPTIONS)
+def test_matches_never_overlap_and_are_the_words_of_their_tag(
+    names: list[str], caption: str
+) -> None:
+    matches = vocabulary(*names).find(caption)
+    assert all(one.end <= other.start for one, other in pairwise(matches))
+    for match in matches:
+        assert caption[match.start : match.end] == match.text
+        assert same_words(match.tag.name, match.text)
+
+
+@given(st.sets(st.sampled_from(WORDS), min_size=1), CAPTIONS)
+def test_single_words_are_found_as_a_naive_search_finds_them(names: set[str], caption: str) -> None:
+    spans = [(match.start, match.end) for match in vocabulary(*names).find(caption)]
+    assert spans == naive(caption, list(names))
+
+
+@given(NAMES, CAPTIONS)
+def test_the_longest_tag_of_the_caption_is_among_the_matches(
+    names: list[str], caption: str
+) -> None:
+    spans = naive(caption, names)
+    longest = max((caption[a:b].replace(" ", "") for a, b in spans), key=len, default="")
+    matched = [match.text.replace(" ", "") for match in vocabulary(*names).find(caption)]
+    assert len(longest) == max(map(len, matched), default=0)
+
+
+def test_a_tag_inside_a_longer_one_is_not_found() -> None:
+    assert found("a pop rock song, then rock", "rock", "pop rock") == ["pop rock", "rock"]
+
+
+def test_the_longer_of_two_that_share_a_word_wins() -> None:
+    assert found("new pop rock soul", "new pop", "pop rock soul") == ["pop rock soul"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hip hop", "hip-hop", "Hip  Hop", "hiphop", "HIP\u2011HOP", "ｈｉｐ ｈｏｐ"],  # noqa: RUF001
+)
+def test_spellings_of_one_tag(text: str) -> None:
+    assert found(f"some {text}, loud", "hip hop") == [text]
+    assert found(f"some {text}, loud", "hip-hop") == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("R&B", "rnb"),
+        ("drum'n'bass", "drum and bass"),
+        ("drum & bass", "drum and bass"),
+        ("electric guitar", "electricguitar"),
+        ("children's", "childrens"),
+        ("l.a. punk", "l.a. punk"),
+    ],
+)
+def test_names_of_data_sets_are_found_as_people_spell_them(text: str, tag: str) -> None:
+    assert found(f"with {text} here", tag) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rocks", "rockabilly", "post-rock", "rock-inspired", "rock's", "bedrock", "pop. Rock", ""],
+)
+def test_other_words_are_not_found(text: str) -> None:
+    assert found(text, "rock" if "Rock" not in text else "pop rock") == []
+
+
+def test_a_word_that_denies_may_be_part_of_a_tag() -> None:
+    assert found("a no wave band with no voice", "no wave", "voice") == ["no wave", "voice"]
+
+
+def test_a_vocabulary_is_sorted_and_holds_each_tag_once() -> None:
+    rock, guitar = Tag("genre", "rock"), Tag("instrument", "guitar")
+    found = Vocabulary.of([guitar, rock, rock])
+    assert found.tags == (rock, guitar)
+    assert found.by_category == {"genre": (rock,), "instrument": (guitar,)}

@@ -1,0 +1,189 @@
+"""TextSwap: only contraries of one category, never a tag of the recording or what it implies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.errors import LexiconError
+from synth.language.negation import stated_tags
+from synth.language.tag_captions import describe
+from synth.language.tag_files import read_items, read_vocabulary
+from synth.language.tag_kin import implied, near
+from synth.language.tags import Vocabulary
+from synth.language.textswap import Dictionary, Entry, build, swap
+from synth.rng import Randomness
+from synth.tag import Tag
+
+NAMES = {
+    "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),
+    "mood": ("happy", "joyful", "sad", "calm", "energetic"),
+    "instrument": ("piano", "violin", "cello", "drums", "acoustic guitar", "electric guitar"),
+    "era": ("80s", "90s"),
+    "theme": ("summer", "party"),
+}
+WORDS = Vocabulary.of(Tag(category, name) for category, names in NAMES.items() for name in names)
+BOOK = Dictionary(tuple(build(WORDS)))
+TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
+
+
+def tag(name: str) -> Tag:
+    return next(each for each in WORDS.tags if each.name == name)
+
+
+def reason(first: str, second: str, items: Collection[Collection[Tag]] = ()) -> str:
+    entries = build(WORDS, items)
+    return next(
+        entry.reason
+        for entry in entries
+        if (entry.tag.name, entry.alternative.name) == (first, second)
+    )
+
+
+def names(name: str) -> set[str]:
+    return {each.name for each in BOOK.alternatives(tag(name))}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("rock", "alternative rock", "one holds the other"),
+        ("alternative rock", "rock", "one holds the other"),
+        ("rock", "punk", "both rock"),
+        ("acoustic guitar", "electric guitar", "shared last word"),
+        ("violin", "cello", "both bowed"),
+        ("happy", "joyful", "moods that may go together"),
+        ("happy", "energetic", "moods that may go together"),
+        ("summer", "party", "theme tags do not exclude one another"),
+        ("rock", "hip hop", ""),
+        ("happy", "sad", ""),
+        ("calm", "energetic", ""),
+        ("80s", "90s", ""),
+        ("piano", "violin", ""),
+    ],
+)
+def test_what_contradicts(first: str, second: str, why: str) -> None:
+    assert reason(first, second) == why
+
+
+def test_tags_that_go_together_in_the_data_do_not_contradict() -> None:
+    both = [(tag("rock"), tag("hip hop"))] * 3 + [(tag("rock"),)] * 7 + [(tag("hip hop"),)] * 7
+    assert reason("rock", "hip hop", both) == "together on 30% of the rarer one's recordings"
+    assert reason("rock", "classical", both) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("hip-hop", "hiphop", "same name"),
+        ("drum", "drums", "same name"),
+        ("rock", "pop rock", "one holds the other"),
+        ("rock", "jazz", ""),
+        ("???", "jazz", "no word in it"),
+    ],
+)
+def test_near_names(first: str, second: str, why: str) -> None:
+    assert near(first, second) == why
+    assert near(second, first) == why
+
+
+@given(TAGGED, st.integers(0, 99))
+def test_a_swap_takes_one_keyword_a_category_and_never_an_own_or_implied_tag(
+    tags: list[Tag], seed: int
+) -> None:
+    caption = describe(tags, (), seed).text
+    found = swap(caption, tags, BOOK, Randomness(seed).at("swap", 0))
+    taken = [old.category for old, _ in found.swaps]
+    assert len(taken) == len(set(taken))
+    assert bool(found.text) is bool(found.swaps)
+    for old, new in found.swaps:
+        assert old in tags
+        assert old.category == new.category
+        assert new not in tags
+        assert not implied(new, tags)
+        contrary = {
+            entry.alternative for entry in BOOK.entries if entry.tag == old and not entry.reason
+        }
+        assert new in contrary
+    if found.swaps:
+        instead = dict(found.swaps)
+        assert set(stated_tags(found.text, WORDS)) == {instead.get(each, each) for each in tags}
+    assert found == swap(caption, tags, BOOK, Randomness(seed).at("swap", 0))
+
+
+def test_an_alternative_contradicts_all_known_tags_of_the_category() -> None:
+    known = [tag("rock"), tag("jazz")]
+    assert {each.name for each in BOOK.alternatives(tag("rock"), known)} == {
+        "hip hop",
+        "classical",
+        "reggae",
+    }
+
+
+def test_the_sentence_agrees_with_the_new_word() -> None:
+    book = Dictionary(
+        (Entry(tag("happy"), Tag("mood", "angry")), Entry(Tag("mood", "angry"), tag("happy")))
+    )
+    rng = Randomness(0).at("x", 0)
+    assert swap("A happy song.", (), book, rng).text == "An angry song."
+    assert swap("Happy, happy song!", (), book, rng).text == "Angry, angry song!"
+    assert swap("An angry song", (), book, rng).text == "A happy song"
+
+
+@pytest.mark.parametrize("caption", ["A song", "", "not a rock song", "a summer song"])
+def test_nothing_to_swap(caption: str) -> None:
+    assert swap(caption, (), BOOK, Randomness(0).at("x", 0)).text == ""
+
+
+def test_part_of_another_instruments_name_is_left_alone() -> None:
+    words = Vocabulary.of([Tag("instrument", "guitar"), Tag("instrument", "flute")])
+    book = Dictionary(tuple(build(words)))
+    rng = Randomness(0).at("x", 0)
+    assert swap("with bass guitar", (), book, rng).text == ""
+    assert swap("with guitar", (), book, rng).text == "with flute"
+
+
+def test_number_is_kept() -> None:
+    assert "drums" not in names("piano")
+
+
+def test_it_is_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "book.parquet"
+    BOOK.write(path)
+    assert Dictionary.read(path) == BOOK
+    assert {entry.reason for entry in Dictionary.read(path).entries} > {"both rock", ""}
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_text("x")
+    for name in ("x.parquet", "none.parquet"):
+        with pytest.raises(LexiconError, match="is no TextSwap dictionary"):
+            Dictionary.read(tmp_path / name)
+
+
+def test_the_dictionary_of_the_real_msd_tags(shared_data: Callable[[str], Path]) -> None:
+    words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
+    entries = build(words)
+    allowed = [entry for entry in entries if not entry.reason]
+    assert len(allowed) > 100_000
+    assert len({entry.tag for entry in allowed}) > 600
+    for entry in allowed[::97]:
+        assert near(entry.tag.name, entry.alternative.name) == ""
+
+
+def test_real_tracks_are_swapped_for_tags_they_do_not_have(
+    shared_data: Callable[[str], Path],
+) -> None:
+    tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
+    words = Vocabulary.of(each for track in tracks for each in track.tags)
+    book = Dictionary(tuple(build(words, (track.tags for track in tracks))))
+    made = 0
+    for index, track in enumerate(tracks[::20]):
+        found = swap(describe(track.tags).text, track.tags, book, Randomness(7).at("s", index))
+        made += bool(found.text)
+        assert not {new for _, new in found.swaps} & set(track.tags)
+    assert made > 350

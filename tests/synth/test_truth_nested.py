@@ -1,0 +1,300 @@
+"""Nested claims: a second opinion on both readings, written from sets of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.claim import And, Claim, Not, Only
+from synth.edit import recompositions
+from synth.lexicon import kin
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels, operands, statement
+from synth.timeline import Placement, Timeline, duration, timeline
+from synth.truth import Tolerance, proves, refutes
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
+NAMES = "PQRS"
+A, B, C, D = map(Event, NAMES)
+
+
+def line(*sounds: tuple[str, int, int]) -> Timeline:
+    placements = tuple(
+        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
+        for label, on, off in sounds
+    )
+    return Timeline(placements, max(off for _, _, off in sounds))
+
+
+@st.composite
+def claims(draw: st.DrawFn, most: int = 4) -> Scene:
+    names = draw(st.permutations(NAMES))[: draw(st.integers(1, most))]
+
+    def compose(part: list[str]) -> Scene:
+        if len(part) == 1:
+            return Event(part[0])
+        cut = draw(st.integers(1, len(part) - 1))
+        kind = draw(st.sampled_from([Sequence, Overlay]))
+        return kind(compose(part[:cut]), compose(part[cut:]))
+
+    return compose(names)
+
+
+@st.composite
+def realised(draw: st.DrawFn) -> Scene:
+    """A scene in time, with crossfades and places of any kind."""
+
+    def place(scene: Scene) -> Scene:
+        if isinstance(scene, Event):
+            return Event(scene.label, Excerpt(scene.label, 0, draw(st.integers(1, 12))))
+        first, second = place(scene.first), place(scene.second)
+        if isinstance(scene, Sequence):
+            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
+            return Sequence(first, second, fade)
+        return Overlay(first, second, draw(st.integers(-4, 8)))
+
+    return place(draw(claims()))
+
+
+TIMELINES = st.one_of(
+    realised().map(timeline),
+    st.lists(
+        st.tuples(st.sampled_from(NAMES), st.integers(0, 14), st.integers(1, 10)),
+        min_size=1,
+        max_size=6,
+    ).map(lambda sounds: line(*((label, on, on + length) for label, on, length in sounds))),
+)
+TOLERANCES = st.builds(Tolerance, st.integers(0, 4), st.integers(1, 4))
+
+# The oracle. A choice gives every label one of its sounds; a sound is its set of frames.
+
+Choice = dict[str, frozenset[int]]
+
+
+def choices(heard: Timeline, claim: Scene) -> Iterator[Choice]:
+    named = labels(claim)
+    found = [
+        [
+            frozenset(range(place.onset, place.offset))
+            for place in heard.placements
+            if place.label == label
+        ]
+        for label in named
+    ]
+    for sounds in product(*found):
+        yield dict(zip(named, sounds, strict=True))
+
+
+def stretch(part: Scene, choice: Choice) -> frozenset[int]:
+    """From the first frame of a part to its last."""
+    frames = [frame for label in labels(part) for frame in choice[label]]
+    return frozenset(range(min(frames), max(frames) + 1))
+
+
+def sounds(part: Scene, choice: Choice) -> list[frozenset[int]]:
+    return [choice[label] for label in labels(part)]
+
+
+def strictly(claim: Scene, choice: Choice, tolerance: Tolerance) -> bool:
+    """Whether nobody could say that these sounds are otherwise."""
+    if isinstance(claim, Event):
+        return True
+    parts = operands(claim)
+    for one, other in combinations(parts, 2):
+        common = len(stretch(one, choice) & stretch(other, choice))
+        pairs = list(product(sounds(one, choice), sounds(other, choice)))
+        if isinstance(claim, Sequence):
+            # Each sound of the first starts and ends first, and no more than a join is shared.
+            fits = all(min(a) < min(b) and max(a) < max(b) for a, b in pairs)
+            fits = fits and common <= tolerance.transition
+        else:
+            least = max(tolerance.audible, tolerance.transition + 1)
+            inside = common == min(len(stretch(one, choice)), len(stretch(other, choice)))
+            # And whichever sound one picks, it is heard beside one of the other part.
+            company = all(
+                any(len(a & b) >= least for b in sounds(there, choice))
+                for here, there in ((one, other), (other, one))
+                for a in sounds(here, choice)
+            )
+            fits = inside and common >= least and company
+        if not fits:
+            return False
+    return all(strictly(part, choice, tolerance) for part in parts)
+
+
+def loosely(claim: Scene, choice: Choice, tolerance: Tolerance) -> bool:
+    """Whether somebody could say it of these sounds."""
+    if isinstance(claim, Event):
+        return True
+    parts = operands(claim)
+    for one, other in combinations(parts, 2):
+        if isinstance(claim, Sequence):
+            # Something of the first is heard before something of the second sets in.
+            fits = any(
+                min(a) < min(b) for a, b in product(sounds(one, choice), sounds(other, choice))
+            )
+        else:
+            common = stretch(one, choice) & stretch(other, choice)
+            fits = len(common) > tolerance.transition
+        if not fits:
+            return False
+    return all(loosely(part, choice, tolerance) for part in parts)
+
+
+@given(TIMELINES, claims(), TOLERANCES)
+def test_verdicts_agree_with_the_oracle(
+    heard: Timeline, claim: Scene, tolerance: Tolerance
+) -> None:
+    found = list(choices(heard, claim))
+    strict = bool(found) and all(strictly(claim, choice, tolerance) for choice in found)
+    assert proves(heard, claim, tolerance) == strict
+    loose = any(loosely(claim, choice, tolerance) for choice in found)
+    assert refutes(heard, claim, tolerance) == (not loose)
+
+
+@given(realised(), TOLERANCES)
+def test_edits_of_a_realised_scene_agree_with_the_oracle(
+    scene: Scene, tolerance: Tolerance
+) -> None:
+    heard, said = timeline(scene), statement(scene)
+    for claim in (said, *recompositions(said)):
+        (choice,) = choices(heard, claim)
+        assert proves(heard, claim, tolerance) == strictly(claim, choice, tolerance)
+        assert refutes(heard, claim, tolerance) == (not loosely(claim, choice, tolerance))
+
+
+@given(realised(), TOLERANCES)
+def test_of_two_statements_of_different_meaning_one_at_most_is_proven(
+    scene: Scene, tolerance: Tolerance
+) -> None:
+    heard, said = timeline(scene), statement(scene)
+    proven = [claim for claim in (said, *recompositions(said)) if proves(heard, claim, tolerance)]
+    assert len(proven) <= 1
+
+
+@given(TIMELINES, claims(), TOLERANCES)
+def test_what_is_proven_of_the_whole_is_not_refuted_of_two_of_its_sounds(
+    heard: Timeline, claim: Scene, tolerance: Tolerance
+) -> None:
+    if not proves(heard, claim, tolerance) or isinstance(claim, Event):
+        return
+    for one, other in product(labels(claim.first), labels(claim.second)):
+        pair = type(claim)(Event(one), Event(other))
+        if isinstance(claim, Sequence):
+            assert proves(heard, pair, tolerance)
+        assert proves(heard, Event(one), tolerance)
+        assert proves(heard, Event(other), tolerance)
+
+
+def test_company_must_be_long_enough_to_be_heard() -> None:
+    # The rain outlasts the join by 5 frames: nobody hears it "with each of these two sounds".
+    heard = line(("P", 0, 100), ("Q", 100, 200), ("R", 80, 105))
+    claim = Overlay(Sequence(A, B), C)
+    assert not proves(heard, claim, Tolerance(audible=10))
+    assert not refutes(heard, claim, Tolerance(audible=10))
+
+
+@pytest.mark.parametrize(("end", "proven"), [(112, False), (119, False), (120, True), (150, True)])
+def test_company_must_be_a_good_part_of_the_shorter_sound(end: int, proven: bool) -> None:
+    # A quarter of the rain's 80 frames at least beside each of the two.
+    heard = line(("P", 0, 100), ("Q", 100, 200), ("R", end - 80, end))
+    assert proves(heard, Overlay(Sequence(A, B), C), Tolerance(audible=5)) == proven
+
+
+@pytest.mark.parametrize(
+    ("claim", "proven", "refuted"),
+    [
+        # P from 0 to 10 with Q from 2 to 6, then R from 10 to 14.
+        (Sequence(Overlay(A, B), C), True, False),
+        (Sequence(C, Overlay(A, B)), False, True),
+        (Sequence(Overlay(A, C), B), False, True),
+        (Overlay(Sequence(A, C), B), False, False),  # "p then r, while q" for a moment
+        (Sequence(Sequence(A, B), C), False, False),  # p does start first
+        (Sequence(Sequence(B, A), C), False, True),
+        (Overlay(Overlay(A, B), C), False, True),
+        (Overlay(A, Sequence(B, C)), False, False),
+        (Overlay(C, Sequence(A, B)), False, True),
+        (And(Overlay(A, B), Not(D)), True, False),
+        (And(Overlay(A, B), Not(C)), False, True),
+        (And(Sequence(A, B), Not(D)), False, False),
+        (Only(Sequence(Overlay(A, B), C)), True, False),
+        (Only(Overlay(A, B)), False, True),
+        (Sequence(Overlay(A, D), C), False, True),
+    ],
+)
+def test_verdicts_on_a_nested_scene(claim: Claim, proven: bool, refuted: bool) -> None:
+    heard = line(("P", 0, 10), ("Q", 2, 6), ("R", 10, 14))
+    assert proves(heard, claim, Tolerance()) == proven
+    assert refutes(heard, claim, Tolerance()) == refuted
+
+
+def test_a_composed_part_comes_first_if_any_of_it_does() -> None:
+    # "(p with q) before r": q starts after r, but p before it, and the whole thus before r.
+    heard = line(("P", 0, 10), ("Q", 6, 9), ("R", 5, 8))
+    claim = Sequence(Overlay(A, B), C)
+    assert not proves(heard, claim, Tolerance())
+    assert not refutes(heard, claim, Tolerance())
+    # "r before (p with q)": q alone starts after r.
+    assert not refutes(heard, Sequence(C, Overlay(A, B)), Tolerance())
+    # Nothing of it starts after r here.
+    after = line(("P", 0, 10), ("Q", 4, 9), ("R", 5, 8))
+    assert refutes(after, Sequence(C, Overlay(A, B)), Tolerance())
+
+
+# Kin: "Dog" may be said of what is catalogued as "Bark".
+
+DOG, BARK, RAIN, TRUMPET = (Event(label) for label in ("Dog", "Bark", "Rain", "Trumpet"))
+
+
+def test_the_labels_of_this_test_are_kin() -> None:
+    assert kin("Dog", "Bark")
+    assert not kin("Dog", "Rain")
+    assert not kin("Bark", "Trumpet")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        DOG,
+        Not(DOG),
+        Sequence(DOG, RAIN),
+        Not(Sequence(DOG, RAIN)),
+        And(DOG, RAIN),
+        And(RAIN, Not(DOG)),
+        Sequence(RAIN, Sequence(BARK, DOG)),
+    ],
+)
+def test_a_kin_name_is_neither_proven_nor_refuted(claim: Claim) -> None:
+    heard = line(("Bark", 0, 5), ("Rain", 5, 9))
+    if claim == Sequence(RAIN, Sequence(BARK, DOG)):
+        assert refutes(heard, claim, Tolerance())  # whatever the names, rain is last
+        return
+    assert not proves(heard, claim, Tolerance())
+    assert not refutes(heard, claim, Tolerance())
+
+
+def test_a_claim_that_fails_under_either_name_is_refuted() -> None:
+    heard = line(("Bark", 0, 5), ("Rain", 5, 9))
+    assert refutes(heard, Sequence(RAIN, DOG), Tolerance())
+    assert refutes(heard, Overlay(RAIN, DOG), Tolerance())
+    assert refutes(heard, And(DOG, TRUMPET), Tolerance())
+
+
+def test_two_kin_sounds_leave_it_open_which_one_is_meant() -> None:
+    heard = line(("Bark", 0, 5), ("Dog", 5, 9))
+    for claim in (DOG, BARK, Sequence(BARK, DOG), Sequence(DOG, BARK)):
+        assert not proves(heard, claim, Tolerance())
+    assert not refutes(heard, Sequence(DOG, BARK), Tolerance())
+
+
+def test_only_a_kin_sound_beside_what_is_claimed_is_open() -> None:
+    heard = line(("Bark", 0, 5), ("Rain", 5, 9))
+    assert proves(heard, RAIN, Tolerance())
+    assert proves(heard, BARK, Tolerance())
+    assert refutes(heard, TRUMPET, Tolerance())
+    assert proves(heard, Not(TRUMPET), Tolerance())

@@ -1,0 +1,232 @@
+"""A vocabulary without recordings: labels, drawn lengths, plans, and no audio."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from builds import product, segue
+from pydantic import ValidationError
+
+from pipelines.audit import audit
+from pipelines.build import build, plan_only
+from pipelines.observe import Silent
+from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
+from synth.errors import PlanError, SegueError, SourceError, SpecError
+from synth.lexicon import category, shipped_phrases
+from synth.sources.vocabulary import Vocabulary
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    return {
+        "corpus": "planned",
+        "seed": 3,
+        "source": {"vocabulary": {"takes": 2}},
+        "recipe": {"scenes": {"scenes": 48}},
+        "audio": {"sample_rate": 16000},
+        "shards": {"samples": 16},
+    } | changes
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manifest folder of a plan; not to be changed."""
+    out = tmp_path_factory.mktemp("planned")
+    places, samples = plan_only(Spec.model_validate(spec()), out, 0, Silent())
+    assert samples == 48
+    return places.manifests
+
+
+def test_audioset_has_its_527_labels_and_esc50_its_50() -> None:
+    names = Vocabulary().names
+    assert len(names) == len(set(names)) == 527
+    assert len(set(Vocabulary(labels="esc50").names)) == 50
+    assert set(names) <= set(shipped_phrases())
+    assert Vocabulary(labels=("b", "a")).names == ("b", "a")
+
+
+def test_every_label_has_its_takes() -> None:
+    refs = list(Vocabulary(takes=3, labels=("Dog", "a/b")).refs())
+    assert [ref.labels for ref in refs] == [("Dog",)] * 3 + [("a/b",)] * 3
+    assert len({ref.id for ref in refs}) == len({ref.recording for ref in refs}) == 6
+
+
+def test_lengths_are_drawn_once_and_for_all_within_the_range() -> None:
+    source = Vocabulary(seconds=(0.5, 2.0), labels=("Dog", "a/b"), takes=50)
+    rows = [source.row(ref) for ref in source.refs()]
+    assert rows == [source.row(ref) for ref in source.refs()]
+    lengths = [row["frames"] / row["sample_rate"] for row in rows]
+    assert all(0.5 <= length <= 2.0 for length in lengths)
+    assert len(set(lengths)) > 90
+    # Spread evenly over the logarithm: as many below the geometric mean as above.
+    assert 30 < sum(length < 1.0 for length in lengths) < 70
+    assert all(row["onset"] == 0 and row["offset"] == row["frames"] for row in rows)
+    assert len({row["sha256"] for row in rows}) == 100
+
+
+def test_another_seed_draws_other_lengths() -> None:
+    one, other = Vocabulary(labels=("Dog",)), Vocabulary(labels=("Dog",), seed=1)
+    assert [one.row(ref) for ref in one.refs()] != [other.row(ref) for ref in other.refs()]
+
+
+def test_a_label_keeps_its_lengths_whatever_stands_beside_it() -> None:
+    one, other = Vocabulary(labels=("Dog",)), Vocabulary(labels=("Cat", "Dog"))
+    lengths = {ref.id: other.row(ref) for ref in other.refs()}
+    for ref in one.refs():
+        assert lengths[ref.id] == one.row(ref)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"seconds": (2, 1)},
+        {"seconds": (0, 1)},
+        {"takes": 0},
+        {"labels": "birds"},
+        {"seed": -1},
+        {"root": "x"},
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Vocabulary(**settings)
+
+
+def test_a_label_listed_twice_is_a_clear_error(tmp_path: Path) -> None:
+    twice = spec(source={"vocabulary": {"labels": ["Dog", "Dog"]}})
+    with pytest.raises(SourceError, match="two clips are called") as caught:
+        plan_only(Spec.model_validate(twice), tmp_path, 0, Silent())
+    assert caught.value.mend
+
+
+def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
+    found = audit(planned)
+    assert (found.samples, found.with_negatives, found.violations) == (48, 48, ())
+    assert found.positives == found.negatives > 150
+    rows = pq.read_table(planned / "plan.parquet").to_pylist()
+    assert not any(category(label) == "none" for row in rows for label in row["labels"])
+    refused = pq.read_table(planned / "quarantine.parquet").to_pylist()
+    assert {row["reason"] for row in refused} == {"its label 'Silence' names no sound"}
+
+
+def test_workers_change_nothing(planned: Path, tmp_path: Path) -> None:
+    plan_only(Spec.model_validate(spec()), tmp_path, 2, Silent())
+    assert product(tmp_path) == product(planned.parents[2])
+
+
+def test_a_plan_is_not_made_twice(planned: Path, tmp_path: Path) -> None:
+    places, _ = plan_only(Spec.model_validate(spec()), tmp_path, 0, Silent())
+    path = places.manifests / "plan.parquet"
+    before = path.stat().st_mtime_ns
+    plan_only(Spec.model_validate(spec()), tmp_path, 0, Silent())
+    assert path.stat().st_mtime_ns == before
+
+
+def test_nothing_is_banked(planned: Path) -> None:
+    assert not (planned.parents[2] / "banks").exists()
+    assert not (planned.parents[2] / "shards").exists()
+
+
+def test_it_cannot_be_built(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="vocabulary has no recordings") as caught:
+        build(Spec.model_validate(spec()), tmp_path, 0)
+    assert "segue plan" in caught.value.mend
+    assert not list(tmp_path.iterdir())
+
+
+def test_triplets_are_planned_over_it_too(tmp_path: Path) -> None:
+    triplets = spec(
+        source={"vocabulary": {"labels": ["Dog", "Rain", "Siren"]}},
+        recipe={"triplets": {"crossfade_s": 0.1, "max_event_s": 2.0}},
+    )
+    places, samples = plan_only(Spec.model_validate(triplets), tmp_path, 0, Silent())
+    assert samples == 18
+    assert audit(places.manifests).violations == ()
+
+
+def test_labels_too_few_for_a_scene_are_a_clear_error(tmp_path: Path) -> None:
+    few = spec(source={"vocabulary": {"labels": ["Dog", "Bark"]}})
+    with pytest.raises(PlanError, match="no scene found") as caught:
+        plan_only(Spec.model_validate(few), tmp_path, 0, Silent())
+    assert caught.value.mend
+
+
+# The command line
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Callable[[str], Path]:
+    def write(recipe: str = "scenes: {scenes: 8}", source: str = "vocabulary: {takes: 2}") -> Path:
+        path = tmp_path / "planned.yaml"
+        path.write_text(
+            f"corpus: planned\nsource: {{{source}}}\nrecipe:\n  {recipe}\n"
+            "audio: {sample_rate: 16000}\n"
+        )
+        return path
+
+    return write
+
+
+def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: Path) -> None:
+    done = segue("plan", spec_file(), "--out", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    (line,) = done.stdout.splitlines()
+    told = json.loads(line)
+    assert told["samples"] == 8
+    assert set(told) == {"samples", "seconds", "paths"}
+    assert (Path(told["paths"]["manifests"]) / "plan.parquet").is_file()
+
+
+def test_build_refuses_it_in_one_line_with_the_mend(
+    spec_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    failed = segue("build", spec_file(), "--out", tmp_path / "out", "--no-prefect", "--json")
+    assert failed.returncode == 1
+    error, mend = failed.stderr.splitlines()
+    assert error == "error: source vocabulary has no recordings, so nothing can be rendered"
+    assert mend == "mend:  `segue plan SPEC` plans over it"
+    assert json.loads(failed.stdout.splitlines()[-1])["error"] in error
+
+
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        ("scenes: {scenes: 10}", "line 4: recipe.scenes: scenes: 10 is no multiple of the 4"),
+        (
+            "scenes: {scenes: 8, expressions: nowhere.txt}",
+            "line 4: recipe.scenes.expressions: ",
+        ),
+        ("scenes: {scenes: 8, crossfade: 0.9}", "line 4: recipe.scenes.crossfade: "),
+        ("scenes: {scenes: 8, nesting: 2}", "line 4: recipe.scenes.nesting: there is no such key"),
+        (
+            "scenes: {scenes: 8, background: {of: [Wind], level: 2}}",
+            "line 4: recipe.scenes.background.level: there is no such key",
+        ),
+        ("scenes: {scenes: 8, categories: {weathr: 2}}", "recipe.scenes.categories: no label"),
+        ("scenes: {scenes: 8, expressions: [Tuba + Rian]}", "recipe.scenes.expressions: Tuba"),
+    ],
+)
+def test_bad_settings_are_told_with_file_line_and_key(
+    spec_file: Callable[..., Path], tmp_path: Path, recipe: str, told: str
+) -> None:
+    with pytest.raises(SegueError) as caught:
+        plan_only(read_spec(spec_file(recipe)), tmp_path, 0, Silent())
+    assert told in str(caught.value)
+    if told.startswith("line"):
+        assert str(caught.value).startswith(f"{tmp_path}/planned.yaml: line")
+
+
+def test_expressions_are_looked_for_beside_the_spec(
+    spec_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.txt").write_text("Bark + Rain\n")
+    spec = read_spec(spec_file("scenes: {scenes: 8, expressions: mine.txt}"))
+    places, _ = plan_only(spec, tmp_path / "out", 0, Silent())
+    rows = pq.read_table(places.manifests / "plan.parquet")
+    assert rows.column("notation")[0].as_py() == "Bark + Rain"
