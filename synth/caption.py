@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from typing import Final, TypeAlias
 
 from synth.claim import Claim
@@ -65,36 +69,28 @@ class Caption:
 Pair: TypeAlias = Sequence | Overlay
 Phrases: TypeAlias = Callable[[str], Phrase]
 
-# {a} is heard first and {b} last (or both together). Frame k of before, after and while are twins:
-# exchanging the word, or the two sounds, leaves all else as it was.
-_FRAMES: Final[dict[Style, dict[Connective, tuple[str, ...]]]] = {
-    Style.PAPER: {
-        Connective.BEFORE: ("{a.plain} before {b.plain}",),
-        Connective.AFTER: ("{b.plain} after {a.plain}",),
-        Connective.THEN: ("{a.plain} then {b.plain}",),
-        Connective.FOLLOWED_BY: ("{a.plain} followed by {b.plain}",),
-        Connective.WHILE: ("{a.plain} while {b.plain}",),
-        Connective.AS: ("{a.plain} as {b.plain}",),
-        Connective.WITH: ("{a.plain} with {b.plain}",),
-    },
-    Style.NATURAL: {
-        Connective.BEFORE: ("{a.clause} before {b.clause}", "before {b.clause}, {a.clause}"),
-        Connective.AFTER: ("{b.clause} after {a.clause}", "after {a.clause}, {b.clause}"),
-        Connective.THEN: ("{a.clause}, then {b.clause}", "{a.clause} and then {b.clause}"),
-        Connective.FOLLOWED_BY: (
-            "{a.gerund} followed by {b.gerund}",
-            "{a.gerund}, followed by {b.gerund}",
-        ),
-        Connective.WHILE: ("{a.clause} while {b.clause}", "while {a.clause}, {b.clause}"),
-        Connective.AS: ("{a.clause} as {b.clause}", "as {a.clause}, {b.clause}"),
-        Connective.WITH: ("{a.clause} with {b.gerund}", "with {a.gerund}, {b.clause}"),
-    },
-}
+CONNECTIVES: Final = "lexicons/connectives.csv"
+_SLOT: Final = re.compile(r"\{(?P<sound>[ab])\.(?P<form>plain|noun|clause|gerund)\}")
+
+
+@cache
+def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
+    """The sentence frames of each style and connective.
+
+    {a} is heard first and {b} last (or both together). Frame k of before, after and while are
+    twins: exchanging the word, or the two sounds, leaves all else as it was.
+    """
+    text = files("data_manifests").joinpath(CONNECTIVES).read_text(encoding="utf-8")
+    found: dict[tuple[Style, Connective], tuple[str, ...]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        key = Style(row["style"]), Connective(row["connective"])
+        found[key] = (*found.get(key, ()), row["frame"])
+    return found
 
 
 def frames(style: Style) -> int:
     """How many sentence frames a style has for every connective."""
-    return len(_FRAMES[style][Connective.BEFORE])
+    return len(_frames()[style, Connective.BEFORE])
 
 
 def realize(
@@ -124,8 +120,11 @@ def relate(
         raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
-    template = _FRAMES[style][connective][frame]
-    return template.format(a=phrases(claim.first.label), b=phrases(claim.second.label))
+    said = {"a": phrases(claim.first.label), "b": phrases(claim.second.label)}
+    return _SLOT.sub(
+        lambda slot: str(getattr(said[slot["sound"]], slot["form"])),
+        _frames()[style, connective][frame],
+    )
 
 
 def capitalised(sentence: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from importlib.resources import files
 from itertools import product
 
 import pytest
@@ -146,3 +148,11 @@ def test_braces_in_labels_are_no_template(label: str) -> None:
     said = Sequence(Event("{a.plain}" + label), Event("{0}"))
     text = realize(said, Connective.BEFORE, Phrase.of_label, Style.PAPER)
     assert text == "{a.plain}" + label.replace("_", " ") + " before {0}"
+
+
+def test_the_shipped_connectives_say_what_the_code_takes_them_for() -> None:
+    path = files("data_manifests").joinpath("lexicons/connectives.csv")
+    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+        word = Connective(row["connective"])
+        assert row["says"] == ("order" if word.is_order else "together")
+        assert word.value in row["frame"]
