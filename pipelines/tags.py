@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.output import check_output
 from synth.atomic import replacing
 from synth.caption import Style
 from synth.errors import SourceError
@@ -83,6 +84,7 @@ def negate_file(
         SourceError: If a file cannot be read.
         LexiconError: If the negators cannot.
     """
+    check_output(out, captions, vocabulary, negators)
     words = Negators.read(negators) if negators else shipped_negators()
     how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
     rows = list(_negated_rows(read_captions(captions), modes, how, Randomness(seed)))
@@ -122,6 +124,7 @@ def caption_file(
     Raises:
         SourceError: If the file cannot be read, or holds no tags.
     """
+    check_output(out, source)
     items = [item for item in read_items(source) if item.tags]
     if not items:
         raise SourceError(f"{source}: no item has a tag", mend="expected tags by item")
@@ -134,6 +137,13 @@ def caption_file(
         told = [_told(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
         mute += not told[0].text
         rows.extend(_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
+    if mute == len(items):
+        tags = sorted({tag.name for item in items for tag in item.tags})
+        raise SourceError(
+            f"{source}: no item has a tag that can be said in a caption about music: "
+            f"{', '.join(tags[:10])}",
+            mend="give tags of genre, mood, instrument, voice, era or theme",
+        )
     _write(out, rows, CAPTIONS)
     counts = _counted(row["kind"] for row in rows)
     return Report(out, len(rows), {"items": len(items), **counts, "items left out": mute})
@@ -162,6 +172,7 @@ def textswap_file(source: Path, out: Path, max_share: float) -> Report:
     Raises:
         SourceError: If the file cannot be read, or names no tag.
     """
+    check_output(out, source)
     vocabulary = read_vocabulary(source)
     items = [item.tags for item in read_items(source) if len(item.tags) > 1]
     entries = build(vocabulary, items, max_share)

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json
+from pipelines.output import check_output
 from synth.atomic import replacing
 from synth.errors import SourceError, SpecError
 from synth.language.probes import Caption, Probe, Probed, probe
@@ -82,6 +83,7 @@ def text_command(
 
     Example: `segue text pte test.csv --out pte.parquet`
     """
+    check_output(out, captions)
     columns = column or ["caption"]
     chosen = _tagger(tagger, tool)
     found = list(_captions(_read(captions), captions, columns, id_column))

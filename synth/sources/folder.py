@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
@@ -15,6 +16,7 @@ from synth.sources.tables import Columns, read_rows
 from synth.tag import Tag
 
 SEPARATOR: Final = ";"
+_TAG_SEPARATOR: Final = re.compile("[;,|]")
 _COLUMNS: Final = Columns(
     required=("path",),
     optional=("label", "caption", "tags", "split", "recording", "licence", "attribution"),
@@ -31,7 +33,8 @@ class Folder(FileSource):
             are passed over.
         index: CSV or Parquet file, below `root` or absolute, with the column `path` (below `root`)
             and any of `label` (several parted by `;`), `caption`, `tags` ("genre:rock; mood:calm",
-            or bare names), `split`, `recording`, `licence` and `attribution`.
+            or bare names; `,` and `|` part them too), `split`, `recording`, `licence` and
+            `attribution`.
         licence: Licence of clips for which the index names none.
         attribution: Credit for clips for which the index names none.
         id_prefix: First part of every clip id.
@@ -124,7 +127,7 @@ class Folder(FileSource):
 
 
 def _tags(field: str) -> tuple[Tag, ...]:
-    pairs = (each.rpartition(":") for each in field.split(SEPARATOR) if each.strip())
+    pairs = (each.rpartition(":") for each in _TAG_SEPARATOR.split(field) if each.strip())
     return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)
 
 

@@ -291,11 +291,12 @@ def test_folder_keeps_recordings_and_licences_of_the_index(tmp_path: Path) -> No
 
 
 def test_folder_reads_tags_with_and_without_categories(tmp_path: Path) -> None:
-    rows = [("a.wav", "genre:rock; mood:calm;guitar"), ("b.wav", "")]
+    rows = [("a.wav", "genre:rock; mood:calm;guitar"), ("b.wav", ""), ("c.wav", "slow, piano|jazz")]
     write_csv(tmp_path / "i.csv", ("path", "tags"), rows)
-    tagged, bare = check(Folder(root=tmp_path, index=Path("i.csv")))
+    tagged, bare, parted = check(Folder(root=tmp_path, index=Path("i.csv")))
     assert tagged.tags == (Tag("genre", "rock"), Tag("mood", "calm"), Tag("", "guitar"))
     assert bare.tags == ()
+    assert parted.tags == (Tag("", "slow"), Tag("", "piano"), Tag("", "jazz"))
 
 
 @pytest.mark.parametrize("misspelt", ["captions", "Caption", "lable", "licence "])

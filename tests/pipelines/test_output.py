@@ -1,0 +1,34 @@
+"""What a tool writes never replaces what it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.output import check_output
+from pipelines.tags import caption_file
+from synth.caption import Style
+from synth.errors import SourceError, SpecError
+
+
+def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
+    # `segue text nv a.csv --out a.csv` turned the captions into Parquet.
+    path = tmp_path / "a.parquet"
+    with pytest.raises(SpecError, match="the file to be read"):
+        check_output(tmp_path / "x" / ".." / "a.parquet", None, path)
+
+
+def test_an_output_is_a_parquet_file_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="Parquet") as caught:
+        check_output(tmp_path / "a.csv")
+    assert "a.parquet" in caught.value.mend
+    check_output(tmp_path / "a.parquet", tmp_path / "b.parquet")
+
+
+def test_tags_of_which_none_can_be_said_are_an_error_and_no_empty_file(tmp_path: Path) -> None:
+    source, out = tmp_path / "tags.csv", tmp_path / "out.parquet"
+    source.write_text("id,tags\na,qwxz zzyx\nb,blorpish\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="blorpish"):
+        caption_file(source, out, Style.NATURAL, 3, 2, 0)
+    assert not out.exists()
