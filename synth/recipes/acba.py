@@ -34,6 +34,7 @@ from synth.recipes.base import (
     misleading,
     permutation,
     pick,
+    shared_out,
     too_short,
 )
 from synth.scene import Event
@@ -132,10 +133,7 @@ class Acba(RecipeSettings):
     def _samples(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
         if not isinstance(self.pairs, int):
             return self.pairs
-        total = sum(map(len, clips.values()))
-        edges = np.cumsum([0, *map(len, clips.values())]) * self.pairs // max(total, 1)
-        counts = dict(zip(clips, np.diff(edges).tolist(), strict=True))
-        return {split: count for split, count in counts.items() if count}
+        return shared_out(self.pairs, clips)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -174,6 +174,22 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
             f"{setting_name} is for {', '.join(counts)}, splits are {', '.join(splits)}",
             mend="name the same splits in both",
         )
+
+
+def shared_out(total: int, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
+    """`total` dealt to the splits by their number of clips; those that get nothing are left out."""
+    sizes = np.cumsum([0, *map(len, clips.values())])
+    edges = sizes * total // max(int(sizes[-1]), 1)
+    counts = dict(zip(clips, np.diff(edges).tolist(), strict=True))
+    return {split: count for split, count in counts.items() if count}
+
+
+def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
+    """Clips of one label each, by it."""
+    found: dict[str, list[Clip]] = {}
+    for clip in clips:
+        found.setdefault(clip.labels[0], []).append(clip)
+    return found
 
 
 def too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:

@@ -17,7 +17,7 @@ from synth.errors import PlanError
 from synth.lexicon import Phrase, category
 from synth.narrative import Narrator, Pick
 from synth.pool import pool
-from synth.recipes.base import Clip, Draft, Setting, excerpt, pick
+from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
@@ -89,10 +89,7 @@ class SceneGroups:
     @cached_property
     def by_label(self) -> Mapping[str, list[Clip]]:
         """Clips by label."""
-        found: dict[str, list[Clip]] = {}
-        for clip in self.clips:
-            found.setdefault(clip.labels[0], []).append(clip)
-        return found
+        return by_label(self.clips)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

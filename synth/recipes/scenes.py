@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
-import numpy as np
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from synth.caption import Style
@@ -28,6 +27,7 @@ from synth.recipes.base import (
     Setting,
     check_splits,
     misleading,
+    shared_out,
 )
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
@@ -155,10 +155,7 @@ class Scenes(RecipeSettings):
     def _groups(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
         if isinstance(self.scenes, dict):
             return {split: count // self.variants for split, count in self.scenes.items()}
-        sizes = [len(found) for found in clips.values()]
-        edges = np.cumsum([0, *sizes]) * (self.scenes // self.variants) // max(sum(sizes), 1)
-        counts: dict[str, int] = dict(zip(clips, np.diff(edges).tolist(), strict=True))
-        return {split: count for split, count in counts.items() if count}
+        return shared_out(self.scenes // self.variants, clips)
 
 
 def _template(text: str) -> Scene:

@@ -30,6 +30,7 @@ from synth.recipes.base import (
     Groups,
     RecipeSettings,
     Setting,
+    by_label,
     check_splits,
     contrasted,
     excerpt,
@@ -101,25 +102,21 @@ class Triplets(RecipeSettings):
     def _groups(
         self, split: str, clips: Sequence[Clip], repeats: int, setting: Setting
     ) -> ClassPairs:
-        by_label: dict[str, list[Clip]] = {}
-        for clip in clips:
-            by_label.setdefault(clip.labels[0], []).append(clip)
-        if len(by_label) < 2:
+        found = by_label(clips)
+        if len(found) < 2:
             raise PlanError(
-                f"split {split}: triplets need clips of two classes, found {len(by_label)}",
+                f"split {split}: triplets need clips of two classes, found {len(found)}",
                 mend="add clips, or change the splits",
             )
-        _refuse_namesakes(by_label)
-        pairs = tuple(
-            pair for pair in permutations(sorted(by_label), 2) if not kin(pair[0], pair[1])
-        )
+        _refuse_namesakes(found)
+        pairs = tuple(pair for pair in permutations(sorted(found), 2) if not kin(pair[0], pair[1]))
         if not pairs:
             raise PlanError(
-                f"split {split}: each of the labels {', '.join(sorted(by_label))} could be said of "
+                f"split {split}: each of the labels {', '.join(sorted(found))} could be said of "
                 "the others' sounds",
                 mend="add clips of other sounds",
             )
-        return ClassPairs(self, split, repeats, pairs, by_label, setting)
+        return ClassPairs(self, split, repeats, pairs, found, setting)
 
 
 def _refuse_namesakes(labels: Iterable[str]) -> None:
