@@ -15,8 +15,9 @@ from pipelines.executor import Runner, workers
 from pipelines.finalise import finalise, finished, publish
 from pipelines.ingest import Library, ingest
 from pipelines.journal import record
+from pipelines.locks import sole_writer
 from pipelines.observe import Observer, Silent
-from pipelines.places import BANKS, Places
+from pipelines.places import BANKS, Places, versions_of
 from pipelines.plan import ShardPlan, plan
 from pipelines.render import RenderJob, clean, prune, render_shard, reuse
 from pipelines.spec import Spec
@@ -108,15 +109,16 @@ def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = 
     """
     started = time.monotonic()
     observer = observer or Silent()
-    with workers(worker_count) as run:
-        prepared = prepare(spec, out, run, worker_count, observer)
-        batches = into_batches(prepared.pending, worker_count)
-        observer.start("render", len(prepared.pending), "shards")
-        render_all(
-            batches, lambda batch: render_batch(prepared, batch, run, observer), worker_count
-        )
-        observer.finish("render", f"{len(prepared.pending)} shards")
-    return conclude(prepared, started)
+    with sole_writer(versions_of(out, spec.corpus)):
+        with workers(worker_count) as run:
+            prepared = prepare(spec, out, run, worker_count, observer)
+            batches = into_batches(prepared.pending, worker_count)
+            observer.start("render", len(prepared.pending), "shards")
+            render_all(
+                batches, lambda batch: render_batch(prepared, batch, run, observer), worker_count
+            )
+            observer.finish("render", f"{len(prepared.pending)} shards")
+        return conclude(prepared, started)
 
 
 def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
@@ -160,7 +162,7 @@ def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> t
     Returns:
         Where the plan lies, and its samples.
     """
-    with workers(worker_count) as run:
+    with sole_writer(versions_of(out, spec.corpus)), workers(worker_count) as run:
         library, places = located(spec, out, run, worker_count, observer)
         shards = plan(spec, library, places, observer)
     return places, sum(shard.samples for shard in shards)
@@ -204,6 +206,7 @@ def conclude(prepared: Prepared, started: float) -> Summary:
     places, shards = prepared.places, prepared.shards
     facts = finished(places, prepared.digest)
     if prepared.pending or facts is None:
+        clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards)
     publish(places)
     return Summary(

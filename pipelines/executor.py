@@ -59,7 +59,8 @@ class _PoolRunner:
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            future: Future[T] = self._pool.submit(function, *args, **kwargs)
+            with _interrupts_held():
+                future: Future[T] = self._pool.submit(function, *args, **kwargs)
             return future.result()
         except BrokenProcessPool as error:
             raise SegueError(
@@ -67,6 +68,19 @@ class _PoolRunner:
                 mend="free some memory or set fewer --workers, then run the same command again; "
                 "finished shards are kept",
             ) from error
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits; a worker started meanwhile inherits this until it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker(parent: int) -> None:

@@ -19,7 +19,9 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from pipelines.build import Prepared, Summary, conclude, into_batches, prepare, render_batch
 from pipelines.executor import workers
+from pipelines.locks import sole_writer
 from pipelines.observe import Observer, Silent
+from pipelines.places import versions_of
 from pipelines.server import own_server
 from pipelines.spec import Spec
 
@@ -64,7 +66,7 @@ def corpus_flow(observer: Observer, worker_count: int) -> Flow[[dict[str, Any], 
     def build_corpus(spec: dict[str, Any], out: str) -> Summary:
         started = time.monotonic()
         parsed = Spec.model_validate(spec)
-        with workers(worker_count) as run:
+        with sole_writer(versions_of(Path(out), parsed.corpus)), workers(worker_count) as run:
 
             @task(name="prepare", cache_policy=NO_CACHE, persist_result=False)
             def prepare_corpus() -> Prepared:
@@ -88,11 +90,11 @@ def corpus_flow(observer: Observer, worker_count: int) -> Flow[[dict[str, Any], 
                 future.result()
             observer.finish("render", f"{len(prepared.pending)} shards")
 
-        @task(name="finalise", cache_policy=NO_CACHE, persist_result=False)
-        def finalise_corpus() -> Summary:
-            return conclude(prepared, started)
+            @task(name="finalise", cache_policy=NO_CACHE, persist_result=False)
+            def finalise_corpus() -> Summary:
+                return conclude(prepared, started)
 
-        return finalise_corpus()
+            return finalise_corpus()
 
     return build_corpus
 

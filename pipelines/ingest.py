@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from pipelines.executor import Runner
+from pipelines.locks import in_turn
 from pipelines.observe import Observer
 from pipelines.spec import Spec
-from synth.atomic import replacing, write_text
+from synth.atomic import remove_partials, replacing, write_text
 from synth.bank import INDEX_SCHEMA, encode
 from synth.catalogue import (
     Acceptance,
@@ -105,9 +106,11 @@ def ingest(spec: Spec, banks: Path, run: Runner, threads: int, observer: Observe
             run(ingest_part, part)
         observer.advance("ingest", len(part.refs))
 
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        list(pool.map(one, parts))
-    library = _assemble(spec, source, parts)
+    with in_turn(folder):
+        remove_partials(folder)
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            list(pool.map(one, parts))
+        library = _assemble(spec, source, parts)
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
     return library
 

@@ -28,7 +28,7 @@ class Places:
     @property
     def versions(self) -> Path:
         """Holds one manifest folder a version, and the `latest` pointer."""
-        return self.out / MANIFESTS / self.corpus
+        return versions_of(self.out, self.corpus)
 
     @property
     def manifests(self) -> Path:
@@ -65,3 +65,8 @@ class Places:
     def sibling(self, version: str) -> Places:
         """The same corpus's other version."""
         return Places(self.out, self.corpus, version)
+
+
+def versions_of(out: Path, corpus: str) -> Path:
+    """Where the manifests of all versions of a corpus lie."""
+    return out / MANIFESTS / corpus

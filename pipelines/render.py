@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 import soundfile
 
-from pipelines.places import BANKS, Places
+from pipelines.places import Places
 from pipelines.plan import ShardPlan
 from synth.atomic import remove_partials, replacing, write_text
 from synth.bank import Bank
@@ -170,9 +170,8 @@ def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
 
 
 def clean(places: Places) -> None:
-    """Remove what killed writers left."""
-    banks = (places.out / BANKS).glob("*")
-    for folder in (places.manifests, places.receipts, *places.shards.glob("*"), *banks):
+    """Remove what killed writers of this version left; for the version's sole writer."""
+    for folder in (places.manifests, places.receipts, *places.shards.glob("*")):
         remove_partials(folder)
 
 

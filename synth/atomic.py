@@ -43,21 +43,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def remove_partials(folder: Path) -> None:
-    """Delete what killed writers left in `folder`; what living ones are writing stays."""
+    """Delete what killed writers left in `folder`, which nobody else may be writing."""
     for partial in folder.glob(f".*{PARTIAL_SUFFIX}"):
-        process = partial.name.removesuffix(PARTIAL_SUFFIX).rsplit(".", 1)[1].split("-")[0]
-        if not (process.isdecimal() and _is_alive(int(process))):
-            partial.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        partial.unlink(missing_ok=True)
 
 
 def _sync_directory(folder: Path) -> None:

@@ -37,7 +37,7 @@ def product(out: Path) -> dict[str, str]:
         path
         for folder in ("shards", "data_manifests")
         for path in sorted((out / folder).rglob("*"))
-        if path.is_file() and path.name != "journal.jsonl"
+        if path.is_file() and path.name not in ("journal.jsonl", ".lock")
     ]
     return {
         str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import product
+from builds import product, segue
 
 from pipelines.build import Summary, build
+from pipelines.locks import sole_writer
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
 from synth.corpus import Corpus
@@ -228,14 +229,33 @@ def test_splits_that_match_nothing_are_a_clear_error(tiny: Tiny, tmp_path: Path)
         build(tiny(splits={"train": ["nine"]}), tmp_path, 0)
 
 
-def test_two_builds_of_one_corpus_at_once_do_not_harm_each_other(
+def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(
     tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "pipelines.cli", "build", str(tiny_file())]
-    flags = ["--out", str(tmp_path / "out"), "--no-prefect", "--workers", "1"]
-    builds = [subprocess.Popen([*command, *flags], stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [build.wait(timeout=120) for build in builds] == [0, 0]
+    arguments = ["build", tiny_file(), "--out", tmp_path / "out", "--workers", "1"]
+    with sole_writer(tmp_path / "out" / "data_manifests" / "tiny"):
+        for flags in ([], ["--no-prefect"]):
+            refused = segue(*arguments, *flags)
+            assert refused.returncode == 1
+            assert "another process is building this corpus" in refused.stderr
+            assert "Traceback" not in refused.stderr
+    assert segue(*arguments, "--no-prefect").returncode == 0
     assert product(tmp_path / "out") == product(tiny_corpus)
+
+
+def test_two_corpora_of_one_library_at_once_decode_it_once(
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
+) -> None:
+    specs = [shutil.copy(tiny_file(corpus=name), tmp_path / name) for name in ("tiny", "other")]
+    command = [sys.executable, "-m", "pipelines.cli", "build", "--no-prefect", "--workers", "1"]
+    builds = [
+        subprocess.Popen([*command, spec, "--out", tmp_path / "o"], stdout=subprocess.DEVNULL)
+        for spec in specs
+    ]
+    assert [build.wait(timeout=120) for build in builds] == [0, 0]
+    built, alone = product(tmp_path / "o"), product(tiny_corpus)
+    assert {path: built[path] for path in built if "/tiny/" in path} == alone
+    assert len(list((tmp_path / "o" / "banks").rglob("index-*.parquet"))) == 1
 
 
 # What a review of the first version found.

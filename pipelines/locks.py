@@ -1,0 +1,48 @@
+"""One writer at a time: locks that the operating system takes back from a holder that dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from synth.errors import CorpusError
+
+LOCK_FILE: Final = ".lock"
+POLL_S: Final = 0.1
+
+
+@contextmanager
+def sole_writer(corpus: Path) -> Iterator[None]:
+    """Hold the corpus for writing.
+
+    Args:
+        corpus: The folder that holds its versions' manifests.
+
+    Raises:
+        CorpusError: If another process is writing it.
+    """
+    corpus.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(corpus / LOCK_FILE, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise CorpusError(
+            f"{corpus}: another process is building this corpus",
+            mend="let it end, then run the same command again; what it made will not be made twice",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes the folder, then hold it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / LOCK_FILE, thread_local=False).acquire(poll_interval=POLL_S):
+        yield
