@@ -109,6 +109,7 @@ def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = 
     """
     started = time.monotonic()
     observer = observer or Silent()
+    refuse_unheard(spec)
     with sole_writer(versions_of(out, spec.corpus)):
         with workers(worker_count) as run:
             prepared = prepare(spec, out, run, worker_count, observer)
@@ -121,8 +122,8 @@ def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = 
         return conclude(prepared, started)
 
 
-def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
-    """Ingest and plan, and find out what is still to be rendered.
+def refuse_unheard(spec: Spec) -> None:
+    """Check, before anything is written, that there is something to render.
 
     Raises:
         SpecError: If the source has no recordings.
@@ -133,6 +134,10 @@ def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
             f"source {source.name} has no recordings, so nothing can be rendered",
             mend="`segue plan SPEC` plans over it",
         )
+
+
+def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
+    """Ingest and plan, and find out what is still to be rendered."""
     library, places = located(spec, out, run, threads, observer)
     digest = spec.build_digest(library.digest)
     complete = finished(places, digest) is not None

@@ -17,7 +17,15 @@ from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from pipelines.build import Prepared, Summary, conclude, into_batches, prepare, render_batch
+from pipelines.build import (
+    Prepared,
+    Summary,
+    conclude,
+    into_batches,
+    prepare,
+    refuse_unheard,
+    render_batch,
+)
 from pipelines.executor import workers
 from pipelines.locks import sole_writer
 from pipelines.observe import Observer, Silent
@@ -66,6 +74,7 @@ def corpus_flow(observer: Observer, worker_count: int) -> Flow[[dict[str, Any], 
     def build_corpus(spec: dict[str, Any], out: str) -> Summary:
         started = time.monotonic()
         parsed = Spec.model_validate(spec)
+        refuse_unheard(parsed)
         with sole_writer(versions_of(Path(out), parsed.corpus)), workers(worker_count) as run:
 
             @task(name="prepare", cache_policy=NO_CACHE, persist_result=False)
