@@ -7,9 +7,12 @@ from typing import Final
 
 from synth.caption import Connective
 from synth.corpus import Corpus
-from train.config import HeadConfig, HeadKind, ModelConfig, Stage, TrainConfig
-from train.data import TRAIN
+from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind
+from train.config.run import Stage, TrainConfig
+from train.data.split import TRAIN
+from train.model.clap import clap_config
 
+FINE_TUNING_RATE: Final = 3e-5
 _BEFORE: Final = Connective.BEFORE.value
 
 
@@ -27,7 +30,7 @@ def default(corpus: Path, out: Path) -> TrainConfig:
     relations = Corpus.open(corpus).samples(TRAIN, columns=["relation"])["relation"]
     if _BEFORE in relations.unique().to_pylist():
         return config
-    return config.model_copy(update={"stages": (Stage(steps=config.steps, negatives=True),)})
+    return config.model_copy(update={"stages": (Stage(steps=config.steps),)})
 
 
 def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TrainConfig:
@@ -47,8 +50,28 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
         out=out,
         model=ModelConfig(head=HeadConfig(kind=head)),
         stages=(
-            Stage(steps=400, relations=(_BEFORE,), negatives=True),
-            Stage(steps=1000, negatives=True),
+            Stage(steps=400, relations=(_BEFORE,)),
+            Stage(steps=1000),
         ),
         keep_groups=True,
     )
+
+
+def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConfig:
+    """Settings that fine-tune a CLAP: with its own projections, or with a head over its tokens.
+
+    Args:
+        corpus: Manifest folder of the corpus.
+        out: Run folder.
+        clap: Folder of a ClapModel, or its name on huggingface.co.
+        head: `projection` keeps the model whole; others hear its feature map a second at a time.
+
+    Raises:
+        SpecError: If there is no such CLAP.
+        CorpusError: If there is no such corpus.
+    """
+    config, model = default(corpus, out), clap_config(clap)
+    if head is not HeadKind.PROJECTION:
+        audio = model.audio.model_copy(update={"tokens": TokenKind.MAP, "chunk_s": 1.0})
+        model = model.model_copy(update={"audio": audio, "head": HeadConfig(kind=head)})
+    return config.model_copy(update={"model": model, "lr": FINE_TUNING_RATE})

@@ -14,16 +14,16 @@ from synth.atomic import replacing, write_text
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
 from synth.rng import digest
-from train.config import TrainConfig, parse_config
-from train.model import Clap, build_model
-from train.tokenizer import TextTokenizer
+from train.config.files import parse_config
+from train.config.run import TrainConfig
+from train.data.tokenizer import TextTokenizer
+from train.model.clap import Clap, build_model
 
 CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MODEL_FILE: Final = "model.pt"
 BEST_FILE: Final = "best.pt"
 CHECKPOINT_FILE: Final = "checkpoint.pt"
-LOG_FILE: Final = "log.jsonl"
 _FORMAT: Final = 1
 
 
@@ -164,6 +164,8 @@ def _decisive(settings: dict[str, Any]) -> dict[str, Any]:
         "workers",
         "prefetch",
         "cache_mb",
+        "tensorboard",
+        "wandb",
         "log_every",
         "checkpoint_every",
     }

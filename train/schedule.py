@@ -6,27 +6,35 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Int
+from train.config.run import Decay, Stage
 
-from synth.rng import Randomness
-from train.config import Stage
+_LEAST = 1e-3
 
 
-def one_cycle(step: int, steps: int, peak: float, warmup: float) -> float:
-    """Learning rate: linear rise to `peak`, then half a cosine down to nearly nothing.
+def learning_rate(
+    step: int, steps: int, peak: float, warmup: float, decay: Decay = Decay.COSINE
+) -> float:
+    """Learning rate: linear rise to `peak`, then down to nearly nothing, or on.
 
     Args:
         step: From 0 to `steps - 1`.
         steps: Length of the run.
         peak: Highest rate.
         warmup: Share of the run in which the rate rises, 0 to 1.
+        decay: How it falls.
     """
     rise = max(round(warmup * steps), 1)
     if step < rise:
         return peak * (step + 1) / rise
     fallen = (step + 1 - rise) / max(steps - rise, 1)
-    return peak * max((1 + math.cos(math.pi * fallen)) / 2, 1e-3)
+    match decay:
+        case Decay.COSINE:
+            share = (1 + math.cos(math.pi * fallen)) / 2
+        case Decay.LINEAR:
+            share = 1 - fallen
+        case Decay.CONSTANT:
+            share = 1.0
+    return peak * max(share, _LEAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,64 +59,15 @@ def place(step: int, stages: Sequence[Stage]) -> Place:
     raise IndexError(f"step {step} lies behind the last of {step - left}")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOrder:
-    """Which samples each step sees: a pure function of (seed, name, step).
-
-    Every epoch is another order of the whole pool; what does not fill a batch at its end is left
-    out of that epoch. With groups kept together, a batch holds whole groups.
+def swapped_share(step: int, share: float, after: int, over: int) -> float:
+    """Share of wrong captions replaced by swapped ones (Manco et al., section 5.1).
 
     Args:
-        units: The samples of each unit that stays together: single samples, or groups.
-        per_batch: Units in a batch.
-        seed: Of the run.
-        name: Tells apart the orders of one run.
+        step: Of the stage.
+        share: The highest, 0 to 1.
+        after: Steps before the first replacement.
+        over: Steps of the rise.
     """
-
-    units: tuple[Int[np.ndarray, " members"], ...]
-    per_batch: int
-    seed: int
-    name: str
-
-    @classmethod
-    def of(
-        cls,
-        pool: Int[np.ndarray, " samples"],
-        groups: Sequence[str],
-        batch: int,
-        keep_groups: bool,
-        seed: int,
-        name: str,
-    ) -> BatchOrder:
-        """The order of a pool of samples.
-
-        Args:
-            pool: The samples in play.
-            groups: Group of each sample of the pool.
-            batch: Most samples in a batch; a single larger group still makes one.
-            keep_groups: Whether groups stay together.
-            seed: Of the run.
-            name: Tells apart the orders of one run.
-        """
-        if keep_groups:
-            members: dict[str, list[int]] = {}
-            for sample, group in zip(pool.tolist(), groups, strict=True):
-                members.setdefault(group, []).append(sample)
-            units = tuple(np.array(group, dtype=np.int64) for group in members.values())
-        else:
-            units = tuple(np.array([sample], dtype=np.int64) for sample in pool.tolist())
-        largest = max(map(len, units), default=1)
-        per_batch = max(min(batch // largest, len(units)), 1)
-        return cls(units, per_batch, seed, name)
-
-    @property
-    def batches(self) -> int:
-        """Batches of an epoch."""
-        return len(self.units) // self.per_batch
-
-    def batch(self, step: int) -> Int[np.ndarray, " batch"]:
-        """The samples of a step, counted from the start of this order."""
-        epoch, position = divmod(step, self.batches)
-        order = Randomness(self.seed).at(f"order/{self.name}", epoch).permutation(len(self.units))
-        chosen = order[position * self.per_batch : (position + 1) * self.per_batch]
-        return np.concatenate([self.units[unit] for unit in chosen])
+    if step < after:
+        return 0.0
+    return share * (min((step - after) / over, 1.0) if over else 1.0)

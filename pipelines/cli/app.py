@@ -62,8 +62,15 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.lexicon:lexicon_command",
         "Build the phrases of every label from their readable sources.",
     ),
-    "train": ("train.cli:train_command", "Train a CLAP model on a corpus."),
-    "eval": ("train.cli:eval_command", "Test a trained model on a corpus's test split."),
+    "train": ("train.cli.train:train_command", "Train a CLAP model on a corpus."),
+    "eval": (
+        "train.cli.eval:eval_command",
+        "Test a model on a corpus or on a benchmark's own files.",
+    ),
+    "export": (
+        "train.cli.export:export_command",
+        "Write a trained model as a folder that transformers loads.",
+    ),
     "demo": (
         "pipelines.cli.demo:demo_command",
         "Build a corpus, train on it twice, and test both on unheard recordings.",

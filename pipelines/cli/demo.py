@@ -23,13 +23,15 @@ from synth.corpus import Corpus
 from synth.errors import SpecError
 from synth.rng import digest
 from synth.sources import source_class
-from train.config import HeadKind, Mode
-from train.metrics import Metric
+from train.bench.metrics import Metric
+from train.config.model import HeadKind
+from train.config.run import Mode
 
 # Groups to train on and to test on, over however many classes the source has.
 TRAIN_GROUPS: Final = 720
 TEST_GROUPS: Final = 360
 QUICK_STEPS: Final = 40
+HEADLINES: Final = ("bat", "triplets", "audio_to_text_r1", "text_to_audio_r1")
 HEADS: Final = {"Transformer head": HeadKind.TRANSFORMER, "mean-pool head": HeadKind.MLP}
 
 
@@ -140,9 +142,9 @@ def _checked(values: dict[str, Any]) -> Spec:
 def _train_and_test(
     corpus: Path, runs: Path, head: HeadKind, quick: bool, quiet: bool
 ) -> Mapping[str, Metric]:
-    from train.cli import progress_bars as training_bars
-    from train.engine import train
-    from train.evaluate import evaluate
+    from train.bench.evaluate import evaluate
+    from train.cli.show import progress_bars as training_bars
+    from train.engine.loop import train
     from train.presets import demo
 
     config = demo(corpus, runs, head)
@@ -165,7 +167,7 @@ def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:
 def _table(metrics: Mapping[str, Mapping[str, Metric]]) -> Table:
     table = Table("never heard in training", *metrics, "chance", "n")
     for key, first in next(iter(metrics.values())).items():
-        if key.endswith("median_rank"):
+        if key not in HEADLINES:
             continue
         shown = (_with_interval(found[key]) for found in metrics.values())
         table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")

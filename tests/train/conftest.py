@@ -9,7 +9,9 @@ import pytest
 
 from pipelines.build import build
 from pipelines.spec import Spec
-from train.config import AudioConfig, HeadConfig, ModelConfig, Stage, TrainConfig
+from train.config.loss import InfoNce
+from train.config.model import AudioConfig, HeadConfig, ModelConfig
+from train.config.run import Stage, TrainConfig
 
 SPEC = {
     "corpus": "tiny",
@@ -53,9 +55,10 @@ def settings(corpus: Path, tmp_path: Path) -> Callable[..., TrainConfig]:
             model=ModelConfig(
                 dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16)
             ),
-            stages=(Stage(steps=5, relations=("before",)), Stage(steps=7, negatives=True)),
+            stages=(Stage(steps=5, relations=("before",), loss=InfoNce()), Stage(steps=7)),
             batch=9,
             keep_groups=True,
+            tensorboard=False,
             log_every=1,
             eval_every=4,
             checkpoint_every=4,

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from train.cli import make_config, train_command
-from train.config import Stage, TrainConfig
-from train.engine import train
-from train.evaluate import evaluate
+from train.bench.evaluate import evaluate
+from train.cli.train import make_config, train_command
+from train.config.run import Stage, TrainConfig
+from train.engine.loop import train
 
 FIELDS = {"value", "low", "high", "chance", "n"}
 
 
 def test_the_demo_is_the_default_where_something_comes_before(corpus: Path) -> None:
-    config = make_config(corpus, None, None, False, None, None, None)
+    config = make_config(corpus, None, None, None, False, None, None, None)
     assert [stage.relations for stage in config.stages] == [("before",), ()]
 
 
@@ -34,8 +34,8 @@ def test_a_corpus_without_before_trains_by_default(
     build_corpus: Callable[..., Path], recipe: dict[str, object], tmp_path: Path
 ) -> None:
     corpus = build_corpus(recipe=recipe, splits={"train": [1, 2, 3]})
-    config = make_config(corpus, None, None, False, 2, None, tmp_path / "run")
-    assert config.stages == (Stage(steps=2, negatives=True),)
+    config = make_config(corpus, None, None, None, False, 2, None, tmp_path / "run")
+    assert config.stages == (Stage(steps=2),)
     assert config.keep_groups
     assert train(config).finished
 
@@ -46,7 +46,7 @@ def test_json_has_the_shape_of_metrics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = settings()
-    monkeypatch.setattr("train.cli.make_config", lambda *options: config)
+    monkeypatch.setattr("train.cli.train.make_config", lambda *options: config)
     train_command(config.corpus, as_json=True)
     (line,) = capsys.readouterr().out.splitlines()
     found = json.loads(line)

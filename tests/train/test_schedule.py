@@ -1,56 +1,10 @@
-"""Schedules and orders are pure functions of the step."""
+"""Schedules are pure functions of the step."""
 
-import numpy as np
 import pytest
 
-from train.config import Stage
-from train.schedule import BatchOrder, Place, one_cycle, place
-
-POOL = np.arange(0, 60, 2)
-GROUPS = [f"g{number // 3}" for number in range(30)]
-
-
-def order(keep_groups: bool, seed: int = 0, batch: int = 8) -> BatchOrder:
-    return BatchOrder.of(POOL, GROUPS, batch, keep_groups, seed, "stage-0")
-
-
-@pytest.mark.parametrize("keep_groups", [False, True])
-def test_a_step_is_the_same_whenever_it_is_asked_for(keep_groups: bool) -> None:
-    forward = [order(keep_groups).batch(step).tolist() for step in range(20)]
-    backward = [order(keep_groups).batch(step).tolist() for step in reversed(range(20))]
-    assert forward == backward[::-1]
-    other = [order(keep_groups, seed=1).batch(step).tolist() for step in range(20)]
-    assert forward != other
-
-
-@pytest.mark.parametrize("keep_groups", [False, True])
-def test_an_epoch_holds_no_sample_twice_and_all_but_a_batch(keep_groups: bool) -> None:
-    made = order(keep_groups)
-    for epoch in range(3):
-        steps = range(epoch * made.batches, (epoch + 1) * made.batches)
-        seen = [sample for step in steps for sample in made.batch(step).tolist()]
-        assert len(seen) == len(set(seen)) > len(POOL) - 8
-        assert set(seen) <= set(POOL.tolist())
-    assert made.batch(0).tolist() != made.batch(made.batches).tolist()
-
-
-def test_all_samples_are_seen_in_time() -> None:
-    made = order(keep_groups=False)
-    seen = {sample for step in range(5 * made.batches) for sample in made.batch(step).tolist()}
-    assert seen == set(POOL.tolist())
-
-
-def test_groups_share_a_batch() -> None:
-    made = order(keep_groups=True)
-    group = dict(zip(POOL.tolist(), GROUPS, strict=True))
-    for step in range(10):
-        names = [group[sample] for sample in made.batch(step).tolist()]
-        assert len(names) <= 8
-        assert all(names.count(name) == 3 for name in names)
-
-
-def test_a_pool_smaller_than_a_batch_is_one_batch() -> None:
-    assert sorted(order(keep_groups=False, batch=64).batch(3).tolist()) == POOL.tolist()
+from train.config.run import Decay, Stage
+from train.config.text import Ramp
+from train.schedule import Place, learning_rate, place, swapped_share
 
 
 def test_place_walks_through_the_stages() -> None:
@@ -66,9 +20,27 @@ def test_place_walks_through_the_stages() -> None:
         place(5, stages)
 
 
-def test_one_cycle_rises_to_the_peak_and_falls() -> None:
-    rates = [one_cycle(step, 100, 2.0, 0.2) for step in range(100)]
+def test_the_rate_rises_to_the_peak_and_falls() -> None:
+    rates = [learning_rate(step, 100, 2.0, 0.2) for step in range(100)]
     assert max(rates) == rates[19] == 2.0
     assert rates[:20] == sorted(rates[:20])
     assert rates[19:] == sorted(rates[19:], reverse=True)
     assert 0 < rates[-1] < 0.01
+
+
+def test_the_rate_falls_as_asked() -> None:
+    ends = [learning_rate(99, 100, 2.0, 0.2, decay) for decay in Decay]
+    middle = [learning_rate(59, 100, 2.0, 0.2, decay) for decay in Decay]
+    assert ends == pytest.approx([0.002, 0.002, 2.0])
+    assert middle == pytest.approx([1.0, 1.0, 2.0])
+
+
+def test_ramps_wait_then_rise_then_stay() -> None:
+    ramp = Ramp(start=0.2, end=0.6, after=10, over=20)
+    assert [ramp.at(step) for step in (0, 9, 10, 20, 30, 99)] == pytest.approx(
+        [0.2, 0.2, 0.2, 0.4, 0.6, 0.6]
+    )
+    assert [Ramp(start=0, end=1, after=3).at(step) for step in (2, 3)] == [0, 1]
+    assert [swapped_share(step, 0.15, 5, 20) for step in (4, 5, 15, 25, 80)] == pytest.approx(
+        [0, 0, 0.075, 0.15, 0.15]
+    )

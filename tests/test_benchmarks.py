@@ -1,0 +1,77 @@
+"""The benchmarks run, and what they compare does the same work."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "trainer.py"
+MEASURES = {
+    *("step_samples_per_s", "samples_per_s", "data_wait", "peak_mib"),
+    *("step_ratio", "ratio"),
+}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    """Its figures, and what it prints, after a single step of each contender."""
+    if importlib.util.find_spec("open_clip") is None:
+        reason = "open_clip_torch is not installed"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    file = tmp_path_factory.mktemp("benchmark") / "new" / "trainer.json"
+    options = ["--device", "cpu", "--shapes", "tiny", "--batch", "4", "--steps", "1"]
+    process = subprocess.run(
+        [sys.executable, str(SCRIPT), *options, "--repeats", "1", "--json", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert process.returncode == 0, process.stderr
+    return json.loads(file.read_text(encoding="utf-8")), process.stdout
+
+
+def test_the_trainer_is_measured_beside_its_peers(ran: tuple[dict[str, Any], str]) -> None:
+    found, printed = ran
+    assert found["device_name"]
+    assert set(found["versions"]) >= {"python", "torch", "transformers", "open_clip_torch"}
+    assert found["settings"]["batch"] == "4"
+    names = [turn["contender"] for turn in found["turns"]]
+    assert sorted(names) == sorted(found["medians"])
+    assert {name.split()[0] for name in names} == {"segue,", "open_clip"}
+    for values in found["medians"].values():
+        assert set(values) == MEASURES
+        assert all(math.isfinite(value) for value in values.values())
+        assert values["step_samples_per_s"] > 0 < values["samples_per_s"]
+        assert 0 <= values["data_wait"] <= 1
+        assert values["peak_mib"] > 100
+    rows = [line for line in printed.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + len(names)
+
+
+def test_the_contenders_do_the_same_work(ran: tuple[dict[str, Any], str]) -> None:
+    """The same weights learn but for one temperature, and the same number of texts is read."""
+    found, _ = ran
+    turns = {turn["contender"]: turn for turn in found["turns"]}
+    for turn in turns.values():
+        assert turn["losses"]
+        assert all(math.isfinite(loss) for loss in turn["losses"])
+    alike = [turn for name, turn in turns.items() if "hard_negatives" not in name]
+    assert {turn["texts"] for turn in alike} == {4}
+    assert len({turn["losses"][0] for turn in alike}) > 0
+    parameters = {name: turn["parameters"] for name, turn in turns.items()}
+    peers = {number for name, number in parameters.items() if name.startswith("open_clip")}
+    ours = {number for name, number in parameters.items() if name.startswith("segue")}
+    assert len(peers) == len(ours) == 1
+    assert peers.pop() - ours.pop() == 1

@@ -1,0 +1,84 @@
+"""A model of ours on a whole corpus."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from synth.corpus import Corpus
+from synth.errors import CorpusError, SpecError
+from train.bench.data.corpus import corpus_benchmark
+from train.bench.embedder import Evaluator, embed_sounds, embed_texts
+from train.bench.evaluate import assess
+from train.bench.plan import Task
+from train.bench.sounds import CorpusSounds
+from train.config.model import AudioConfig, HeadConfig, ModelConfig
+from train.config.run import Mode
+from train.data.split import SplitData
+from train.data.tokenizer import TextTokenizer
+from train.model.clap import build_model
+
+# A whole corpus
+
+
+def test_a_task_the_corpus_does_not_allow_is_told(corpus: Path) -> None:
+    benchmark = corpus_benchmark(corpus)
+    assert Task.NEGATION not in benchmark.allowed
+    with pytest.raises(SpecError, match=r"no negation here: no false text denies") as caught:
+        benchmark.plans([Task.BAT, Task.NEGATION])
+    assert caught.value.mend == f"it allows: {', '.join(benchmark.allowed)}"
+    with pytest.raises(SpecError, match="this is no task for a corpus"):
+        benchmark.plans([Task.COMPA])
+
+
+@pytest.fixture(scope="module")
+def untrained(corpus: Path) -> Evaluator:
+    torch.manual_seed(0)
+    texts = SplitData(Corpus.open(corpus), "train", Mode.SHARDS).vocabulary()
+    tokenizer = TextTokenizer.of_texts(texts)
+    config = ModelConfig(dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16))
+    return Evaluator(build_model(config, 16_000, len(tokenizer)).eval(), tokenizer, 16_000)
+
+
+def test_all_tasks_of_a_corpus_at_once(corpus: Path, untrained: Evaluator) -> None:
+    benchmark = corpus_benchmark(corpus, sample_rate=16_000)
+    found = assess(untrained, benchmark, model="untrained")
+    assert {"bat", "triplets", "audio_to_text_r1", "text_to_audio_median_rank"} < set(found.metrics)
+    assert {"negatives_reorder", "negatives_relation", "zste_t4"} < set(found.metrics)
+    assert all(metric.n for metric in found.metrics.values())
+    assert found.facts["model"] == "untrained"
+    assert found.facts["version"] == Corpus.open(corpus).version
+    assert assess(untrained, benchmark, model="untrained") == found
+    chosen = assess(untrained, benchmark, [Task.BAT]).metrics
+    assert chosen == {"bat": found.metrics["bat"]}
+
+
+def test_a_corpus_at_another_rate_is_refused(corpus: Path) -> None:
+    with pytest.raises(SpecError, match=r"48000 Hz.*16000 Hz"):
+        corpus_benchmark(corpus, sample_rate=48_000)
+
+
+def test_embeddings_do_not_depend_on_what_stands_beside(corpus: Path, untrained: Evaluator) -> None:
+    data = SplitData(Corpus.open(corpus), "test", Mode.SHARDS)
+    sounds = CorpusSounds(data, data.rows(range(9)))
+    together, was_cut = embed_sounds(untrained, sounds)
+    alone = [untrained.audio([sounds.load(number, 16_000)])[0] for number in range(9)]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
+    assert was_cut == 0
+    said = embed_texts(untrained, ["dog before rain", "rain", "dog before rain"])
+    assert list(said) == ["rain", "dog before rain"]
+    np.testing.assert_allclose(said["rain"], untrained.texts(["rain"])[0], atol=1e-5)
+
+
+def test_a_model_that_gives_no_numbers_is_told(corpus: Path, untrained: Evaluator) -> None:
+    broken = copy.deepcopy(untrained.model)
+    for weight in broken.audio_head.parameters():
+        weight.data.fill_(float("nan"))
+    evaluator = Evaluator(broken, untrained.tokenizer, 16_000)
+    with pytest.raises(CorpusError, match=r"embedding of 'sample .*' holds NaN"):
+        assess(evaluator, corpus_benchmark(corpus))

@@ -1,0 +1,61 @@
+"""What a test leaves on disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from synth.errors import SpecError
+from train.bench.evaluate import Evaluation
+from train.bench.metrics import Metric
+from train.bench.report import markdown, write_report
+
+FOUND = Evaluation(
+    metrics={
+        "bat": Metric(0.75, 0.5, 0.9, 0.5, 1234),
+        "text_to_audio_median_rank": Metric(3.0, 2.0, 4.5, 10.0, 20),
+        "zste_t2a": Metric(0.5, 0.25, 0.75, 2 / 2450, 20),
+        "triplets": Metric(float("nan"), float("nan"), float("nan"), 1 / 3, 0),
+    },
+    facts={"model": "runs/a|b", "corpus": "tiny", "version": "12ab", "split": "test", "seed": "0"},
+    left_out={"negatives: samples without a false text": 3},
+)
+
+
+def test_json_holds_every_metric_and_markdown_can_be_read(tmp_path: Path) -> None:
+    files = write_report(FOUND, tmp_path / "report")
+    assert set(files) == {"metrics.json", "facts.json", "report.md", "report.png"}
+    metrics = json.loads(files["metrics.json"].read_text())
+    assert list(metrics) == list(FOUND.metrics)
+    assert metrics["bat"] == {"value": 0.75, "low": 0.5, "high": 0.9, "chance": 0.5, "n": 1234}
+    assert metrics["triplets"]["value"] is None
+    facts = json.loads(files["facts.json"].read_text())
+    assert facts == {"facts": dict(FOUND.facts), "left_out": dict(FOUND.left_out)}
+    lines = files["report.md"].read_text().splitlines()
+    assert "model: runs/a\\|b, corpus: tiny, version: 12ab, split: test, seed: 0" in lines
+    assert "| bat | 75.0 % | 50.0 % to 90.0 % | 50.0 % | 1,234 |" in lines
+    assert "| text_to_audio_median_rank | 3.0 | 2.0 to 4.5 | 10.0 | 20 |" in lines
+    assert "| zste_t2a | 50.0 % | 25.0 % to 75.0 % | 0.082 % | 20 |" in lines
+    assert "| triplets | - | - to - | 33.3 % | 0 |" in lines
+    assert "- negatives: samples without a false text: 3" in lines
+    assert files["report.png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_equal_results_give_equal_bytes(tmp_path: Path) -> None:
+    first, second = (write_report(FOUND, tmp_path / name) for name in "ab")
+    for name in ("metrics.json", "facts.json", "report.md"):
+        assert first[name].read_bytes() == second[name].read_bytes()
+    assert markdown(FOUND) == markdown(FOUND)
+
+
+def test_without_matplotlib_there_is_no_plot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(SpecError, match="matplotlib is not installed"):
+        write_report(FOUND, tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+    assert "report.png" not in write_report(FOUND, tmp_path / "report", plot=False)

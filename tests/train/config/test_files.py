@@ -1,0 +1,81 @@
+"""Settings are checked before any work starts."""
+
+from pathlib import Path
+
+import pytest
+
+from synth.errors import SpecError
+from train.cli.train import make_config
+from train.config.files import parse_config, read_settings
+from train.config.model import HeadKind
+from train.config.run import Mode, Stage, TrainConfig
+from train.presets import demo
+
+BASE = {"corpus": "c", "out": "o"}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"btach": 3}, "btach"),
+        ({"batch": 1}, "batch"),
+        ({"lr": "fast"}, "lr"),
+        ({"stages": []}, "stages"),
+        ({"model": {"head": {"kind": "rnn"}}}, "model.head.kind"),
+        ({"model": {"dim": 30, "head": {"heads": 4}}}, "divisible"),
+        ({"model": {"audio": {"kind": "transformers"}}}, "name"),
+        ({"device": "toaster"}, "device"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_file(change: dict[str, object], named: str) -> None:
+    with pytest.raises(SpecError, match=r"train\.yaml") as error:
+        parse_config(BASE | change, "train.yaml")
+    assert named in str(error.value)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(SpecError) as error:
+        parse_config(BASE | {"batch": 0, "lr": -1}, "train.yaml")
+    assert "batch" in str(error.value)
+    assert "lr" in str(error.value)
+
+
+def test_settings_survive_json() -> None:
+    config = demo(Path("c"), Path("o"), HeadKind.MLP)
+    assert parse_config(config.model_dump(mode="json"), "x") == config
+
+
+def test_unreadable_files_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="no such file"):
+        read_settings(tmp_path / "none.yaml")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("batch: [3")
+    with pytest.raises(SpecError, match="not YAML"):
+        read_settings(bad)
+    bad.write_text("just words")
+    with pytest.raises(SpecError, match="expected settings"):
+        read_settings(bad)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7, 100, 501])
+def test_stages_are_scaled_to_any_number_of_steps(steps: int) -> None:
+    config = TrainConfig(
+        corpus=Path("c"), out=Path("o"), stages=(Stage(steps=150), Stage(steps=350))
+    )
+    scaled = config.with_steps(steps)
+    assert scaled.steps == steps
+    assert len(scaled.stages) == 2
+    with pytest.raises(SpecError, match="cannot hold"):
+        config.with_steps(1)
+
+
+def test_options_stand_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "train.yaml"
+    file.write_text("batch: 8\nout: from-file\nseed: 1\n")
+    config = make_config(Path("c"), file, None, HeadKind.MLP, True, 10, 5, Path("from-option"))
+    assert (config.batch, config.seed, config.steps) == (8, 5, 10)
+    assert config.out == Path("from-option")
+    assert config.model.head.kind is HeadKind.MLP
+    assert config.mode is Mode.VIRTUAL
+    without = make_config(Path("c"), file, None, None, False, None, None, None)
+    assert without.out == Path("from-file")

@@ -1,0 +1,100 @@
+"""Parts of samples are told by captions that hold in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from synth.claim import Not, claim_from_json
+from synth.corpus import Corpus
+from synth.crop import Crop
+from synth.scene import Event, Excerpt, Overlay, Sequence, from_json
+from synth.timeline import timeline
+from synth.truth import Tolerance
+from train.config.run import Mode, TrainConfig
+from train.data.crop import Cropper
+from train.data.loader import Assembler
+from train.data.split import SplitData
+from train.data.tokenizer import TextTokenizer
+
+DOG, RAIN = Event("dog"), Event("rain")
+HEARD = Sequence(
+    Event("dog", Excerpt("a", 0, 1000, 0.0)), Event("rain", Excerpt("b", 0, 1000, 0.0)), 0
+)
+
+
+def part(start: int, frames: int, audible: int = 100) -> Crop:
+    return Crop.of(timeline(HEARD), start, frames, Tolerance(0, audible))
+
+
+def test_what_is_left_of_both_keeps_its_order() -> None:
+    crop = part(500, 1000)
+    assert crop.proves(Sequence(DOG, RAIN))
+    assert crop.refutes(Sequence(RAIN, DOG))
+
+
+def test_what_is_cut_away_is_gone() -> None:
+    crop = part(1000, 1000)
+    assert crop.refutes(DOG)
+    assert crop.proves(Not(DOG))
+    assert crop.proves(RAIN)
+    assert not crop.proves(Sequence(DOG, RAIN))
+
+
+def test_a_remnant_is_neither_there_nor_away() -> None:
+    crop = part(950, 1000)
+    assert not crop.proves(DOG)
+    assert not crop.refutes(DOG)
+    assert not crop.proves(Sequence(DOG, RAIN))
+    assert not crop.refutes(Sequence(DOG, RAIN))
+    assert crop.proves(RAIN)
+
+
+def test_the_whole_as_its_own_part_is_judged_as_before() -> None:
+    crop = part(0, 2000)
+    assert crop.all == crop.sure == timeline(HEARD)
+    assert crop.refutes(Overlay(DOG, RAIN))
+
+
+@pytest.fixture(scope="module")
+def data(corpus: Path) -> SplitData:
+    return SplitData(Corpus.open(corpus), "train", Mode.SHARDS)
+
+
+def test_every_caption_of_a_cropped_sample_holds_in_what_is_heard(data: SplitData) -> None:
+    cropper = Cropper(data, 16_000, seed=0)
+    cropped = 0
+    for row in data.rows(range(len(data))):
+        for step in range(5):
+            told = cropper.crop(row, step)
+            assert told == cropper.crop(row, step)
+            if "crop" not in told:
+                continue
+            cropped += 1
+            start, frames = told["crop"]
+            assert 0 <= start <= row["frames"] - frames
+            assert len(data.waveforms([told])[0]) == frames == 16_000
+            scene = from_json(json.loads(row["scene"]))
+            tolerance = Tolerance.of_scene(scene, data.audible)
+            crop = Crop.of(timeline(scene), start, frames, tolerance)
+            true = [told["claim"], *(text["claim"] for text in told["positives"])]
+            assert all(crop.proves(claim_from_json(json.loads(claim))) for claim in true)
+            false = [text["claim"] for text in told["negatives"]]
+            assert all(crop.refutes(claim_from_json(json.loads(claim))) for claim in false)
+    assert cropped > 100
+
+
+def test_short_samples_stay_whole_and_those_that_must_are_counted(
+    data: SplitData, settings: Callable[..., TrainConfig]
+) -> None:
+    row = data.rows([0])[0]
+    assert Cropper(data, row["frames"], 0).crop(row, 0) == row
+    tokenizer = TextTokenizer.of_texts(data.vocabulary())
+    config = settings(crop_s=0.02)
+    batch = Assembler.of(data, tokenizer, config, cached=False).batch([0], config.stages[1], 0)
+    assert batch.whole == 1
+    assert batch.audio.waveform is not None
+    assert batch.audio.waveform.shape[1] == row["frames"]

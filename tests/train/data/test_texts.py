@@ -1,0 +1,142 @@
+"""Which texts a batch learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from synth.corpus import Corpus
+from synth.errors import SpecError
+from synth.language.negators import shipped_negators
+from synth.language.tags import Vocabulary
+from synth.tag import Tag
+from train.config.loss import InfoNce, Modular
+from train.config.run import Mode, Stage
+from train.config.text import Ramp, TextSampling
+from train.data.split import Row, SplitData
+from train.data.texts import TextSampler
+
+HARD = Stage(steps=1)
+MODULAR = Stage(steps=1, loss=Modular())
+TAGGED = {
+    "source": {"jam": {"tracks": 24}},
+    "recipe": {"negation": {}},
+    "audio": {"sample_rate": 8000, "length": "exact 1 s"},
+    "splits": {"train": 0.8, "val": 0.2},
+}
+
+
+@pytest.fixture(scope="module")
+def data(corpus: Path) -> SplitData:
+    return SplitData(Corpus.open(corpus), "train", Mode.SHARDS)
+
+
+@pytest.fixture(scope="module")
+def music(build_corpus: Callable[..., Path]) -> SplitData:
+    return SplitData(Corpus.open(build_corpus(**TAGGED)), "train", Mode.SHARDS)
+
+
+def sampler(data: SplitData, **changes: object) -> TextSampler:
+    return TextSampler.of(TextSampling(**changes), data.tags, seed=0)
+
+
+def rows(data: SplitData) -> list[Row]:
+    return data.rows(range(len(data)))
+
+
+def test_texts_are_a_pure_function_of_seed_step_and_sample(data: SplitData) -> None:
+    twelve = data.rows(range(12))
+    drawn = sampler(data).texts(twelve, HARD, 3)
+    assert drawn == sampler(data).texts(twelve, HARD, 3)
+    assert sampler(data).texts(twelve[::-1], HARD, 3).captions == drawn.captions[::-1]
+    assert len({sampler(data).texts(twelve, HARD, step).captions for step in range(5)}) == 5
+
+
+def test_captions_are_true_and_negatives_are_of_their_owner(data: SplitData) -> None:
+    texts = sampler(data).texts(rows(data), MODULAR, 0)
+    for number, row in enumerate(rows(data)):
+        true = {row["caption"], *(text["text"] for text in row["positives"])}
+        false = {text["text"] for text in row["negatives"]}
+        own = {
+            name: {
+                text
+                for text, owner in zip(owned.texts, owned.owner, strict=True)
+                if owner == number
+            }
+            for name, owned in (("true", texts.positives), ("false", texts.negatives))
+        }
+        assert texts.captions[number] in true
+        assert own == {"true": true - {texts.captions[number]}, "false": false}
+
+
+def test_a_loss_gets_the_roles_it_needs_and_no_others(data: SplitData) -> None:
+    plain = sampler(data).texts(rows(data), Stage(steps=1, loss=InfoNce()), 0)
+    assert not plain.positives.texts + plain.negatives.texts + plain.denied.texts
+    assert not sampler(data).texts(rows(data), HARD, 0).positives.texts
+
+
+def test_a_stage_keeps_to_its_relations(data: SplitData) -> None:
+    stage = Stage(steps=1, relations=("before",), loss=Modular())
+    texts = sampler(data).texts(data.rows(data.pool(stage).tolist()), stage, 0)
+    said = texts.captions + texts.positives.texts + texts.negatives.texts
+    assert all(" before " in text for text in said)
+
+
+def test_without_restatements_the_main_caption_is_told(data: SplitData) -> None:
+    texts = sampler(data, restatements=False).texts(rows(data), HARD, 5)
+    assert list(texts.captions) == [row["caption"] for row in rows(data)]
+
+
+def test_tags_take_the_place_of_captions_as_the_ramp_asks(music: SplitData) -> None:
+    told = sampler(music, p_caption=Ramp(start=1, end=0, after=10))
+    before, after = (told.texts(rows(music), HARD, step).captions for step in (9, 10))
+    joined = [", ".join(tag.name for tag in music.tags[row["clips"][0]]) for row in rows(music)]
+    assert list(after) == joined
+    assert not set(before) & set(joined)
+    half = sampler(music, p_caption=Ramp(start=0.5, end=0.5))
+    shares = [
+        sum(text in joined for text in half.texts(rows(music), HARD, step).captions) / len(joined)
+        for step in range(20)
+    ]
+    assert 0.35 < sum(shares) / len(shares) < 0.65
+
+
+def test_a_denial_of_an_absent_tag_is_put_in(music: SplitData) -> None:
+    stage = Stage(steps=1, loss=InfoNce())
+    denying = sampler(music, restatements=False, p_insert=Ramp(start=1, end=1))
+    texts = denying.texts(rows(music), stage, 0).captions
+    vocabulary = Vocabulary.of(tag for tags in music.tags.values() for tag in tags)
+
+    def named(text: str) -> set[Tag]:
+        return {match.tag for match in vocabulary.find(text)}
+
+    changed = 0
+    for row, text in zip(rows(music), texts, strict=True):
+        if text != row["caption"]:
+            changed += 1
+            (added,) = named(text) - named(row["caption"])
+            assert added not in music.tags[row["clips"][0]]
+            assert any(negator in text.lower() for negator in shipped_negators().plain)
+    assert changed > 0.9 * len(texts)
+
+
+def test_the_fully_negated_caption_is_told_apart(music: SplitData) -> None:
+    stage = Stage(steps=1, loss=InfoNce(), dissimilarity=0.1)
+    texts = sampler(music).texts(rows(music), stage, 0)
+    full = {
+        text["text"]
+        for row in rows(music)
+        for text in row["negatives"]
+        if text["kind"] == "negate-full"
+    }
+    assert set(texts.denied.texts) == full
+    assert len(set(texts.denied.owner)) == len(texts.denied.owner)
+    assert not texts.negatives.texts
+
+
+def test_asking_for_tags_that_are_not_there_is_told(data: SplitData) -> None:
+    with pytest.raises(SpecError, match=r"text\.p_insert needs tags"):
+        sampler(data, p_insert=Ramp(start=0, end=0.5))
+    assert TextSampler.of(TextSampling(), {"a": [Tag("", "rock")]}, 0)

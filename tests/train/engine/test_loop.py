@@ -1,0 +1,261 @@
+"""Training: exact resume, what is left on disk, and what is learnt."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from synth.corpus import Corpus
+from synth.errors import CorpusError, SpecError
+from train.bench.evaluate import evaluate
+from train.config.model import HeadConfig, HeadKind
+from train.config.run import Mode, Stage, TrainConfig
+from train.engine.loop import train
+from train.engine.progress import Silent
+from train.engine.validation import Validator
+from train.model.clap import Clap
+from train.run_folder import load_run, load_tensors, save_tensors
+
+Settings = Callable[..., TrainConfig]
+
+
+class Breaks(Silent):
+    """Dies without warning when a step is done."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.training = False
+
+    def phase(self, name: str, total: int, done: int = 0) -> None:
+        self.training = name == "training"
+
+    def advance(self, done: int, note: str = "") -> None:
+        if self.training and done == self.step:
+            raise RuntimeError("killed")
+
+
+class Interrupts(Breaks):
+    """Presses Ctrl-C when a step is done."""
+
+    def advance(self, done: int, note: str = "") -> None:
+        if self.training and done == self.step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def weights(folder: Path) -> dict[str, Tensor]:
+    return torch.load(folder / "model.pt", weights_only=True)["model"]  # type: ignore[no-any-return]
+
+
+def equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(left[k], right[k]) for k in left)
+
+
+@pytest.mark.parametrize("step", [2, 4, 7, 11])
+def test_a_killed_run_resumes_to_equal_bits(settings: Settings, tmp_path: Path, step: int) -> None:
+    whole = settings(out=tmp_path / "whole")
+    train(whole)
+    broken = settings(out=tmp_path / "broken")
+    with pytest.raises(RuntimeError, match="killed"):
+        train(broken, Breaks(step))
+    with pytest.raises(CorpusError, match="no trained model"):
+        load_run(broken.out)
+    torch.rand(3)  # the caller's random state must not matter
+    result = train(broken, resume=True)
+    assert result.finished
+    assert equal(weights(whole.out), weights(broken.out))
+    logs = [
+        [
+            {key: value for key, value in json.loads(line).items() if key != "samples_per_s"}
+            for line in (folder / "log.jsonl").read_text().splitlines()
+        ]
+        for folder in (whole.out, broken.out)
+    ]
+    for line in logs[0] + logs[1]:
+        line.pop("data_wait", None)
+    assert logs[0] == logs[1]
+
+
+def test_ctrl_c_ends_cleanly_and_resumes(settings: Settings, tmp_path: Path) -> None:
+    whole = settings(out=tmp_path / "whole")
+    train(whole)
+    stopped = settings(out=tmp_path / "stopped")
+    result = train(stopped, Interrupts(6))
+    assert (result.finished, result.step) == (False, 6)
+    assert train(stopped, resume=True).finished
+    assert equal(weights(whole.out), weights(stopped.out))
+
+
+def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
+    settings: Settings, tmp_path: Path
+) -> None:
+    cached = settings(out=tmp_path / "cached")
+    streamed = settings(out=tmp_path / "streamed", cache_mb=0, workers=2)
+    virtual = settings(out=tmp_path / "virtual", mode=Mode.VIRTUAL)
+    for config in (cached, streamed, virtual):
+        train(config)
+    assert equal(weights(cached.out), weights(virtual.out))
+    for left, right in zip(
+        weights(cached.out).values(), weights(streamed.out).values(), strict=True
+    ):
+        assert torch.allclose(left.float(), right.float(), atol=1e-3)
+
+
+def test_training_leaves_the_global_random_state_alone(settings: Settings) -> None:
+    before = torch.get_rng_state()
+    train(settings())
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_run_is_not_overwritten_unasked_nor_resumed_with_other_settings(
+    settings: Settings,
+) -> None:
+    train(settings())
+    with pytest.raises(SpecError, match="holds a run"):
+        train(settings())
+    with pytest.raises(SpecError, match="other settings: lr"):
+        train(settings(lr=0.5), resume=True)
+    assert train(settings(lr=2e-3), overwrite=True).finished
+
+
+def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
+    settings: Settings, build_corpus: Callable[..., Path], tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(settings().corpus.parents[1], moved)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(settings(), Breaks(6))
+    with pytest.raises(SpecError, match="another corpus") as error:
+        train(settings(corpus=build_corpus(seed=8)), resume=True)
+    assert "--overwrite" in error.value.mend
+    config = settings(corpus=moved / "data_manifests" / "tiny")
+    assert train(config, resume=True).finished
+
+
+def test_a_run_is_resumed_with_its_own_tokenizer(settings: Settings) -> None:
+    config = settings()
+    train(config)
+    saved = load_tensors(config.out / "checkpoint.pt", torch.device("cpu"))
+    saved["origin"]["tokenizer"] = "0"
+    save_tensors(config.out / "checkpoint.pt", saved)
+    with pytest.raises(SpecError, match="another tokenizer"):
+        train(config, resume=True)
+
+
+def test_too_few_validation_samples_in_play_leave_the_last_weights(
+    settings: Settings, build_corpus: Callable[..., Path]
+) -> None:
+    acba = {"pairs": {"train": 12, "val": 1}, "relations": ["then", "followed by"]}
+    corpus = build_corpus(
+        recipe={"acba": acba | {"crossfade_s": 0.25}}, splits={"train": [1, 2, 3], "val": [4]}
+    )
+    told = Corpus.open(corpus).samples("val")["relation"].to_pylist()
+    assert len(told) == 1
+    config = settings(corpus=corpus, stages=(Stage(steps=5, relations=tuple(told)),))
+    result = train(config)
+    assert (result.finished, result.best_step) == (True, 5)
+    assert load_run(config.out).config == config
+
+
+def test_a_run_that_dies_in_validation_goes_on_from_there(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = settings(out=tmp_path / "whole"), settings(out=tmp_path / "broken")
+    train(whole)
+    loss = Validator.loss
+
+    def dies(self: Validator, model: Clap) -> float:
+        if (broken.out / "log.jsonl").read_text().count("val_loss") == 2:
+            raise RuntimeError("killed")
+        return loss(self, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "loss", dies)
+        with pytest.raises(RuntimeError, match="killed"):
+            train(broken)
+    saved = load_tensors(broken.out / "checkpoint.pt", torch.device("cpu"))
+    assert saved["step"] == broken.steps
+    result = train(broken, resume=True)
+    assert result == replace(
+        train(whole, resume=True),
+        folder=broken.out,
+        samples_per_s=result.samples_per_s,
+        data_wait=result.data_wait,
+    )
+    assert equal(weights(whole.out), weights(broken.out))
+    steps = [
+        (facts["step"], "val_loss" in facts)
+        for line in (broken.out / "log.jsonl").read_text().splitlines()
+        for facts in [json.loads(line)]
+    ]
+    assert len(steps) == len(set(steps)) == 12 + 3
+
+
+def test_the_best_weights_on_validation_are_kept(settings: Settings) -> None:
+    config = settings()
+    result = train(config)
+    lines = [json.loads(line) for line in (config.out / "log.jsonl").read_text().splitlines()]
+    losses = {line["step"]: line["val_loss"] for line in lines if "val_loss" in line}
+    assert set(losses) == {4, 8, 12}
+    assert result.best_step == min(losses, key=lambda step: losses[step])
+
+
+def test_the_loss_falls_and_the_run_can_be_evaluated(settings: Settings) -> None:
+    config = settings(
+        stages=settings().stages[1:],
+        lr=5e-3,
+        model=settings().model.model_copy(update={"head": HeadConfig(kind=HeadKind.MLP)}),
+    ).with_steps(60)
+    train(config)
+    lines = [json.loads(line) for line in (config.out / "log.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in lines if "loss" in line]
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+    metrics = evaluate(config.out, config.corpus, "test")
+    assert {"bat", "triplets", "audio_to_text_r1", "text_to_audio_median_rank"} <= set(metrics)
+    assert metrics["bat"].n == 24
+    assert metrics["triplets"].n == 12
+    assert metrics["bat"].chance == 0.5
+    again = evaluate(config.out, config.corpus, "test", mode=Mode.VIRTUAL)
+    assert metrics == again
+
+
+def test_an_absent_or_unknown_device_is_told(settings: Settings, tmp_path: Path) -> None:
+    absent = f"cuda:{torch.cuda.device_count()}"
+    with pytest.raises(SpecError, match="not on this machine") as error:
+        train(settings(device=absent))
+    assert error.value.mend
+    train(settings().with_steps(2))
+    for device in (absent, "toaster", "meta"):
+        with pytest.raises(SpecError, match=device) as error:
+            evaluate(settings().out, settings().corpus, device=device)
+        assert error.value.mend
+
+
+def test_weights_of_another_model_are_told(settings: Settings) -> None:
+    config = settings().with_steps(2)
+    train(config)
+    for name in ("model.pt", "checkpoint.pt"):
+        saved = load_tensors(config.out / name, torch.device("cpu"))
+        first = next(iter(saved["model"]))
+        saved["model"][first] = torch.zeros(3, 5)
+        save_tensors(config.out / name, saved)
+    with pytest.raises(CorpusError, match="do not fit") as error:
+        load_run(config.out)
+    assert "train it again" in error.value.mend
+    with pytest.raises(CorpusError, match="do not fit"):
+        train(config, resume=True)
+
+
+def test_what_does_not_fit_is_told(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no finished corpus"):
+        train(settings(corpus=tmp_path))
+    with pytest.raises(CorpusError, match="segue train"):
+        evaluate(tmp_path, settings().corpus)

@@ -1,0 +1,157 @@
+"""A batch encoded in parts gives the loss and the gradients of the batch encoded at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from train.config.loss import (
+    HardNegatives,
+    InfoNce,
+    Loss,
+    Modular,
+    Sigmoid,
+    TeminalA,
+    TeminalB,
+    TextSwap,
+)
+from train.config.run import Stage, TrainConfig
+from train.data.audio import AudioBatch
+from train.data.loader import Batch, Spoken
+from train.data.tokenizer import TokenIds
+from train.engine.forward import Inputs, without_statistics
+from train.engine.objective import Objective
+from train.losses.batch import Alone
+from train.model.towers.base import Chunks
+
+ROWS, TEXTS, WORDS, DIM = 9, 20, 4, 6
+Settings = Callable[..., TrainConfig]
+
+
+class Linear(nn.Module):
+    """A model small enough to be seen through, with dropout to try the random state."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.audio = nn.Linear(8, DIM)
+        self.words = nn.Embedding(50, DIM)
+        self.dropout = nn.Dropout(dropout)
+        self.log_scale = nn.Parameter(torch.tensor(2.0))
+        self.bias = nn.Parameter(torch.tensor(-1.0))
+
+    def forward(
+        self, values: Tensor, heard: Tensor, ids: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        audio = self.dropout(self.audio(values.mean(dim=1)))
+        texts = self.dropout(self.words(ids).mean(dim=1))
+        unit = nn.functional.normalize
+        return unit(audio, dim=-1), unit(texts, dim=-1), self.log_scale.exp(), self.bias
+
+
+def batch() -> Batch:
+    generator = torch.Generator().manual_seed(1)
+
+    def numbers(high: int, *shape: int) -> Tensor:
+        return torch.randint(high, shape, generator=generator)
+
+    spoken = Spoken(numbers(TEXTS, 7), torch.tensor([0, 0, 0, 2, 5, 5, 8]))
+    return Batch(
+        step=0,
+        audio=AudioBatch(tuple(range(ROWS)), None),
+        texts=TokenIds(numbers(50, TEXTS, WORDS), torch.ones(TEXTS, WORDS, dtype=torch.bool)),
+        captions=torch.arange(ROWS),
+        positives=spoken,
+        negatives=Spoken(numbers(TEXTS, 5), torch.tensor([1, 1, 3, 4, 8])),
+        denied=Spoken(numbers(TEXTS, 2), torch.tensor([3, 6])),
+        keys=torch.arange(2 * ROWS).reshape(2, ROWS),
+        views=torch.arange(ROWS) % 3,
+        groups=torch.arange(ROWS) // 3,
+        classes=torch.stack([torch.arange(ROWS) // 3, torch.arange(ROWS) % 2], dim=1),
+        whole=0,
+    )
+
+
+def inputs() -> Inputs:
+    generator = torch.Generator().manual_seed(2)
+    values = torch.randn(ROWS, 3, 8, generator=generator, dtype=torch.float64)
+    texts = batch().texts
+    return Inputs(Chunks(values, torch.ones(ROWS, 3, dtype=torch.bool)), texts.ids, texts.mask)
+
+
+def learnt(config: TrainConfig, dropout: float = 0.0) -> tuple[float, list[Tensor]]:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Linear(dropout).double()
+        loss = Objective(config, Alone()).backward(model, inputs(), batch())
+    zero = torch.zeros((), dtype=torch.float64)
+    return loss, [zero if one.grad is None else one.grad for one in model.parameters()]
+
+
+@pytest.mark.parametrize("parts", [2, 4, 50])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        InfoNce(),
+        HardNegatives(),
+        Modular(),
+        TeminalB(alpha_ct=0.5),
+        TextSwap(share=0.5),
+        Sigmoid(),
+    ],
+    ids=lambda loss: loss.name,
+)
+def test_parts_give_the_gradients_of_the_whole(settings: Settings, loss: Loss, parts: int) -> None:
+    stages = (Stage(steps=5, loss=loss, dissimilarity=0.1),)
+    whole, gradients = learnt(settings(stages=stages))
+    loss_in_parts, in_parts = learnt(settings(stages=stages, accumulate=parts))
+    assert loss_in_parts == pytest.approx(whole, abs=1e-12)
+    assert len(in_parts) == len(gradients)
+    for one, other in zip(gradients, in_parts, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_teminal_a_too(settings: Settings) -> None:
+    stages = (Stage(steps=5, loss=TeminalA(alpha_same=0.0)),)
+    views = batch().views % 2
+    one, two = (Objective(settings(stages=stages, accumulate=parts), Alone()) for parts in (1, 3))
+    losses = []
+    for objective in (one, two):
+        torch.manual_seed(0)
+        rows = batch()
+        losses.append(
+            objective.backward(
+                Linear(0.0).double(),
+                inputs(),
+                Batch(**{name: getattr(rows, name) for name in Batch.__slots__} | {"views": views}),
+            )
+        )
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+
+
+def test_what_is_dropped_is_dropped_again_in_the_second_pass(settings: Settings) -> None:
+    """Were other units dropped, the gradients would not be those of the loss that is told."""
+    config = settings(stages=(Stage(steps=5, loss=InfoNce()),), accumulate=3)
+    loss, gradients = learnt(config, dropout=0.5)
+    step = 1e-6
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Linear(0.5).double()
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter += step * gradient
+        moved = Objective(config, Alone()).backward(model, inputs(), batch())
+    rise = sum(float((gradient**2).sum()) for gradient in gradients)
+    assert (moved - loss) / step == pytest.approx(rise, rel=1e-3)
+
+
+def test_batch_norms_remember_each_batch_once() -> None:
+    norm = nn.BatchNorm1d(3)
+    values = torch.randn(8, 3)
+    with without_statistics(norm):
+        norm(values)
+    assert torch.equal(norm.running_mean, torch.zeros(3))
+    norm(values)
+    assert not torch.equal(norm.running_mean, torch.zeros(3))

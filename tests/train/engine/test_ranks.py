@@ -1,0 +1,92 @@
+"""Two processes that share every batch learn what one learns from the whole of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from train.config.model import Group, HeadConfig
+from train.config.run import TrainConfig
+from train.engine.loop import train
+
+Settings = Callable[..., TrainConfig]
+
+
+@pytest.fixture
+def config(settings: Settings, tmp_path: Path) -> TrainConfig:
+    """A run without dropout, whose batch norms rest: nothing in it depends on who holds a row."""
+    base = settings(out=tmp_path / "one").with_steps(24)
+    learning = (Group.TEXT_TOWER, Group.AUDIO_HEAD, Group.TEXT_HEAD, Group.TEMPERATURE)
+    changes = {"head": HeadConfig(dropout=0.0), "trainable": learning}
+    return base.model_copy(update={"model": base.model.model_copy(update=changes)})
+
+
+def torchrun(config: TrainConfig, *flags: str) -> subprocess.Popen[str]:
+    file = config.out.with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
+            *("--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"),
+            *("-m", "pipelines.cli", "train", str(config.corpus), "--config", str(file)),
+            *("--out", str(config.out), "--json", *flags),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def logged(folder: Path) -> dict[int, dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return {line["step"]: line for line in lines if "loss" in line}
+
+
+def test_two_processes_learn_as_one_and_resume_to_equal_bits(config: TrainConfig) -> None:
+    train(config)
+    two = config.model_copy(update={"out": config.out.with_name("two")})
+    process = torchrun(two)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert len(output.splitlines()) == 1  # the first process alone speaks
+    alone, shared = logged(config.out), logged(two.out)
+    assert alone.keys() == shared.keys()
+    for step, facts in alone.items():
+        for name in ("loss", "grad_norm", "scale", "lr"):
+            assert shared[step][name] == pytest.approx(facts[name], rel=1e-4, abs=1e-5), (
+                step,
+                name,
+            )
+
+    broken = config.model_copy(update={"out": config.out.with_name("broken")})
+    process = torchrun(broken)
+    while process.poll() is None:
+        if (broken.out / "log.jsonl").is_file() and len(logged_so_far(broken.out)) > 9:
+            os.killpg(process.pid, signal.SIGKILL)
+            break
+        time.sleep(0.002)
+    assert process.wait() == -signal.SIGKILL
+    process = torchrun(broken, "--resume")
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    weights = [
+        torch.load(run.out / "model.pt", weights_only=True)["model"] for run in (two, broken)
+    ]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def logged_so_far(folder: Path) -> list[str]:
+    return (folder / "log.jsonl").read_text().splitlines()

@@ -1,0 +1,139 @@
+"""The modular loss against naive loops, and the identities that it promises."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from train.config.loss import ModularVariant
+from train.losses.batch import Alone, Embedded, Extras, no_extras
+from train.losses.hard_negatives import hard_negative_loss, info_nce
+from train.losses.modular import modular_loss
+
+EXACT = 1e-9
+Change = Callable[[Embedded], Embedded]
+both = pytest.mark.parametrize("variant", list(ModularVariant))
+
+
+def naive_in_denominator(data: Any) -> float:
+    total = 0.0
+    for i in data.rows:
+        true = [data.captions[i], *data.of("positives", i)]
+        texts = sum(data.exp(data.audio[i], data.captions[j]) for j in data.seen(i))
+        texts += sum(data.exp(data.audio[i], text) for text in data.of("positives", i))
+        texts += sum(data.exp(data.audio[i], text) for text in data.of("negatives", i))
+        for text in true:
+            sounds = sum(data.exp(text, data.audio[j]) for j in data.seen(i))
+            own = data.logit(data.audio[i], text)
+            total += (math.log(texts) - own) / len(true)
+            total += (math.log(sounds) - own) / len(true)
+    return total / (2 * len(data.rows))
+
+
+def naive_literal(data: Any) -> float:
+    total = 0.0
+    for i in data.rows:
+        true = data.of("positives", i) or [data.captions[i]]
+        texts = sum(data.exp(data.audio[i], data.captions[j]) for j in data.seen(i))
+        texts += sum(data.exp(data.audio[i], text) for text in data.of("negatives", i))
+        sounds = sum(data.exp(data.captions[i], data.audio[j]) for j in data.seen(i))
+        answer = sum(data.logit(data.audio[i], text) for text in true) / len(true)
+        total += math.log(texts) - answer + math.log(sounds) - answer
+    return total / (2 * len(data.rows))
+
+
+NAIVE = {
+    ModularVariant.IN_DENOMINATOR: naive_in_denominator,
+    ModularVariant.LITERAL: naive_literal,
+}
+
+
+@both
+@pytest.mark.parametrize("seed", range(25))
+def test_it_agrees_with_a_naive_loop(
+    seed: int, variant: ModularVariant, ragged: Callable[..., Embedded], plain: Any
+) -> None:
+    batch = ragged(seed)
+    loss = modular_loss(batch, Alone(), variant).item()
+    assert loss == pytest.approx(NAIVE[variant](plain(batch)), abs=EXACT)
+
+
+@both
+def test_without_extras_it_is_info_nce(
+    variant: ModularVariant, ragged: Callable[..., Embedded], bare: Change
+) -> None:
+    batch = bare(ragged(1, rows=6))
+    loss = modular_loss(batch, Alone(), variant).item()
+    assert loss == pytest.approx(info_nce(batch, Alone()).item(), abs=EXACT)
+
+
+@both
+def test_without_positives_it_is_hard_negatives(
+    variant: ModularVariant, ragged: Callable[..., Embedded]
+) -> None:
+    batch = ragged(2, rows=6)
+    batch = dataclasses.replace(batch, positives=no_extras(batch.audio))
+    loss = modular_loss(batch, Alone(), variant).item()
+    assert loss == pytest.approx(hard_negative_loss(batch, Alone()).item(), abs=EXACT)
+
+
+def test_as_printed_it_can_go_negative_and_with_positives_in_the_denominator_it_cannot(
+    ragged: Callable[..., Embedded], distinct: Change, bare: Change
+) -> None:
+    batch = bare(distinct(ragged(3, rows=3)))
+    # Positives that fit the sounds perfectly, captions that do not fit at all.
+    batch = dataclasses.replace(
+        batch,
+        captions=-batch.audio.mean(dim=0, keepdim=True).expand(3, -1),
+        positives=Extras(batch.audio, torch.arange(3)),
+    )
+    assert modular_loss(batch, Alone(), ModularVariant.LITERAL) < 0
+    assert modular_loss(batch, Alone(), ModularVariant.IN_DENOMINATOR) > 0
+
+
+@both
+def test_order_does_not_matter(
+    variant: ModularVariant,
+    ragged: Callable[..., Embedded],
+    order_does_not_matter: Callable[..., None],
+) -> None:
+    order_does_not_matter(lambda batch: modular_loss(batch, Alone(), variant), ragged(5, rows=6))
+
+
+@both
+def test_gradients(
+    variant: ModularVariant,
+    ragged: Callable[..., Embedded],
+    gradients_hold: Callable[..., None],
+) -> None:
+    gradients_hold(lambda batch: modular_loss(batch, Alone(), variant), ragged(6, rows=4))
+
+
+@both
+def test_half_precision(
+    variant: ModularVariant,
+    ragged: Callable[..., Embedded],
+    half_precision_is_exact_inside: Callable[..., None],
+) -> None:
+    half_precision_is_exact_inside(
+        lambda batch: modular_loss(batch, Alone(), variant), ragged(7, rows=6)
+    )
+
+
+def test_a_sample_weighs_the_same_however_many_positives_it_has(
+    ragged: Callable[..., Embedded], bare: Change
+) -> None:
+    batch = bare(ragged(8, rows=1))
+    # One sample alone: nothing stands against its caption, so text rows cost nothing, and one
+    # positive equal to the caption makes the audio row log 2, two make it log 3.
+    for count in (1, 2):
+        same = Extras(batch.captions.repeat(count, 1), torch.zeros(count, dtype=torch.long))
+        loss = modular_loss(
+            dataclasses.replace(batch, positives=same), Alone(), ModularVariant.IN_DENOMINATOR
+        )
+        assert loss.item() == pytest.approx(math.log(count + 1) / 2, abs=EXACT)

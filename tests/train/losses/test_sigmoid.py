@@ -1,0 +1,73 @@
+"""The sigmoid loss against a naive loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from train.losses.batch import Alone, Embedded
+from train.losses.sigmoid import sigmoid_loss
+
+EXACT = 1e-9
+Make = Callable[..., Embedded]
+Change = Callable[[Embedded], Embedded]
+
+
+def sigmoid(batch: Embedded) -> torch.Tensor:
+    return sigmoid_loss(batch, Alone())
+
+
+def naive(data: Any) -> float:
+    total = 0.0
+    for i in data.rows:
+        wrong = [data.captions[j] for j in data.seen(i) if j != i] + data.of("negatives", i)
+        own = data.logit(data.audio[i], data.captions[i]) + data.bias
+        total += math.log(1 + math.exp(-own))
+        for text in wrong:
+            total += math.log(1 + math.exp(data.logit(data.audio[i], text) + data.bias))
+    return total / len(data.rows)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_it_agrees_with_a_naive_loop(seed: int, ragged: Make, plain: Any) -> None:
+    batch = ragged(seed)
+    assert sigmoid(batch).item() == pytest.approx(naive(plain(batch)), abs=EXACT)
+
+
+def test_it_is_that_of_open_clip(
+    ragged: Make, distinct: Change, bare: Change, open_clip_losses: ModuleType
+) -> None:
+    batch = bare(distinct(ragged(2, rows=7)))
+    theirs = open_clip_losses.SigLipLoss()(batch.audio, batch.captions, batch.scale, batch.bias)
+    assert sigmoid(batch).item() == pytest.approx(theirs.item(), abs=EXACT)
+
+
+def test_pairs_that_say_the_same_are_left_out(ragged: Make, bare: Change) -> None:
+    batch = dataclasses.replace(bare(ragged(3, rows=4)), texts=torch.zeros(4, dtype=torch.long))
+    own = batch.scale * (batch.audio * batch.captions).sum(dim=1) + batch.bias
+    expected = -torch.nn.functional.logsigmoid(own).mean()
+    assert sigmoid(batch).item() == pytest.approx(expected.item(), abs=EXACT)
+
+
+def test_a_sharp_scale_does_not_overflow(ragged: Make) -> None:
+    batch = ragged(4, rows=5)
+    sharp = dataclasses.replace(batch, scale=torch.tensor(1e5, dtype=torch.float64))
+    assert sigmoid(sharp).isfinite()
+
+
+def test_order_does_not_matter(ragged: Make, order_does_not_matter: Callable[..., None]) -> None:
+    order_does_not_matter(sigmoid, ragged(5, rows=6))
+
+
+def test_gradients(ragged: Make, gradients_hold: Callable[..., None]) -> None:
+    gradients_hold(sigmoid, ragged(6, rows=4))
+
+
+def test_half_precision(ragged: Make, half_precision_is_exact_inside: Callable[..., None]) -> None:
+    half_precision_is_exact_inside(sigmoid, ragged(7, rows=6))

@@ -1,0 +1,171 @@
+"""One of two processes that share a batch: `two_processes.py RANK FOLDER` (see test_world.py).
+
+Reads FOLDER/batch.pt, whose embeddings are features here; encodes its share of the rows; and writes
+what each loss and its gradients are in FOLDER/RANK.pt, with what they are in one process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+from torch.nn.parallel import DistributedDataParallel
+
+from train.config.loss import (
+    HardNegatives,
+    InfoNce,
+    Loss,
+    Modular,
+    ModularVariant,
+    OverlayRow,
+    Sigmoid,
+    TeminalA,
+    TeminalB,
+    TextSwap,
+)
+from train.losses.batch import Alone, Embedded, Extras, World
+from train.losses.choice import loss_of
+from train.losses.dissimilarity import dissimilarity
+from train.losses.world import Ranks
+
+ROLES = ("positives", "negatives", "denied")
+ROWS = ("audio", "captions", "texts", "meanings", "views", "groups", "classes")
+UNEVEN = {"alpha_st": 2.0, "alpha_ct": 0.5, "alpha_so": 0.1, "alpha_co": 0.3, "beta": 0.7}
+LOSSES: dict[str, Loss] = {
+    "info_nce": InfoNce(),
+    "hard_negatives": HardNegatives(),
+    "modular": Modular(),
+    "modular_literal": Modular(variant=ModularVariant.LITERAL),
+    "teminal_a": TeminalA(alpha_same=0.3, alpha_cross=1.5, beta=0.7),
+    "teminal_b": TeminalB(**UNEVEN),
+    "teminal_b_literal": TeminalB(**UNEVEN, overlay_row=OverlayRow.LITERAL),
+    "textswap": TextSwap(),
+    "sigmoid": Sigmoid(),
+}
+
+
+class Encoder(nn.Module):
+    """A linear map, shared by sounds and texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.weight = nn.Parameter(torch.randn(5, 4, generator=generator, dtype=torch.float64))
+        self.scale = nn.Parameter(torch.tensor(4.0, dtype=torch.float64))
+        self.bias = nn.Parameter(torch.tensor(-2.0, dtype=torch.float64))
+
+    def forward(self, batch: Embedded) -> Embedded:
+        def encoded(features: Tensor) -> Tensor:
+            return normalize(features @ self.weight, dim=1)
+
+        def extras(of: Extras) -> Extras:
+            return Extras(encoded(of.values), of.owner)
+
+        return dataclasses.replace(
+            batch,
+            audio=encoded(batch.audio),
+            captions=encoded(batch.captions),
+            **{role: extras(getattr(batch, role)) for role in ROLES},
+            scale=self.scale,
+            bias=self.bias,
+        )
+
+
+def part(batch: Embedded, start: int, stop: int) -> Embedded:
+    """The rows `start` to `stop - 1`, and their extras."""
+
+    def extras(of: Extras) -> Extras:
+        kept = (of.owner >= start) & (of.owner < stop)
+        return Extras(of.values[kept], of.owner[kept] - start)
+
+    return dataclasses.replace(
+        batch,
+        **{name: getattr(batch, name)[start:stop] for name in ROWS},
+        **{role: extras(getattr(batch, role)) for role in ROLES},
+    )
+
+
+class Learner(nn.Module):
+    """An encoder and its loss.
+
+    DDP is told of the loss alone: it would wait for ever for the gradient of a parameter that it
+    sees in an output, and that the loss has no use for, as most have none for the bias.
+    """
+
+    def __init__(self, encoder: Encoder, name: str, world: World) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.name, self.world = name, world
+
+    def forward(self, batch: Embedded, uniform: Tensor) -> Tensor:
+        batch = self.encoder(batch)
+        if self.name == "dissimilarity":
+            return dissimilarity(batch, self.world)
+        if self.name == "teminal_a":
+            batch = dataclasses.replace(batch, views=batch.views % 2)
+        return loss_of(LOSSES[self.name], batch, self.world, 0.5, uniform)
+
+
+def gradients(learner: nn.Module) -> list[Tensor]:
+    return [
+        torch.zeros_like(value) if value.grad is None else value.grad.clone()
+        for value in learner.parameters()
+    ]
+
+
+def compared(name: str, whole: Embedded, uniform: Tensor, rank: int, cut: int) -> dict[str, Any]:
+    """The loss and gradients of a batch cut in two, and of the batch in one process."""
+    start, stop = (0, cut) if rank == 0 else (cut, len(whole.audio))
+    learner = Learner(Encoder(), name, Ranks(torch.device("cpu")))
+    shared = DistributedDataParallel(learner, find_unused_parameters=True)
+    loss = shared(part(whole, start, stop), uniform[start:stop])
+    loss.backward()
+    average = loss.detach().clone()
+    dist.all_reduce(average)
+    alone = Learner(Encoder(), name, Alone())
+    joint = alone(whole, uniform)
+    joint.backward()
+    return {
+        "loss": (average / 2, joint.detach()),
+        "gradients": (gradients(shared), gradients(alone)),
+    }
+
+
+def gathered(rank: int) -> dict[str, Any]:
+    """What the processes say of unequally many rows."""
+    world = Ranks(torch.device("cpu"))
+    numbers = torch.arange(2 + rank) + 10 * rank
+    return {
+        "integers": world.gather(numbers),
+        "pairs": world.gather(torch.stack([numbers, -numbers], dim=1)),
+        "truths": world.gather(numbers > 0),
+        "nothing": world.gather(torch.zeros(0, 3)),
+        "first": world.first(len(numbers)),
+        "mean": world.mean(numbers.double()),
+        "mean_of_none": world.mean(torch.zeros(0)),
+    }
+
+
+def main(rank: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=2
+    )
+    given = torch.load(folder / "batch.pt", weights_only=False)
+    whole, uniform = given["batch"], given["uniform"]
+    results: dict[str, Any] = {"gathered": gathered(rank)}
+    for cut in given["cuts"]:
+        for name in (*LOSSES, "dissimilarity"):
+            results[f"{name} {cut}"] = compared(name, whole, uniform, rank, cut)
+    torch.save(results, folder / f"{rank}.pt")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

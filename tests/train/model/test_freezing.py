@@ -1,0 +1,176 @@
+"""Groups that learn, and what of the rest must not move."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_models import CLAP_RATE, noise
+from torch import nn
+
+from synth.errors import SpecError
+from train.config.model import (
+    ALL_GROUPS,
+    AudioConfig,
+    Group,
+    HeadConfig,
+    HeadKind,
+    LayerMix,
+    ModelConfig,
+    TextConfig,
+    TokenKind,
+    TowerKind,
+)
+from train.model.clap import Clap, build_model, clap_config
+from train.model.freezing import freeze, parameter_groups
+
+IDS = torch.tensor([[0, 4, 5, 2]])
+
+
+def whole(folder: Path, **changes: Any) -> Clap:
+    return build_model(clap_config(str(folder)).model_copy(update=changes), CLAP_RATE, 0)
+
+
+def small() -> Clap:
+    return build_model(ModelConfig(dim=16, audio=AudioConfig(width=8, mels=16)), 16_000, 20)
+
+
+def learn(model: Clap, rate: int, seconds: int = 1) -> None:
+    """One step that moves whatever may move, in the direction of its gradient."""
+    audio = model.encode_audio(noise(0, 3, seconds * rate))
+    text = model.encode_text(IDS, IDS >= 0)
+    loss = (model.scale() * audio @ text.T).square().sum() + model.bias
+    loss.backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.add_(parameter.grad.sign(), alpha=1e-3)
+
+
+def moved(model: Clap, before: dict[str, torch.Tensor]) -> set[str]:
+    return {name for name, value in model.state_dict().items() if not value.equal(before[name])}
+
+
+def test_everything_learns_unless_told_otherwise(clap_folder: Path) -> None:
+    for model in (small(), whole(clap_folder)):
+        groups = parameter_groups(model)
+        assert all(one.requires_grad for one in model.parameters())
+        together = [id(one) for group in ALL_GROUPS for one in groups[group]]
+        assert sorted(together) == sorted(id(one) for one in model.parameters())
+        assert all(module.training for module in model.train().modules())
+
+
+@pytest.mark.parametrize("group", list(Group))
+def test_a_group_learns_alone(clap_folder: Path, group: Group) -> None:
+    model = whole(clap_folder, trainable=(group,), bias=-10.0).train()
+    before = deepcopy(model.state_dict())
+    learn(model, CLAP_RATE)
+    names = {id(value): name for name, value in model.named_parameters()}
+    own = {names[id(one)] for one in parameter_groups(model)[group]}
+    assert own == {name for name, one in model.named_parameters() if one.requires_grad}
+    buffers = {name for name in moved(model, before) if name not in names.values()}
+    if group is Group.AUDIO_TOWER:
+        assert buffers
+        assert all("batch_norm" in name for name in buffers)
+    else:
+        assert not buffers
+    changed = moved(model, before) - buffers
+    assert changed <= own
+    # Keys' biases, padding and positions not used have no effect.
+    assert len(changed) > 0.6 * len(own)
+    expected = {
+        Group.AUDIO_TOWER: "audio_tower.",
+        Group.AUDIO_TOWER_LAST: "audio_tower.model.audio_encoder.",
+        Group.TEXT_TOWER: "text_tower.",
+        Group.TEXT_TOWER_LAST: "text_tower.model.",
+        Group.AUDIO_HEAD: "audio_head.",
+        Group.TEXT_HEAD: "text_head.",
+    }.get(group)
+    if expected:
+        assert all(name.startswith(expected) for name in own)
+    else:
+        assert own == {"scale.log", "bias"}
+
+
+def test_the_last_of_a_tower_is_its_last_layer_and_what_follows(clap_folder: Path) -> None:
+    model = whole(clap_folder, trainable=(Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST))
+    learning = {name for name, one in model.named_parameters() if one.requires_grad}
+    roots = {
+        "audio_tower.model.audio_encoder.layers.1.",
+        "audio_tower.model.audio_encoder.norm.",
+        "text_tower.model.encoder.layer.1.",
+        "text_tower.model.pooler.",
+    }
+    assert {root for root in roots for name in learning if name.startswith(root)} == roots
+    assert all(name.startswith(tuple(roots)) for name in learning)
+
+
+def test_frozen_parts_stay_in_evaluation_also_in_a_copy(clap_folder: Path) -> None:
+    model = whole(clap_folder, trainable=(Group.TEXT_TOWER_LAST, Group.TEXT_HEAD))
+    for one in (model, deepcopy(model)):
+        one.train()
+        assert one.training
+        assert not any(module.training for module in one.audio_tower.modules())
+        assert not one.text_tower.model.embeddings.dropout.training
+        assert all(module.training for module in one.text_tower.model.encoder.layer[1].modules())
+        assert all(module.training for module in one.text_head.modules())
+        one.eval()
+        assert not any(module.training for module in one.modules())
+        one.train()
+        assert not one.audio_tower.training
+    freeze(model, ALL_GROUPS)
+    assert all(module.training for module in model.modules())
+    assert all(one.requires_grad for one in model.parameters())
+
+
+def test_the_small_tower_is_frozen_with_its_batch_norms_and_has_no_last_layer() -> None:
+    model = small()
+    freeze(model, [Group.AUDIO_HEAD, Group.TEXT_TOWER])
+    before = deepcopy(model.state_dict())
+    learn(model.train(), 16_000)
+    changed = moved(model, before)
+    assert changed
+    assert all(name.startswith(("audio_head.", "text_tower.")) for name in changed)
+    for group in (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST):
+        with pytest.raises(SpecError, match="has no layers") as error:
+            freeze(model, [group])
+        assert error.value.mend.startswith(f"name {group.removesuffix('.last')}")
+
+
+def test_a_mix_of_layers_learns_with_the_head(hubert_folder: Path, clap_folder: Path) -> None:
+    config = ModelConfig(
+        dim=8,
+        head=HeadConfig(kind=HeadKind.MLP),
+        audio=AudioConfig(
+            kind=TowerKind.TRANSFORMERS,
+            name=str(hubert_folder),
+            layers=LayerMix.CONV,
+            tokens=TokenKind.MAP,
+        ),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(clap_folder)),
+        trainable=(Group.AUDIO_HEAD,),
+    )
+    model = build_model(config, 16_000, 0).train()
+    learning = {name for name, one in model.named_parameters() if one.requires_grad}
+    assert "audio_tower.encoder.mixer.weight" in learning
+    assert all(name.startswith(("audio_head.", "audio_tower.encoder.mixer.")) for name in learning)
+    freeze(model, ALL_GROUPS)
+    learn(model, 16_000)
+    without = {name for name, one in model.named_parameters() if one.grad is None}
+    idle = {"audio_tower.encoder.model.masked_spec_embed"}
+    idle |= {f"text_tower.model.pooler.dense.{kind}" for kind in ("weight", "bias")}
+    assert without == idle
+    assert not any(one.requires_grad for name, one in model.named_parameters() if name in without)
+
+
+def test_what_a_fused_clap_has_for_longer_audio_does_not_learn(fused_folder: Path) -> None:
+    model = whole(fused_folder).train()
+    learn(model, CLAP_RATE)
+    without = {name for name, one in model.named_parameters() if one.grad is None}
+    assert without == {name for name, one in model.named_parameters() if not one.requires_grad}
+    assert any("fusion_model" in name for name in without)
+    assert any("mel_conv2d" in name for name in without)
+    assert isinstance(model.audio_head, nn.Module)

@@ -1,0 +1,115 @@
+"""Features, towers and heads: what hears order, and what must not."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
+from train.model.clap import Clap, LogitScale, build_model
+from train.model.features import LogMel, split_chunks
+from train.model.heads import MeanPoolHead, Tokens, TransformerHead, sinusoids
+
+RATE = 16_000
+OURS = (HeadKind.MLP, HeadKind.TRANSFORMER)
+CHUNK = 8_000
+
+
+def noise(seed: int, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+def model(head: HeadKind = HeadKind.TRANSFORMER) -> Clap:
+    config = ModelConfig(dim=32, head=HeadConfig(kind=head), audio=AudioConfig(width=16))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return build_model(config, RATE, vocabulary=20).eval()
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000])
+def test_log_mel_is_finite_at_any_rate_and_for_silence(rate: int) -> None:
+    features = LogMel(rate, mels=40, window_s=0.064, hop_s=0.032)
+    samples = rate // 2
+    for waveform in (torch.zeros(2, samples), noise(0, 2, samples)):
+        found = features(waveform)
+        assert found.shape == (2, 40, 1 + samples // features.hop)
+        assert torch.isfinite(found).all()
+    assert features(noise(0, 1, samples)).mean() > features(torch.zeros(1, samples)).mean()
+
+
+def test_log_mel_puts_a_tone_where_it_belongs() -> None:
+    features = LogMel(RATE, mels=40, window_s=0.064, hop_s=0.032)
+    time = torch.arange(RATE) / RATE
+    loudest = [
+        int(features(torch.sin(2 * torch.pi * hertz * time)[None])[0].mean(dim=1).argmax())
+        for hertz in (200, 800, 3000)
+    ]
+    assert loudest == sorted(set(loudest))
+    louder = features(0.5 * torch.sin(2 * torch.pi * 800 * time)[None])
+    softer = features(0.05 * torch.sin(2 * torch.pi * 800 * time)[None])
+    gap = (louder - softer)[0, loudest[1], 10]
+    assert gap.item() == pytest.approx(20 / 40, abs=1e-3)
+
+
+def test_chunks_behind_the_sound_are_masked_and_gaps_within_it_are_not() -> None:
+    waveform = torch.zeros(3, 4 * CHUNK + 5)
+    waveform[0, 10] = 0.1
+    waveform[0, 2 * CHUNK + 10] = 0.1
+    waveform[1, -1] = 0.1
+    chunks, mask = split_chunks(waveform, CHUNK)
+    assert chunks.shape == (3, 5, CHUNK)
+    assert mask.tolist() == [[True] * 3 + [False] * 2, [True] * 5, [True] + [False] * 4]
+
+
+def test_a_chunk_changes_its_own_token_only() -> None:
+    tower = model().audio_tower
+    waveform = noise(1, 1, 6 * CHUNK)
+    before = tower(tower.features(waveform)).values
+    waveform[0, 3 * CHUNK : 4 * CHUNK] = noise(2, CHUNK)
+    after = tower(tower.features(waveform)).values
+    changed = (before != after).any(dim=2)[0]
+    assert changed.tolist() == [False, False, False, True, False, False]
+
+
+def test_silent_padding_changes_nothing() -> None:
+    for head in OURS:
+        clap = model(head)
+        waveform = noise(3, 1, 5 * CHUNK)
+        padded = torch.cat([waveform, torch.zeros(1, 3 * CHUNK)], dim=1)
+        close = torch.allclose(clap.encode_audio(waveform), clap.encode_audio(padded), atol=1e-5)
+        assert close
+
+
+def test_mean_pooling_is_deaf_to_order_and_the_transformer_is_not() -> None:
+    waveform = noise(4, 1, 6 * CHUNK) * torch.linspace(0.1, 1, 6 * CHUNK)
+    turned = waveform.reshape(6, CHUNK).flip(0).reshape(1, -1)
+    deaf, hears = model(HeadKind.MLP), model(HeadKind.TRANSFORMER)
+    assert torch.allclose(deaf.encode_audio(waveform), deaf.encode_audio(turned), atol=1e-6)
+    assert (hears.encode_audio(waveform) - hears.encode_audio(turned)).norm() > 1e-3
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_heads_ignore_what_is_masked_and_give_unit_length(kind: HeadKind) -> None:
+    head: nn.Module = (
+        MeanPoolHead(8, 16, 0.0) if kind is HeadKind.MLP else TransformerHead(8, 16, 2, 2, 0.0)
+    )
+    head.eval()
+    values, mask = noise(5, 2, 5, 8), torch.tensor([[True] * 3 + [False] * 2, [True] * 5])
+    first = head(Tokens(values, mask))
+    values[0, 3:] = 100.0
+    assert torch.allclose(first, head(Tokens(values, mask)), atol=1e-6)
+    assert torch.allclose(first.norm(dim=1), torch.ones(2))
+
+
+def test_positions_have_unit_amplitude() -> None:
+    found = sinusoids(50, 16, torch.zeros(1))
+    pairs = found.reshape(50, 8, 2)
+    assert torch.allclose(pairs.square().sum(dim=2), torch.ones(50, 8))
+    assert torch.allclose(found[0, ::2], torch.zeros(8))
+
+
+def test_temperature_starts_where_told_and_is_clamped() -> None:
+    scale = LogitScale(0.05)
+    assert scale().item() == pytest.approx(20)
+    with torch.no_grad():
+        scale.log.fill_(50.0)
+    assert scale().item() == pytest.approx(100)

@@ -1,0 +1,116 @@
+"""Text towers: tokens or a summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    CLIPConfig,
+    CLIPModel,
+    CLIPTextConfig,
+    RobertaConfig,
+    RobertaModel,
+    T5Config,
+    T5EncoderModel,
+)
+
+from synth.errors import SpecError
+from train.config.model import (
+    AudioConfig,
+    HeadConfig,
+    HeadKind,
+    ModelConfig,
+    TextConfig,
+    TokenKind,
+    TowerKind,
+)
+from train.model.assembly import Library, text_tower
+from train.model.towers.base import TextTower
+
+IDS = torch.tensor([[0, 4, 5, 6, 2, 1], [0, 7, 2, 1, 1, 1]])
+MASK = IDS != 1
+SIZES: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
+
+
+def tower(folder: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TextTower:
+    config = ModelConfig(
+        dim=16,
+        head=HeadConfig(kind=head),
+        audio=AudioConfig(tokens=TokenKind.POOLED),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(folder)),
+    )
+    return text_tower(config, 0, Library()).eval()
+
+
+def roberta(folder: Path) -> Any:
+    model = RobertaModel(RobertaConfig(vocab_size=20, max_position_embeddings=40, **SIZES))
+    model.save_pretrained(folder)
+    return model.eval()
+
+
+def t5(folder: Path) -> Any:
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}
+    model = T5EncoderModel(T5Config(vocab_size=20, **sizes))
+    model.save_pretrained(folder)
+    return model.eval()
+
+
+def clip(folder: Path) -> Any:
+    text = CLIPTextConfig(vocab_size=20, max_position_embeddings=30, eos_token_id=2, **SIZES)
+    vision = {"image_size": 8, "patch_size": 4, **SIZES}
+    model = CLIPModel(
+        CLIPConfig(text_config=text.to_dict(), vision_config=vision, projection_dim=8)
+    )
+    model.save_pretrained(folder)
+    return model.eval().text_model
+
+
+@pytest.mark.parametrize("make", [roberta, t5, clip])
+@torch.no_grad()
+def test_tokens_are_the_last_hidden_states(make: Any, tmp_path: Path) -> None:
+    theirs = make(tmp_path)
+    found = tower(tmp_path)(IDS, MASK)
+    assert torch.equal(found.mask, MASK)
+    expected = theirs(input_ids=IDS, attention_mask=MASK.long()).last_hidden_state
+    assert torch.allclose(found.values[MASK], expected[MASK], atol=1e-5)
+    alone = tower(tmp_path)(IDS[1:, :3], MASK[1:, :3])
+    assert torch.allclose(found.values[1:, :3], alone.values, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [roberta, clip])
+@torch.no_grad()
+def test_the_summary_is_the_one_token_under_a_projection(make: Any, tmp_path: Path) -> None:
+    theirs = make(tmp_path)
+    found = tower(tmp_path, HeadKind.PROJECTION)(IDS, MASK)
+    assert found.mask.tolist() == [[True], [True]]
+    expected = theirs(input_ids=IDS, attention_mask=MASK.long()).pooler_output
+    assert torch.allclose(found.values[:, 0], expected, atol=1e-5)
+
+
+def test_t5_has_no_summary_and_hubert_no_text(tmp_path: Path, hubert_folder: Path) -> None:
+    t5(tmp_path)
+    with pytest.raises(SpecError, match="t5") as error:
+        tower(tmp_path, HeadKind.PROJECTION)
+    assert "`mlp` or `transformer`" in error.value.mend
+    with pytest.raises(SpecError, match="does not take text"):
+        tower(hubert_folder)
+
+
+def test_every_parameter_that_is_not_idle_gets_a_gradient(tmp_path: Path) -> None:
+    for make, kind in ((roberta, HeadKind.MLP), (roberta, HeadKind.PROJECTION), (t5, HeadKind.MLP)):
+        folder = tmp_path / f"{make.__name__}-{kind}"
+        make(folder)
+        found = tower(folder, kind)
+        tokens = found(IDS, MASK)
+        tokens.values[tokens.mask].square().sum().backward()
+        idle = {id(one) for one in found.idle()}
+        without = [name for name, one in found.named_parameters() if one.grad is None]
+        assert len(without) == len(idle), without

@@ -1,0 +1,121 @@
+"""Towers from transformers, random weights from a folder with a config, nothing downloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5Model,
+    Wav2Vec2Config,
+    Wav2Vec2FeatureExtractor,
+)
+
+from synth.errors import SpecError
+from train.config.model import AudioConfig, ModelConfig, TextConfig, TowerKind
+from train.data.tokenizer import TextTokenizer
+from train.model.clap import Clap, build_model
+from train.model.loading import model_rate, transformers_model
+
+RATE = 16_000
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    audio, text = tmp_path / "audio", tmp_path / "text"
+    Wav2Vec2Config(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        conv_dim=(8, 8),
+        conv_stride=(10, 8),
+        conv_kernel=(10, 8),
+        num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2,
+        num_feat_extract_layers=2,
+    ).save_pretrained(audio)
+    words = TextTokenizer.of_texts(["a dog barks before rain falls"])
+    BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+    ).save_pretrained(text)
+    (text / "words.json").write_text(words.to_json())
+    PreTrainedTokenizerFast(
+        tokenizer_file=str(text / "words.json"), pad_token="[PAD]", unk_token="[UNK]"
+    ).save_pretrained(text)
+    return audio, text
+
+
+def clap(audio: Path, text: Path) -> Clap:
+    config = ModelConfig(
+        dim=16,
+        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(audio)),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(text)),
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return build_model(config, RATE, vocabulary=0).eval()
+
+
+def test_both_towers_encode(folders: tuple[Path, Path]) -> None:
+    model = clap(*folders)
+    generator = torch.Generator().manual_seed(0)
+    waveform = torch.randn(2, 3 * RATE // 2, generator=generator) * 0.1
+    audio = model.encode_audio(waveform)
+    ids = TextTokenizer.of_model(str(folders[1]))(["a dog barks", "rain falls before a dog barks"])
+    text = model.encode_text(ids.ids, ids.mask)
+    assert audio.shape == text.shape == (2, 16)
+    assert torch.allclose(audio.norm(dim=1), torch.ones(2))
+    assert ids.mask.sum(dim=1).tolist() == [3, 6]
+
+
+def test_weights_that_are_not_safetensors_are_never_opened_nor_passed_over(
+    folders: tuple[Path, Path],
+) -> None:
+    audio, text = folders
+    whole = transformers_model(str(text))
+    torch.save(whole.state_dict(), text / "pytorch_model.bin")
+    with pytest.raises(SpecError, match="cannot be loaded") as error:
+        clap(audio, text)
+    assert "safetensors" in error.value.mend
+    (text / "pytorch_model.bin").unlink()
+    whole.save_pretrained(text)
+    again = transformers_model(str(text)).state_dict()
+    assert all(torch.equal(again[name], value) for name, value in whole.state_dict().items())
+
+
+def test_of_t5_the_encoder_is_taken(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    config = T5Config(vocab_size=20, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    T5Model(config).save_pretrained(tmp_path / "t5")
+    model = clap(folders[0], tmp_path / "t5")
+    ids = torch.tensor([[3, 4, 5, 0], [3, 4, 5, 6]])
+    found = model.encode_text(ids, ids > 0)
+    assert found.shape == (2, 16)
+    alone = model.encode_text(ids[:1, :3], ids[:1, :3] > 0)
+    assert torch.allclose(found[:1], alone, atol=1e-5)
+    assert not any("decoder" in name for name, _ in model.text_tower.named_parameters())
+
+
+def test_a_corpus_at_another_rate_than_the_model_is_told(folders: tuple[Path, Path]) -> None:
+    assert model_rate(str(folders[0])) == 16_000
+    Wav2Vec2FeatureExtractor(sampling_rate=24_000).save_pretrained(folders[0])
+    with pytest.raises(SpecError, match="24000 Hz, the corpus is at 16000 Hz") as error:
+        clap(*folders)
+    assert "sample_rate: 24000" in error.value.mend
+
+
+def test_a_model_that_is_not_there_or_takes_no_waveform_is_told(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match="cannot be loaded"):
+        clap(tmp_path, folders[1])
+    with pytest.raises(SpecError, match="does not take waveform"):
+        clap(folders[1], folders[1])

@@ -1,0 +1,82 @@
+"""Any CLAP: tested as it is, fine-tuned, tested again, exported, and tested as exported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from builds import segue
+from tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
+
+from synth.errors import CorpusError, SpecError
+from train.cli.eval import eval_command
+from train.cli.export import export_command
+from train.cli.train import train_command
+from train.config.model import HeadKind, TokenKind
+from train.opening import open_clap, open_model
+from train.run_folder import load_run
+
+
+@pytest.fixture(scope="module")
+def clap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_clap(tmp_path_factory.mktemp("clap"))
+
+
+@pytest.fixture(scope="module")
+def sounds(build_corpus: Callable[..., Path]) -> Path:
+    audio = {"sample_rate": CLAP_RATE, "length": f"exact {CLAP_SECONDS} s"}
+    return build_corpus(audio=audio)
+
+
+def test_a_clap_is_fine_tuned_exported_and_tested(
+    clap: Path, sounds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import ClapModel
+
+    def last_line() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+        return found
+
+    eval_command(clap, sounds, as_json=True)
+    assert {"bat", "triplets", "audio_to_text_r1"} <= last_line().keys()
+    run, exported = tmp_path / "run", tmp_path / "exported"
+    train_command(sounds, clap=str(clap), steps=4, out=run, as_json=True)
+    last_line()
+    eval_command(run, sounds, as_json=True)
+    tuned = last_line()
+    export_command(run, exported, as_json=True)
+    assert last_line() == {"out": str(exported)}
+    eval_command(exported, sounds, out=tmp_path / "results", as_json=True)
+    assert last_line() == json.loads((tmp_path / "results" / "metrics.json").read_text()) == tuned
+    weights = [ClapModel.from_pretrained(folder).state_dict() for folder in (clap, exported)]
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_a_head_of_ours_hears_a_claps_feature_map(clap: Path, sounds: Path, tmp_path: Path) -> None:
+    run, results = tmp_path / "run", tmp_path / "results"
+    train_command(sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run)
+    assert load_run(run).config.model.audio.tokens is TokenKind.MAP
+    done = segue("eval", run, sounds, "--task", "bat", "--out", results)
+    assert done.returncode == 0, done.stderr
+    assert "bat" in done.stdout
+    assert json.loads((results / "metrics.json").read_text()).keys() == {"bat"}
+    assert (results / "report.png").stat().st_size > 0
+
+
+def test_a_plain_clap_is_what_transformers_makes_of_it(clap: Path) -> None:
+    opened = open_model(clap)
+    assert opened.sample_rate == CLAP_RATE
+    assert torch.equal(opened.encode_text(["a dog"]), open_clap(str(clap)).encode_text(["a dog"]))
+
+
+def test_what_is_no_model_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no trained model here"):
+        open_model(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(SpecError) as error:
+        open_model(tmp_path)
+    assert error.value.mend

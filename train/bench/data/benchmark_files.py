@@ -1,0 +1,194 @@
+"""The files of published benchmarks: CompA, captioned audio, and labelled audio."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from synth.errors import CorpusError, SpecError
+from train.bench.plan import Benchmark, DataKind, Task
+from train.bench.settings import BenchSettings
+from train.bench.sounds import Files
+from train.bench.tables import header, rows
+from train.bench.tasks import recall, zero_shot, zste
+from train.bench.tasks.compa import Instance, plan_compa
+from train.data.split import numbered
+
+COMPA_COLUMNS: Final = (
+    "pair_caption",
+    "reversed_pair_caption",
+    "pair_file",
+    "reversed_pair_file",
+)
+TRIPLET_COLUMNS: Final = ("triplet_caption", "triplet_file")
+CLASS_COLUMNS: Final = ("filename", "category")
+RECORDING_COLUMN: Final = "src_file"
+FILE_COLUMNS: Final = ("file_name", "filename", "file", "path", "youtube_id", "audiocap_id")
+ABSENT: Final = "-"
+_CAPTION: Final = re.compile(r"caption(?:_?\d+)?")
+
+
+def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = None) -> Benchmark:
+    """CompA-order or CompA-attribute.
+
+    Args:
+        table: CSV with the columns pair_caption, reversed_pair_caption, pair_file and
+            reversed_pair_file; and for instances of three also triplet_caption and triplet_file,
+            "-" where an instance has none.
+        audio: Folder that the files are in.
+        settings: Of the bench.
+
+    Raises:
+        CorpusError: If a file, a column or a cell is missing.
+    """
+    mend = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
+    files, instances = Files(audio, table), []
+    columns = header(table)
+    threefold = [name for name in TRIPLET_COLUMNS if name in columns]
+    if len(threefold) == 1:
+        raise CorpusError(
+            f"{table}: has the column {threefold[0]!r} alone",
+            mend=f"give both {' and '.join(TRIPLET_COLUMNS)}, or neither",
+        )
+    for number, row in rows(table, COMPA_COLUMNS, mend, TRIPLET_COLUMNS):
+        captions = [row["pair_caption"], row["reversed_pair_caption"]]
+        names = [row["pair_file"], row["reversed_pair_file"]]
+        third = [row[name].strip() for name in threefold]
+        if third and (third[0] == ABSENT) != (third[1] == ABSENT):
+            raise CorpusError(
+                f"{table}: row {number}: one of {' and '.join(TRIPLET_COLUMNS)} is {ABSENT!r}",
+                mend="fill both in, or put - in both",
+            )
+        if third and third[0] != ABSENT:
+            captions.append(third[0])
+            names.append(third[1])
+        heard = tuple(files.number(name.strip(), number) for name in names)
+        instances.append(Instance(heard, tuple(caption.strip() for caption in captions)))
+    chosen, sounds = settings or BenchSettings(), files.sounds()
+    return Benchmark(
+        DataKind.COMPA,
+        str(table),
+        {"table": str(table), "instances": str(len(instances))},
+        sounds,
+        chosen,
+        {Task.COMPA: plan_compa(instances, chosen)},
+    )
+
+
+def captions_benchmark(
+    table: Path,
+    audio: Path,
+    settings: BenchSettings | None = None,
+    file_column: str | None = None,
+    caption_columns: Sequence[str] = (),
+) -> Benchmark:
+    """Captioned audio, as AudioCaps (a row a caption) and Clotho (five captions a row) have it.
+
+    Args:
+        table: CSV with a column of files and one or several of captions. Rows about one file are
+            put together.
+        audio: Folder that the files are in; endings such as .wav may be left out of the table.
+        settings: Of the bench.
+        file_column: By default the first of `FILE_COLUMNS` that is there.
+        caption_columns: By default all called caption, or caption_1, caption_2, ...
+
+    Raises:
+        CorpusError: If a file or a cell is missing.
+        SpecError: If there are no such columns.
+    """
+    columns = header(table)
+    file_column = file_column or next((name for name in FILE_COLUMNS if name in columns), None)
+    wanted = caption_columns or [name for name in columns if _CAPTION.fullmatch(name)]
+    shown = ", ".join(columns)
+    if file_column is None or file_column not in columns:
+        raise SpecError(
+            f"{table}: no column of files, as {file_column or ', '.join(FILE_COLUMNS)}",
+            mend=f"name one of its columns: {shown}",
+        )
+    if not wanted or any(name not in columns for name in wanted):
+        raise SpecError(
+            f"{table}: no column of captions, as {', '.join(wanted) or 'caption or caption_1'}",
+            mend=f"name one or several of its columns: {shown}",
+        )
+    chosen = settings or BenchSettings()
+    files = Files(audio, table)
+    captions = [
+        (files.number(row[file_column].strip(), number), row[name].strip())
+        for number, row in rows(table, (file_column, *wanted), f"its columns are {shown}")
+        for name in wanted
+    ]
+    sounds = files.sounds()
+    return Benchmark(
+        DataKind.CAPTIONS,
+        str(table),
+        {"table": str(table), "captions": str(len(captions))},
+        sounds,
+        chosen,
+        {Task.RETRIEVAL: recall.plan_captions(captions, len(sounds), chosen)},
+    )
+
+
+def classes_benchmark(
+    table: Path, audio: Path, settings: BenchSettings | None = None, fold: str | None = None
+) -> Benchmark:
+    """Labelled audio, as ESC-50's meta/esc50.csv has it: zero-shot classification and ZSTE T1.
+
+    Args:
+        table: CSV with the columns filename and category, and for `fold` also fold. Where there
+            is a column src_file, clips of one recording are drawn together in the bootstrap.
+        audio: Folder that the files are in.
+        settings: Hold the templates.
+        fold: Test on this fold alone; by default on all. The classes are those of the whole table.
+
+    Raises:
+        CorpusError: If a file, a column or a cell is missing, or a file has two categories.
+        SpecError: If there is no such fold.
+    """
+    mend = "give a table such as ESC-50's meta/esc50.csv, with filename, fold, target, category"
+    chosen = settings or BenchSettings()
+    required = CLASS_COLUMNS if fold is None else (*CLASS_COLUMNS, "fold")
+    files = Files(audio, table)
+    classes: dict[str, None] = {}
+    folds: dict[str, None] = {}
+    labels: list[str] = []
+    recordings: list[str] = []
+    other = 0
+    for number, row in rows(table, required, mend):
+        category = row["category"].strip()
+        classes[category] = None
+        if fold is not None:
+            folds[row["fold"]] = None
+            if row["fold"] != fold:
+                other += 1
+                continue
+        sound = files.number(row["filename"].strip(), number)
+        if 0 <= sound < len(labels):
+            raise CorpusError(
+                f"{table}: row {number}: {row['filename']!r} has a row already",
+                mend="leave one of them",
+            )
+        if sound >= 0:
+            labels.append(category)
+            recordings.append(row.get(RECORDING_COLUMN) or row["filename"])
+    if folds and fold not in folds:
+        raise SpecError(
+            f"{table}: no fold {fold}", mend=f"its folds are {', '.join(sorted(folds))}"
+        )
+    sounds = files.sounds()
+    every = sorted(classes)
+    names = [[label] for label in labels]
+    groups = numbered(recordings).numpy()
+    return Benchmark(
+        DataKind.CLASSES,
+        str(table),
+        {"table": str(table), "classes": str(len(every)), "fold": fold or "all"},
+        sounds,
+        chosen,
+        {
+            Task.ZERO_SHOT: zero_shot.plan_labels(names, every, groups, chosen),
+            Task.ZSTE: zste.plan_singles(list(enumerate(labels)), every, groups, chosen),
+        },
+        {"files of other folds": other} if other else {},
+    )

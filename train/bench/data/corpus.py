@@ -1,0 +1,70 @@
+"""A split of a corpus of ours as a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from synth.corpus import Corpus
+from synth.errors import SpecError
+from train.bench.plan import Benchmark, DataKind, Plan, Refusal, Task
+from train.bench.settings import BenchSettings
+from train.bench.sounds import CorpusSounds
+from train.bench.tasks import minimal_pairs, negation, ordering, recall, zero_shot, zste
+from train.bench.tasks.samples import Samples
+from train.config.run import Mode
+from train.data.split import SplitData
+
+_PLANNERS: Final = {
+    Task.BAT: ordering.plan_bat,
+    Task.TRIPLETS: ordering.plan_triplets,
+    Task.RETRIEVAL: recall.plan_samples,
+    Task.NEGATIVES: minimal_pairs.plan_negatives,
+    Task.NEGATION: negation.plan_negation,
+    Task.ZERO_SHOT: zero_shot.plan_samples,
+    Task.ZSTE: zste.plan_samples,
+}
+
+
+def corpus_benchmark(
+    path: Path,
+    split: str = "test",
+    mode: Mode = Mode.SHARDS,
+    settings: BenchSettings | None = None,
+    sample_rate: int | None = None,
+) -> Benchmark:
+    """The tasks that a split's samples allow.
+
+    Args:
+        path: Manifest folder of the corpus.
+        split: The split.
+        mode: Where audio comes from.
+        settings: Of the bench.
+        sample_rate: Of the model, in Hz; where it is given, another one is refused here.
+
+    Raises:
+        CorpusError: If there is no such corpus or split.
+        SpecError: If the corpus is at another rate.
+    """
+    chosen = settings or BenchSettings()
+    opened = Corpus.open(path)
+    if sample_rate not in (None, opened.sample_rate):
+        raise SpecError(
+            f"the model takes audio at {sample_rate} Hz, corpus {opened.name} is at "
+            f"{opened.sample_rate} Hz",
+            mend=f"build the corpus with sample_rate: {sample_rate}",
+        )
+    data = SplitData(opened, split, mode)
+    rows = data.rows(range(len(data)))
+    samples = Samples(rows, str(opened.facts["recipe"]), split)
+    answers: dict[Task, Plan | Refusal] = {
+        task: planner(samples, chosen) for task, planner in _PLANNERS.items()
+    }
+    facts = {
+        "corpus": opened.name,
+        "version": opened.version,
+        "recipe": samples.recipe,
+        "split": split,
+    }
+    name = f"split {split} of corpus {opened.name}"
+    return Benchmark(DataKind.CORPUS, name, facts, CorpusSounds(data, rows), chosen, answers)

@@ -1,0 +1,194 @@
+"""The model side of the bench: what turns sounds and texts into embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from synth.dsp import Audio
+from synth.errors import CorpusError, SpecError
+from train.bench.sounds import Sounds
+from train.data.tokenizer import TextTokenizer
+from train.device import torch_device
+from train.model.clap import Clap
+from train.opening import open_model
+
+TOGETHER: Final = 64
+
+Embeddings: TypeAlias = Float[np.ndarray, "items dim"]
+Embedding: TypeAlias = Float[np.ndarray, " dim"]
+Said: TypeAlias = Mapping[str, Embedding]
+"""The embedding of every text."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A joint audio-text model."""
+
+    @property
+    def sample_rate(self) -> int:
+        """In Hz, of the audio it takes."""
+        ...
+
+    @property
+    def longest(self) -> int | None:
+        """Most samples that it takes; None where it takes any number."""
+        ...
+
+    def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
+        """Unit-length embeddings of sounds, in order, float64.
+
+        Args:
+            waveforms: Samples in -1 to 1 at the model's rate, each of its own length, at least one.
+        """
+        ...
+
+    def texts(self, texts: Sequence[str]) -> Embeddings:
+        """Unit-length embeddings of texts, in order, float64.
+
+        Args:
+            texts: At least one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A trained model of ours as an `Embedder`.
+
+    Args:
+        model: In evaluation mode, on the device to compute on.
+        tokenizer: Of the run.
+        sample_rate: In Hz.
+        longest: Most samples it takes, None for any number.
+    """
+
+    model: Clap
+    tokenizer: TextTokenizer
+    sample_rate: int
+    longest: int | None = None
+
+    @torch.no_grad()
+    def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
+        """Sounds padded with silence to the longest; the towers do not hear the padding."""
+        batch = np.zeros((len(waveforms), max(map(len, waveforms))), dtype=np.float32)
+        for line, waveform in zip(batch, waveforms, strict=True):
+            line[: len(waveform)] = waveform
+        return _rows(self.model.encode_audio(torch.from_numpy(batch).to(self._device)))
+
+    @torch.no_grad()
+    def texts(self, texts: Sequence[str]) -> Embeddings:
+        """Texts in one batch."""
+        ids = self.tokenizer(list(texts)).to(self._device)
+        return _rows(self.model.encode_text(ids.ids, ids.mask))
+
+    @property
+    def _device(self) -> torch.device:
+        return self.model.scale.log.device
+
+
+def open_embedder(model: Path, device: str = "cpu") -> Evaluator:
+    """A trained model on a device: a run, an export, or any ClapModel.
+
+    Args:
+        model: Its folder.
+        device: Where to compute.
+
+    Raises:
+        CorpusError: If there is none, or it cannot be read.
+        SpecError: If the device is absent.
+    """
+    place = torch_device(device)
+    opened = open_model(model)
+    longest = opened.model.audio_tower.longest
+    return Evaluator(opened.model.to(place), opened.tokenizer, opened.sample_rate, longest)
+
+
+def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Said:
+    """The embedding of every different text, each embedded once.
+
+    Raises:
+        CorpusError: If the model gives no numbers for one.
+    """
+    # Texts of one length stand together, so that little is spent on padding.
+    unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
+    found: dict[str, Embedding] = {}
+    for start in range(0, len(unique), TOGETHER):
+        part = unique[start : start + TOGETHER]
+        embedded = embedder.texts(part)
+        _check_finite(embedded, part)
+        found.update(zip(part, embedded, strict=True))
+    return found
+
+
+def embed_sounds(
+    embedder: Embedder,
+    sounds: Sounds,
+    cut: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> tuple[Embeddings, int]:
+    """The embedding of every sound, and how many were cut.
+
+    Sounds of similar length stand together, and only one batch is in memory.
+
+    Args:
+        embedder: The model.
+        sounds: At least one.
+        cut: Hear the first part of sounds that are too long for the model.
+        progress: Told how many sounds are done.
+
+    Raises:
+        SpecError: If a sound is longer than the model takes, and is not to be cut.
+        CorpusError: If a sound cannot be read, or the model gives no numbers for it.
+    """
+    order = sorted(range(len(sounds)), key=lambda number: (sounds.size(number), number))
+    parts, was_cut = [], 0
+    for start in range(0, len(order), TOGETHER):
+        waveforms = []
+        numbers = order[start : start + TOGETHER]
+        for number in numbers:
+            waveform = sounds.load(number, embedder.sample_rate)
+            fitted = _fitted(waveform, sounds.name(number), embedder, cut)
+            was_cut += len(fitted) < len(waveform)
+            waveforms.append(fitted)
+        parts.append(embedder.audio(waveforms))
+        _check_finite(parts[-1], [sounds.name(number) for number in numbers])
+        progress(start + len(waveforms))
+    embedded = np.concatenate(parts)
+    back = np.empty_like(embedded)
+    back[order] = embedded
+    return back, was_cut
+
+
+def _check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
+    finite = np.isfinite(embedded).all(axis=1)
+    if not finite.all():
+        raise CorpusError(
+            f"the model's embedding of {names[int(finite.argmin())]!r} holds NaN or infinity",
+            mend="its training has diverged: train it again, with a lower learning rate",
+        )
+
+
+def _fitted(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
+    longest = embedder.longest
+    if longest is None or len(waveform) <= longest:
+        return waveform
+    if cut:
+        return waveform[:longest]
+    rate = embedder.sample_rate
+    raise SpecError(
+        f"{name}: lasts {len(waveform) / rate:.2f} s, the model takes {longest / rate:g} s",
+        mend="shorten it, or ask for longer audio to be cut",
+    )
+
+
+def _rows(embedded: Tensor) -> Embeddings:
+    found: np.ndarray = embedded.cpu().double().numpy()
+    return found

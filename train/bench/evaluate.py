@@ -1,0 +1,183 @@
+"""Evaluation of a trained model, on a split of a corpus or on a benchmark's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from synth.errors import SpecError
+from train.bench.data.benchmark_files import (
+    CLASS_COLUMNS,
+    COMPA_COLUMNS,
+    captions_benchmark,
+    classes_benchmark,
+    compa_benchmark,
+)
+from train.bench.data.corpus import corpus_benchmark
+from train.bench.data.probe_files import probes_benchmark
+from train.bench.embedder import Embedder, embed_sounds, embed_texts, open_embedder
+from train.bench.metrics import RESAMPLES, Metric
+from train.bench.plan import Benchmark, DataKind, Task
+from train.bench.settings import BenchSettings
+from train.bench.tables import header
+from train.config.run import Mode
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a test found.
+
+    Args:
+        metrics: By name, in the order of the tasks.
+        facts: Model, data, seed and settings, for a report.
+        left_out: How many items were passed over, by task and reason.
+    """
+
+    metrics: Mapping[str, Metric]
+    facts: Mapping[str, str]
+    left_out: Mapping[str, int]
+
+
+def evaluate(
+    run: Path, corpus: Path, split: str = "test", *, mode: Mode = Mode.SHARDS, device: str = "cpu"
+) -> dict[str, Metric]:
+    """Every metric that the samples of a split allow.
+
+    Args:
+        run: Folder of a finished run.
+        corpus: Manifest folder of the corpus.
+        split: The split.
+        mode: Where audio comes from.
+        device: Where to compute.
+
+    Returns:
+        `bat`, `triplets`, `audio_to_text_*` and `text_to_audio_*` retrieval, `negatives_*`,
+        `negation_*`, `zero_shot_*` and `zste_*`; those that nothing in the split can be judged by
+        are left out.
+
+    Raises:
+        CorpusError: If the run or the corpus cannot be read.
+        SpecError: If the run takes another sample rate, or the device is absent.
+    """
+    embedder = open_embedder(run, device)
+    benchmark = corpus_benchmark(corpus, split, mode, sample_rate=embedder.sample_rate)
+    return dict(assess(embedder, benchmark, model=str(run)).metrics)
+
+
+def open_benchmark(
+    data: Path,
+    audio: Path | None = None,
+    *,
+    split: str = "test",
+    mode: Mode = Mode.SHARDS,
+    settings: BenchSettings | None = None,
+    sample_rate: int | None = None,
+    file_column: str | None = None,
+    caption_columns: Sequence[str] = (),
+    fold: str | None = None,
+) -> Benchmark:
+    """The benchmark that a path is: a corpus, CompA, captions, classes or a probe set.
+
+    Args:
+        data: Manifest folder of a corpus, or the file of a benchmark; its columns tell which.
+        audio: Folder of the file's audio; by default the folder that the file is in.
+        split: Of a corpus.
+        mode: Of a corpus.
+        settings: Of the bench.
+        sample_rate: Of the model, in Hz; a corpus at another one is refused.
+        file_column: Of a caption table.
+        caption_columns: Of a caption table.
+        fold: Of a class table.
+
+    Raises:
+        CorpusError: If the data cannot be read, or lacks a file, a column or a cell.
+        SpecError: If the data has no such fold or columns, is at another rate, or is not of the
+            kind that an option is for.
+    """
+    kind = data_kind(data)
+    for given, name, owner in (
+        (fold is not None, "a fold", DataKind.CLASSES),
+        (file_column is not None or bool(caption_columns), "columns", DataKind.CAPTIONS),
+    ):
+        if given and kind is not owner:
+            raise SpecError(
+                f"{data} is a {kind}, {name} can be chosen for a {owner}", mend=f"leave out {name}"
+            )
+    folder = audio or data.parent
+    match kind:
+        case DataKind.CORPUS:
+            if audio is not None:
+                raise SpecError(f"{data} is a corpus", mend="leave out the folder of audio")
+            return corpus_benchmark(data, split, mode, settings, sample_rate)
+        case DataKind.PROBES:
+            return probes_benchmark(data, folder, settings)
+        case DataKind.COMPA:
+            return compa_benchmark(data, folder, settings)
+        case DataKind.CLASSES:
+            return classes_benchmark(data, folder, settings, fold)
+        case DataKind.CAPTIONS:
+            return captions_benchmark(data, folder, settings, file_column, caption_columns)
+
+
+def data_kind(data: Path) -> DataKind:
+    """What a path is: a folder is a corpus, a Parquet file a probe set; a CSV's columns tell.
+
+    Raises:
+        CorpusError: If a file is missing, or no CSV in UTF-8.
+    """
+    if data.is_dir() or not data.suffix:
+        return DataKind.CORPUS
+    if data.suffix == ".parquet":
+        return DataKind.PROBES
+    columns = header(data)
+    if COMPA_COLUMNS[0] in columns:
+        return DataKind.COMPA
+    return DataKind.CLASSES if set(CLASS_COLUMNS) <= set(columns) else DataKind.CAPTIONS
+
+
+def assess(
+    embedder: Embedder,
+    benchmark: Benchmark,
+    tasks: Collection[Task] | None = None,
+    model: str = "",
+    progress: Callable[[int], None] = lambda done: None,
+) -> Evaluation:
+    """Test a model: each sound and each different text is embedded once.
+
+    Args:
+        embedder: The model.
+        benchmark: The data, planned with the settings of the test.
+        tasks: Which tasks; by default all that the data allows.
+        model: What to call the model in a report.
+        progress: Told how many sounds are embedded.
+
+    Raises:
+        SpecError: If the data does not allow a task, or a sound is too long for the model.
+        CorpusError: If a sound cannot be read.
+    """
+    chosen = benchmark.settings
+    plans = benchmark.plans(tasks)
+    if not len(benchmark.sounds):
+        raise SpecError(f"{benchmark.name}: holds no sound", mend="give other data")
+    audio, was_cut = embed_sounds(embedder, benchmark.sounds, chosen.cut, progress)
+    said = embed_texts(embedder, [text for plan in plans.values() for text in plan.texts])
+    metrics: dict[str, Metric] = {}
+    left_out = {f"data: {reason}": count for reason, count in benchmark.left_out.items()}
+    if was_cut:
+        left_out["data: sounds cut to what the model takes"] = was_cut
+    for task, plan in plans.items():
+        metrics |= {name: one for name, one in plan.measure(audio, said).items() if one.n}
+        left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
+    facts = {"model": model} if model else {}
+    facts |= dict(benchmark.facts)
+    facts |= {
+        "sounds": str(len(benchmark.sounds)),
+        "seed": str(chosen.seed),
+        "interval": f"95 %, {RESAMPLES} bootstrap draws of whole groups",
+    }
+    if chosen.subset_size is not None and Task.RETRIEVAL in plans:
+        facts["retrieval"] = (
+            f"mean over {chosen.subsets} random subsets of {chosen.subset_size} sounds"
+        )
+    return Evaluation(metrics, facts, left_out)

@@ -1,0 +1,115 @@
+"""What all metrics share: the value with its interval, the bootstrap, and checks of the input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from jaxtyping import Int
+
+RESAMPLES: Final = 1000
+_ENDS: Final = (2.5, 97.5)
+
+Positions: TypeAlias = Int[np.ndarray, "_"]
+Statistic: TypeAlias = Callable[[Positions], float]
+"""From positions of units, repeats among them, to a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measured value.
+
+    Args:
+        value: The value; NaN where nothing was judged.
+        low: Lower end of the 95 % interval.
+        high: Upper end.
+        chance: What a guess at random gives.
+        n: Number of units judged.
+    """
+
+    value: float
+    low: float
+    high: float
+    chance: float
+    n: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; NaN becomes null."""
+        return {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def measure(
+    statistic: Statistic,
+    count: int,
+    groups: Int[np.ndarray, " units"] | None,
+    chance: float,
+    seed: int,
+) -> Metric:
+    """A statistic of units, with an interval from drawing whole groups anew.
+
+    Args:
+        statistic: Of the units at some positions.
+        count: Number of units.
+        groups: Number of each unit's group; without, each stands alone.
+        chance: What a guess at random gives.
+        seed: Of the bootstrap.
+
+    Raises:
+        ValueError: If there are not as many groups as units.
+    """
+    if groups is not None and groups.shape != (count,):
+        raise ValueError(f"groups has shape {groups.shape} for {count} units")
+    if not count:
+        return Metric(math.nan, math.nan, math.nan, chance, 0)
+    numbers = np.arange(count) if groups is None else groups
+    _, group, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    generator = np.random.Generator(np.random.Philox(seed))
+    drawn = []
+    for _ in range(RESAMPLES):
+        chosen = generator.integers(len(sizes), size=len(sizes))
+        taken = sizes[chosen]
+        # The members of group g are order[starts[g] : starts[g] + sizes[g]].
+        places = np.arange(taken.sum()) + np.repeat(
+            starts[chosen] - np.cumsum(taken) + taken, taken
+        )
+        drawn.append(statistic(order[places]))
+    low, high = np.nanpercentile(drawn, _ENDS)
+    return Metric(statistic(np.arange(count)), float(low), float(high), chance, count)
+
+
+def mean_of(points: np.ndarray) -> Statistic:
+    """The mean of the points of units."""
+    return lambda chosen: float(points[chosen].mean())
+
+
+def check_similarity(similarity: np.ndarray, shape: tuple[int | None, ...]) -> None:
+    """Refuse similarities of another shape (None stands for any size), or that are not finite.
+
+    Raises:
+        ValueError: If they are.
+    """
+    wanted = similarity.ndim == len(shape) and all(
+        size is None or size == given for size, given in zip(shape, similarity.shape, strict=True)
+    )
+    if not wanted:
+        raise ValueError(f"similarities of shape {similarity.shape}, expected {shape}")
+    if not np.isfinite(similarity).all():
+        raise ValueError("similarities hold NaN or infinity")
+
+
+def check_correct(similarity: np.ndarray, correct: np.ndarray) -> None:
+    """Refuse a table of right items that is not of the similarities' shape.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if correct.shape != similarity.shape:
+        raise ValueError(f"correct has shape {correct.shape}, similarity {similarity.shape}")

@@ -1,0 +1,85 @@
+"""Ranks, average precision, and what both are by chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+_ROUNDING: Final = 1e-9
+
+
+def best_ranks(
+    similarity: Float[np.ndarray, "queries items"], correct: Bool[np.ndarray, "queries items"]
+) -> Float[np.ndarray, " queries"]:
+    """Rank, from 1, of the best right item; wrong items that tie with it stand before it."""
+    best = np.where(correct, similarity, -np.inf).max(axis=1, initial=-np.inf)
+    ranks: np.ndarray = 1.0 + ((similarity >= best[:, None]) & ~correct).sum(axis=1)
+    return ranks
+
+
+def average_precision_at(
+    similarity: Float[np.ndarray, "queries items"],
+    correct: Bool[np.ndarray, "queries items"],
+    k: int,
+) -> Float[np.ndarray, " queries"]:
+    """AP@k: the mean of the precisions at the right items among the first k.
+
+    The sum is divided by the right items that k places can hold, min(right, k).
+    """
+    found = np.zeros(len(similarity))
+    items = similarity.shape[1]
+    places = min(k, items)
+    for query, (row, right) in enumerate(zip(similarity, correct, strict=True)):
+        # Only what reaches the last place counts, so that a long row need not be sorted whole.
+        edge = np.partition(row, items - places)[items - places]
+        near = np.flatnonzero(row >= edge)
+        order = near[np.lexsort((right[near], -row[near]))][:places]
+        hits = right[order]
+        precision = np.cumsum(hits) / np.arange(1, places + 1)
+        found[query] = (precision * hits).sum() / min(right.sum(), k)
+    return found
+
+
+def average_precision_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> float:
+    """Mean AP@k of random rankings of `items`, of which `right` are right.
+
+    Place i holds a right item with chance R/N; given that, (i - 1)(R - 1)/(N - 1) of those before
+    it are right on average.
+    """
+    if not len(right):
+        return math.nan
+    place = np.arange(1, min(k, items) + 1)
+    kinds, counts = np.unique(right, return_counts=True)
+    before = (place - 1) * (kinds[:, None] - 1) / max(items - 1, 1)
+    expected = (kinds[:, None] / items * (1 + before) / place).sum(axis=1)
+    return float(np.average(expected / np.minimum(kinds, k), weights=counts))
+
+
+def recall_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> float:
+    """Mean chance that k items drawn at random hold a right one."""
+    if not len(right):
+        return math.nan
+    *_, found = islice(_found_by_chance(right, items), k)
+    return found
+
+
+def median_rank_chance(right: Int[np.ndarray, " queries"], items: int) -> float:
+    """Smallest rank that the best right item of a query reaches with a chance of one half."""
+    if not len(right):
+        return math.nan
+    chances = enumerate(_found_by_chance(right, items), start=1)
+    return float(next(rank for rank, found in chances if found >= 0.5 - _ROUNDING))
+
+
+def _found_by_chance(right: Int[np.ndarray, " queries"], items: int) -> Iterator[float]:
+    """Mean chance that 1, 2, ... items drawn without putting back hold a right one."""
+    kinds, counts = np.unique(right, return_counts=True)
+    missed = np.ones(len(kinds))
+    for drawn in range(items):
+        missed *= np.maximum(items - kinds - drawn, 0) / (items - drawn)
+        yield float(1 - np.average(missed, weights=counts))

@@ -1,0 +1,154 @@
+"""What a test is made of: tasks, the plan of each, and the data that they are planned over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from synth.errors import SpecError
+from train.bench.embedder import Embeddings, Said
+from train.bench.metrics import Metric
+from train.bench.settings import BenchSettings
+from train.bench.sounds import Sounds
+
+Metrics: TypeAlias = dict[str, Metric]
+
+
+class Task(StrEnum):
+    """What can be tested."""
+
+    RETRIEVAL = "retrieval"
+    """Audio to text and text to audio: R@1, R@5, R@10, mAP@10, median rank."""
+    BAT = "bat"
+    """Before/after test: the own text against the one with the word exchanged."""
+    TRIPLETS = "triplets"
+    """Forward, reversed or together, within each minimal-pair group."""
+    NEGATIVES = "negatives"
+    """Minimal pairs: the caption against each of its own false texts, by kind of edit."""
+    NEGATION = "negation"
+    """Captions with none, half and all of their tags denied: R@10 and triplet accuracy."""
+    ZSTE = "zste"
+    """Zero-shot temporal evaluation, T1 to T5B."""
+    ZERO_SHOT = "zero-shot"
+    """Zero-shot classification: top-1, or mAP where samples bear several labels."""
+    COMPA = "compa"
+    """CompA: text, audio and group score."""
+    PTE = "pte"
+    """Preposition test set: R@1 of the original against the clause-swapped sentence."""
+    AS_THEN = "as-then"
+    """As exchanged for then: R@10 among sentences with the same word."""
+
+
+class DataKind(StrEnum):
+    """What can be tested on."""
+
+    CORPUS = "corpus"
+    """A split of a corpus of ours."""
+    COMPA = "CompA table"
+    """CSV with pair_caption, reversed_pair_caption, pair_file, reversed_pair_file."""
+    CAPTIONS = "caption table"
+    """CSV with a file column and one or several caption columns (AudioCaps, Clotho)."""
+    CLASSES = "class table"
+    """CSV with filename and category (ESC-50)."""
+    PROBES = "probe set"
+    """What `segue text` writes."""
+
+
+TASKS: Final[Mapping[DataKind, tuple[Task, ...]]] = {
+    DataKind.CORPUS: (
+        Task.BAT,
+        Task.TRIPLETS,
+        Task.RETRIEVAL,
+        Task.NEGATIVES,
+        Task.NEGATION,
+        Task.ZERO_SHOT,
+        Task.ZSTE,
+    ),
+    DataKind.COMPA: (Task.COMPA,),
+    DataKind.CAPTIONS: (Task.RETRIEVAL,),
+    DataKind.CLASSES: (Task.ZERO_SHOT, Task.ZSTE),
+    DataKind.PROBES: (Task.PTE, Task.BAT, Task.AS_THEN),
+}
+"""The tasks that a kind of data may allow; what is in the data decides which it does."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One task over the data at hand, before anything is embedded.
+
+    Args:
+        texts: Every text it needs.
+        measure: From the embeddings of all sounds of the data, in order, and of its texts.
+        left_out: How many items the task passes over, by reason.
+    """
+
+    texts: tuple[str, ...]
+    measure: Callable[[Embeddings, Said], Metrics]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A task that the data does not allow.
+
+    Args:
+        reason: What the data lacks: "no caption tells before or after".
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Data, and the tasks planned over it.
+
+    Args:
+        kind: Its kind.
+        name: What to call it in an error.
+        facts: What it is, for a report: corpus, version, split, seed, ...
+        sounds: Its sounds.
+        settings: What it was planned with.
+        answers: The plan of each task that its kind knows, or why there is none.
+        left_out: How many items of the data no task sees, by reason.
+    """
+
+    kind: DataKind
+    name: str
+    facts: Mapping[str, str]
+    sounds: Sounds
+    settings: BenchSettings
+    answers: Mapping[Task, Plan | Refusal]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def allowed(self) -> tuple[Task, ...]:
+        """The tasks that the data allows."""
+        return tuple(task for task, answer in self.answers.items() if isinstance(answer, Plan))
+
+    def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, Plan]:
+        """The plans of some tasks, by default of all that the data allows.
+
+        Raises:
+            SpecError: If the data does not allow one of them, or allows none.
+        """
+        able = ", ".join(self.allowed)
+        mend = f"it allows: {able}" if able else "give other data"
+        for task in tasks or ():
+            answer = self.answers.get(task)
+            if not isinstance(answer, Plan):
+                reason = answer.reason if answer else f"this is no task for a {self.kind}"
+                raise SpecError(f"{self.name}: no {task} here: {reason}", mend=mend)
+        if not self.allowed:
+            reasons = "; ".join(
+                f"{task}: {answer.reason}"
+                for task, answer in self.answers.items()
+                if isinstance(answer, Refusal)
+            )
+            raise SpecError(f"{self.name}: nothing to test here: {reasons}", mend=mend)
+        return {
+            task: answer
+            for task, answer in self.answers.items()
+            if isinstance(answer, Plan) and (tasks is None or task in tasks)
+        }

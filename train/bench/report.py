@@ -1,0 +1,150 @@
+"""What a test found, written out: JSON for programs, Markdown and a plot for people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from synth.atomic import replacing, write_text
+from synth.errors import SpecError
+from train.bench.evaluate import Evaluation
+from train.bench.metrics import Metric
+
+METRICS_FILE: Final = "metrics.json"
+FACTS_FILE: Final = "facts.json"
+REPORT_FILE: Final = "report.md"
+PLOT_FILE: Final = "report.png"
+_RANK: Final = "median_rank"
+
+
+def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dict[str, Path]:
+    """Write a test's results into a folder; equal results give equal JSON and Markdown.
+
+    Args:
+        evaluation: The results.
+        folder: Made where it is not there; older files of the same names are replaced.
+        plot: Whether to draw the plot.
+
+    Returns:
+        The files by name: metrics.json ({metric: {value, low, high, chance, n}}), facts.json (what
+        was tested on what, and what was left out), report.md and report.png.
+
+    Raises:
+        SpecError: If a plot is asked for and matplotlib is not installed.
+    """
+    facts = {"facts": dict(evaluation.facts), "left_out": dict(evaluation.left_out)}
+    texts = {
+        METRICS_FILE: _json({name: one.to_json() for name, one in evaluation.metrics.items()}),
+        FACTS_FILE: _json(facts),
+        REPORT_FILE: markdown(evaluation),
+    }
+    if plot:
+        _figure_class()
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    if plot:
+        draw(evaluation.metrics, folder / PLOT_FILE)
+    names = [*texts, *([PLOT_FILE] if plot else [])]
+    return {name: folder / name for name in names}
+
+
+def markdown(evaluation: Evaluation) -> str:
+    """The results as a table, what they are of, and what was left out."""
+    lines = ["# Evaluation", ""]
+    lines += [", ".join(f"{name}: {_cell(value)}" for name, value in evaluation.facts.items()), ""]
+    lines += ["| metric | value | 95 % interval | chance | n |", "|---|---:|---:|---:|---:|"]
+    for name, metric in evaluation.metrics.items():
+        cells = (
+            _cell(name),
+            shown(name, metric.value),
+            f"{shown(name, metric.low)} to {shown(name, metric.high)}",
+            shown(name, metric.chance),
+            f"{metric.n:,}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    if evaluation.left_out:
+        lines += ["", "Left out:", ""]
+        lines += [f"- {_cell(reason)}: {count:,}" for reason, count in evaluation.left_out.items()]
+    return "\n".join(lines) + "\n"
+
+
+def shown(name: str, value: float) -> str:
+    """A value for people: a median rank as a number, anything else in percent."""
+    if math.isnan(value):
+        return "-"
+    if name.endswith(_RANK):
+        return f"{value:.1f}"
+    # Chances such as 0.082 % would be lost at one decimal.
+    return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+
+
+def draw(metrics: Mapping[str, Metric], path: Path) -> None:
+    """A bar a metric with its interval and a mark at chance; median ranks are not drawn.
+
+    Raises:
+        SpecError: If matplotlib is not installed.
+    """
+    figure_class = _figure_class()
+    drawn = {
+        name: one
+        for name, one in metrics.items()
+        if not name.endswith(_RANK) and not math.isnan(one.value)
+    }
+    height = 1.2 + 0.3 * max(len(drawn), 1)
+    figure = figure_class(figsize=(8, height), layout="constrained")
+    axes = figure.add_subplot()
+    places = list(range(len(drawn)))
+    values = [100 * one.value for one in drawn.values()]
+    below = [100 * max(one.value - one.low, 0) for one in drawn.values()]
+    above = [100 * max(one.high - one.value, 0) for one in drawn.values()]
+    axes.barh(places, values, height=0.6, color="#7aa6c2", label="value")
+    axes.errorbar(
+        values,
+        places,
+        xerr=[below, above],
+        fmt="none",
+        ecolor="#1f3a4d",
+        capsize=2,
+        label="95 % interval",
+    )
+    axes.plot(
+        [100 * one.chance for one in drawn.values()],
+        places,
+        linestyle="none",
+        marker="|",
+        markersize=12,
+        markeredgewidth=2,
+        color="#c0392b",
+        label="chance",
+    )
+    axes.set_yticks(places, list(drawn))
+    axes.margins(y=0.01)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("percent")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
+    with replacing(path) as partial:
+        # The software's version would make bytes differ between machines.
+        figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
+
+
+def _figure_class() -> Any:
+    """Matplotlib's figure, which draws with Agg and needs no display."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SpecError(
+            "matplotlib is not installed", mend="pip install matplotlib, or leave the plot out"
+        ) from error
+    return Figure
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,189 @@
+"""The sounds of a test: samples of a corpus, or audio files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+import numpy as np
+
+from synth.audio_file import read_audio
+from synth.catalogue import resample
+from synth.dsp import PCM_SCALE, Audio
+from synth.errors import ClipError, CorpusError, SpecError
+from train.data.split import Row, SplitData
+
+SUFFIXES: Final = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")
+
+
+@runtime_checkable
+class Sounds(Protocol):
+    """Sounds by number, loaded one at a time."""
+
+    def __len__(self) -> int: ...
+
+    def name(self, number: int) -> str:
+        """What to call a sound in an error."""
+        ...
+
+    def size(self, number: int) -> int:
+        """Grows with the sound's length; costs next to nothing."""
+        ...
+
+    def load(self, number: int, rate: int) -> Audio:
+        """Samples in -1 to 1 at `rate` Hz.
+
+        Raises:
+            CorpusError: If it cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class CorpusSounds:
+    """The sounds of rows of a split, which are at the corpus's rate.
+
+    Args:
+        data: The split.
+        rows: Its rows.
+    """
+
+    data: SplitData
+    rows: Sequence[Row]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def name(self, number: int) -> str:
+        """The sample's id."""
+        return f"sample {self.rows[number]['id']}"
+
+    def size(self, number: int) -> int:
+        """Its length in frames."""
+        return int(self.rows[number]["frames"])
+
+    def load(self, number: int, rate: int) -> Audio:
+        """The sample as it is.
+
+        Raises:
+            SpecError: If it is at another rate.
+        """
+        corpus = self.data.corpus
+        if rate != corpus.sample_rate:
+            raise SpecError(
+                f"the model takes audio at {rate} Hz, corpus {corpus.name} is at "
+                f"{corpus.sample_rate} Hz",
+                mend=f"build the corpus with sample_rate: {rate}",
+            )
+        pcm = self.data.pcm(self.rows[number])
+        return pcm.astype(np.float32) / np.float32(PCM_SCALE)
+
+
+@dataclass(frozen=True)
+class FileSounds:
+    """Audio files, their channels averaged, resampled to the model's rate, never looped.
+
+    Args:
+        paths: Each file once.
+    """
+
+    paths: tuple[Path, ...]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def name(self, number: int) -> str:
+        """The file's path."""
+        return str(self.paths[number])
+
+    def size(self, number: int) -> int:
+        """Its size in bytes."""
+        return self.paths[number].stat().st_size
+
+    def load(self, number: int, rate: int) -> Audio:
+        """The file's audio.
+
+        Raises:
+            CorpusError: If no decoder can read it, it is empty, or holds what is no number.
+        """
+        path = self.paths[number]
+        try:
+            samples, own = read_audio(path.read_bytes(), path.suffix)
+        except (OSError, ClipError) as error:
+            raise CorpusError(f"{path}: {error}", mend="replace the file") from error
+        mono = samples.mean(axis=1, dtype=np.float32)
+        if not len(mono) or not np.isfinite(mono).all():
+            fault = "holds samples that are no numbers" if len(mono) else "holds no samples"
+            raise CorpusError(f"{path}: {fault}", mend="replace the file")
+        return resample(mono, own, rate)
+
+
+class Files:
+    """Collects the audio files that rows of a table name; each file is one sound.
+
+    Args:
+        folder: Where the files are.
+        table: The table, for errors.
+
+    Raises:
+        CorpusError: If there is no such folder.
+    """
+
+    def __init__(self, folder: Path, table: Path) -> None:
+        if not folder.is_dir():
+            raise CorpusError(
+                f"{folder}: there is no such folder",
+                mend=f"give the folder that holds the audio files of {table}",
+            )
+        self._folder = folder
+        self._table = table
+        self._numbers: dict[Path, int] = {}
+        self._missing: dict[str, int] = {}
+
+    def number(self, name: str, row: int) -> int:
+        """The number of the sound of a file; of no use after a file that is missing.
+
+        Args:
+            name: Path below the folder; its ending may be left out.
+            row: Row of the table that names it.
+
+        Raises:
+            CorpusError: If several files go by that name.
+        """
+        path = self._folder / name
+        if not path.is_file():
+            found = [each for each in _endings(path) if each.is_file()]
+            if len(found) > 1:
+                raise CorpusError(
+                    f"{self._table}: row {row}: {name!r} may be "
+                    f"{' or '.join(each.name for each in found)} in {self._folder}",
+                    mend="leave one of them there",
+                )
+            if not found:
+                self._missing.setdefault(name, row)
+                return -1
+            path = found[0]
+        return self._numbers.setdefault(path, len(self._numbers))
+
+    def sounds(self) -> FileSounds:
+        """The files.
+
+        Raises:
+            CorpusError: If some are missing, or there are none.
+        """
+        if self._missing:
+            (name, row), more = next(iter(self._missing.items())), len(self._missing) - 1
+            raise CorpusError(
+                f"{self._table}: row {row}: {name!r} is not in {self._folder}"
+                + (f", nor are {more:,} more files" if more else ""),
+                mend="give the folder that holds every audio file, or take the rows out",
+            )
+        if not self._numbers:
+            raise CorpusError(f"{self._table}: holds no rows", mend="give a table with rows")
+        return FileSounds(tuple(self._numbers))
+
+
+def _endings(path: Path) -> Iterable[Path]:
+    return (path.with_name(path.name + suffix) for suffix in SUFFIXES)

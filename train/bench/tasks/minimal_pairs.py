@@ -1,0 +1,44 @@
+"""Minimal pairs: is a caption closer to its audio than each of its own false texts?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from train.bench.embedder import Embeddings, Said
+from train.bench.metrics import Metric, pair_accuracy
+from train.bench.plan import Plan, Refusal
+from train.bench.settings import BenchSettings
+from train.bench.tasks.samples import Samples, similarities
+
+
+def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+    """`negatives` over all pairs of a caption and its own negative, `negatives_KIND` by edit."""
+    pairs, kinds, groups = [], [], []
+    for number, row in enumerate(samples.rows):
+        for text in row["negatives"]:
+            pairs.append((number, (row["caption"], text["text"])))
+            kinds.append(text["kind"].replace("-", "_"))
+            groups.append(samples.groups[number])
+    if not pairs:
+        return Refusal("no sample has a false text")
+
+    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        similarity, kind, group = (
+            similarities(audio, said, pairs),
+            np.array(kinds),
+            np.array(groups),
+        )
+        found = {"negatives": pair_accuracy(similarity, group, settings.seed)}
+        for name in sorted(set(kinds)):
+            chosen = kind == name
+            found[f"negatives_{name}"] = pair_accuracy(
+                similarity[chosen], group[chosen], settings.seed
+            )
+        return found
+
+    without = sum(not row["negatives"] for row in samples.rows)
+    return Plan(
+        tuple(text for _, both in pairs for text in both),
+        measured,
+        {"samples without a false text": without} if without else {},
+    )

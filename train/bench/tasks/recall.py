@@ -1,0 +1,81 @@
+"""Retrieval both ways: samples and their captions, or audio files with several captions each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from synth.errors import SpecError
+from train.bench.embedder import Embeddings, Said
+from train.bench.metrics import Metric
+from train.bench.plan import Plan
+from train.bench.settings import BenchSettings
+from train.bench.tasks.samples import Samples, retrieval_both_ways
+from train.data.meaning import meaning
+from train.data.split import numbered
+
+
+def plan_samples(samples: Samples, settings: BenchSettings) -> Plan:
+    """Each different caption is one text; every sample whose claim means the same is right.
+
+    A text counts to the group of the first sample that it is the caption of.
+
+    Raises:
+        SpecError: If subsets are asked for that are larger than the whole.
+    """
+    rows = samples.rows
+    _check_subsets(len(rows), settings)
+    groups = samples.groups
+    first: dict[str, int] = {}
+    for position, row in enumerate(rows):
+        first.setdefault(row["caption"], position)
+
+    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        heard = numbered([meaning(row["claim"]) for row in rows]).numpy()
+        said_by = list(first.values())
+        correct = heard[:, None] == heard[said_by][None, :]
+        similarity = audio @ np.stack([said[text] for text in first]).T
+        return retrieval_both_ways(similarity, correct, groups, groups[said_by], settings)
+
+    return Plan(tuple(first), measured)
+
+
+def plan_captions(
+    captions: Sequence[tuple[int, str]], sounds: int, settings: BenchSettings
+) -> Plan:
+    """Each different caption is one text, right for every audio that bears it.
+
+    Where two audios bear one caption word for word, nothing in it tells them apart, so both are
+    right; each other caption has one right audio. Audio to text: the best-ranked right caption.
+
+    Args:
+        captions: Number of the sound and the caption, as the table gives them.
+        sounds: How many sounds there are; each has a caption.
+        settings: Of the bench.
+
+    Raises:
+        SpecError: If subsets are asked for that are larger than the whole.
+    """
+    _check_subsets(sounds, settings)
+    texts = {text: number for number, text in enumerate(dict.fromkeys(t for _, t in captions))}
+
+    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        correct = np.zeros((sounds, len(texts)), dtype=bool)
+        for sound, text in captions:
+            correct[sound, texts[text]] = True
+        similarity = audio @ np.stack([said[text] for text in texts]).T
+        return retrieval_both_ways(
+            similarity, correct, np.arange(sounds), correct.argmax(axis=0), settings
+        )
+
+    merged = len(captions) - len(texts)
+    return Plan(tuple(texts), measured, {"captions that repeat another": merged} if merged else {})
+
+
+def _check_subsets(sounds: int, settings: BenchSettings) -> None:
+    if settings.subset_size is not None and settings.subset_size > sounds:
+        raise SpecError(
+            f"subsets of {settings.subset_size} cannot be drawn from {sounds} sounds",
+            mend=f"choose a subset_size of at most {sounds}, or none",
+        )

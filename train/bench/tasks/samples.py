@@ -1,0 +1,104 @@
+"""The samples of a split, as the tasks look at them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from synth.scene import Event, Overlay, from_json
+from synth.scene import Sequence as InOrder
+from train.bench.embedder import Embeddings, Said
+from train.bench.metrics import Metric, retrieval, subset_retrieval
+from train.bench.settings import BenchSettings
+from train.data.split import Row, numbered
+
+LABELLED: tuple[str, ...] = ("triplets", "scenes")
+"""Recipes whose samples bear the labels of every sound in them; others bear a stand-in."""
+
+SoundAndTexts: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a split.
+
+    Args:
+        rows: Their manifest rows, in the order of their sounds.
+        recipe: Name of the recipe that made them.
+        split: Name of the split.
+    """
+
+    rows: Sequence[Row]
+    recipe: str
+    split: str
+
+    @cached_property
+    def groups(self) -> Int[np.ndarray, " samples"]:
+        """Number of each sample's minimal-pair group."""
+        found: np.ndarray = numbered([row["group"] for row in self.rows]).numpy()
+        return found
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Every label that a sample bears, sorted."""
+        return tuple(sorted({label for row in self.rows for label in row["labels"]}))
+
+    def composition(self, number: int) -> tuple[str, tuple[str, ...]]:
+        """`single`, `sequence` or `overlay` of events, with their labels; else `other`."""
+        match from_json(json.loads(self.rows[number]["scene"])):
+            case Event(label):
+                return "single", (label,)
+            case InOrder(Event(first), Event(second)):
+                return "sequence", (first, second)
+            case Overlay(Event(first), Event(second)):
+                return "overlay", (first, second)
+        return "other", ()
+
+
+def similarities(
+    audio: Embeddings, said: Said, choices: Sequence[SoundAndTexts]
+) -> Float[np.ndarray, "choices texts"]:
+    """Cosine of each sound to each of its texts, as many texts for every sound."""
+    width = len(choices[0][1]) if choices else 0
+    found = [[float(audio[sound] @ said[text]) for text in texts] for sound, texts in choices]
+    return np.array(found, dtype=np.float64).reshape(len(choices), width)
+
+
+def retrieval_both_ways(
+    similarity: Float[np.ndarray, "audio texts"],
+    correct: np.ndarray,
+    groups: Int[np.ndarray, " audio"],
+    text_groups: Int[np.ndarray, " texts"],
+    settings: BenchSettings,
+) -> dict[str, Metric]:
+    """`audio_to_text_*` and `text_to_audio_*`, among all or within random subsets.
+
+    Args:
+        similarity: Of every audio to every text.
+        correct: Which texts are right for which audio, of the same shape.
+        groups: Of the audios.
+        text_groups: Of the texts, by the same numbers.
+        settings: Say whether subsets are drawn.
+    """
+    if settings.subset_size is not None:
+        ways = subset_retrieval(
+            similarity,
+            correct,
+            settings.subset_size,
+            settings.subsets,
+            groups,
+            text_groups,
+            settings.seed,
+        )
+    else:
+        ways = {
+            "audio_to_text": retrieval(similarity, correct, groups, settings.seed),
+            "text_to_audio": retrieval(similarity.T, correct.T, text_groups, settings.seed),
+        }
+    return {f"{way}_{name}": one for way, found in ways.items() for name, one in found.items()}

@@ -1,0 +1,75 @@
+"""Zero-shot classification: a class is the mean embedding of its prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from synth.lexicon import Phrase
+from train.bench.embedder import Embeddings, Said
+from train.bench.metrics import (
+    Metric,
+    choose_one,
+    class_embeddings,
+    mean_average_precision,
+)
+from train.bench.plan import Plan, Refusal
+from train.bench.settings import BenchSettings, filled
+from train.bench.tasks.samples import LABELLED, Samples
+
+
+def plan_samples(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+    """Which of the split's labels a sample bears."""
+    if samples.recipe not in LABELLED:
+        return Refusal(f"recipe {samples.recipe} labels no sounds")
+    borne = [row["labels"] for row in samples.rows]
+    return plan_labels(borne, samples.classes, samples.groups, settings)
+
+
+def plan_labels(
+    labels: Sequence[Sequence[str]],
+    classes: Sequence[str],
+    groups: Int[np.ndarray, " items"],
+    settings: BenchSettings,
+) -> Plan | Refusal:
+    """`zero_shot_top1` where every item bears one label, else `zero_shot_map`.
+
+    Args:
+        labels: The labels that each item bears.
+        classes: All labels, each once.
+        groups: Number of each item's group.
+        settings: Hold the templates.
+    """
+    if len(classes) < 2:
+        return Refusal("there are fewer than two classes")
+    place = {label: number for number, label in enumerate(classes)}
+    correct = np.zeros((len(labels), len(classes)), dtype=bool)
+    for line, borne in zip(correct, labels, strict=True):
+        line[[place[label] for label in borne]] = True
+    said_as = prompts(classes, settings.templates)
+
+    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        embedded = np.array([[said[text] for text in row] for row in said_as])
+        similarity = audio @ class_embeddings(embedded).T
+        return _judged(similarity, correct, groups, settings.seed)
+
+    return Plan(tuple(text for row in said_as for text in row), measured)
+
+
+def _judged(
+    similarity: np.ndarray,
+    correct: Bool[np.ndarray, "items classes"],
+    groups: Int[np.ndarray, " items"],
+    seed: int,
+) -> dict[str, Metric]:
+    if (correct.sum(axis=1) == 1).all():
+        return {"zero_shot_top1": choose_one(similarity, correct, groups, seed)}
+    return {"zero_shot_map": mean_average_precision(similarity, correct, groups, seed)}
+
+
+def prompts(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
+    """Every class in every template, one row a class."""
+    names = [Phrase.of_label(label).plain for label in classes]
+    return [[filled(template, name) for template in templates] for name in names]

@@ -1,0 +1,1 @@
+"""The commands that need torch: `segue train`, `segue eval`, `segue export`."""

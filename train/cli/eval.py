@@ -1,0 +1,105 @@
+"""`segue eval`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from train.bench.embedder import open_embedder
+from train.bench.evaluate import assess, open_benchmark
+from train.bench.plan import Task
+from train.bench.report import write_report
+from train.bench.settings import BenchSettings
+from train.cli.options import JsonOption, VirtualOption
+from train.cli.show import metric_table, progress_bars
+from train.config.run import Mode
+
+_TEMPLATES = list(BenchSettings().templates)
+
+
+def eval_command(
+    model: Annotated[
+        Path,
+        typer.Argument(help="Run folder, exported model or any ClapModel.", show_default=False),
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Manifest folder of a corpus, or a benchmark's file: CompA's CSV, a table of "
+            "captions or classes, a probe set of `segue text`.",
+            show_default=False,
+        ),
+    ],
+    task: Annotated[
+        list[Task] | None, typer.Option(help="Tasks; by default all that the data allows.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="The split of a corpus.")] = "test",
+    audio: Annotated[
+        Path | None, typer.Option(help="Folder of the file's audio; by default the file's own.")
+    ] = None,
+    fold: Annotated[str | None, typer.Option(help="Fold of a table of classes.")] = None,
+    file_column: Annotated[str | None, typer.Option(help="Of a table of captions.")] = None,
+    caption_column: Annotated[
+        list[str] | None, typer.Option(help="Of a table of captions.")
+    ] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(help="Prompt of zero-shot classification, with {} for the class."),
+    ] = None,
+    subset_size: Annotated[
+        int | None, typer.Option(help="Retrieval among random subsets of this many sounds.")
+    ] = None,
+    subsets: Annotated[int, typer.Option(help="How many such subsets.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of subsets and bootstrap intervals.")] = 0,
+    cut: Annotated[
+        bool, typer.Option("--cut", help="Hear the first part of sounds too long for the model.")
+    ] = False,
+    virtual: VirtualOption = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for metrics.json, report.md and report.png.", file_okay=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Test a model, each metric with its chance level and a 95 % interval.
+
+    Examples: `segue eval runs/foley data_manifests/foley --split test`,
+    `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
+    """
+    embedder = open_embedder(model, device)
+    settings = BenchSettings(
+        seed=seed,
+        subset_size=subset_size,
+        subsets=subsets,
+        templates=tuple(template or _TEMPLATES),
+        cut=cut,
+    )
+    benchmark = open_benchmark(
+        data,
+        audio,
+        split=split,
+        mode=Mode.VIRTUAL if virtual else Mode.SHARDS,
+        settings=settings,
+        sample_rate=embedder.sample_rate,
+        file_column=file_column,
+        caption_columns=caption_column or (),
+        fold=fold,
+    )
+    with progress_bars(quiet=as_json) as progress:
+        progress.phase("listening", len(benchmark.sounds))
+        found = assess(embedder, benchmark, task, str(model), progress.advance)
+    files = write_report(found, out) if out is not None else {}
+    if as_json:
+        print(json.dumps({name: metric.to_json() for name, metric in found.metrics.items()}))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(metric_table(f"{model} on {data}", found.metrics))
+    for reason, count in found.left_out.items():
+        console.print(f"left out: {count:,} ({reason})", markup=False)
+    for path in files.values():
+        console.print(str(path), markup=False)

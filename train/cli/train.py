@@ -1,0 +1,162 @@
+"""`segue train`."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from synth.corpus import Corpus
+from synth.errors import SpecError
+from train.bench.evaluate import evaluate
+from train.cli.options import CorpusArgument, JsonOption, VirtualOption
+from train.cli.show import progress_bars
+from train.config.files import parse_config, read_settings
+from train.config.model import HeadKind
+from train.config.run import Mode, TrainConfig
+from train.data.split import VAL
+from train.engine.loop import TrainResult, train
+from train.engine.ranks import leads
+from train.presets import default, fine_tuning
+
+_INTERRUPTED = 130
+
+
+def train_command(
+    corpus: CorpusArgument,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings, a YAML file; without it, the demo's, fitted.")
+    ] = None,
+    clap: Annotated[
+        str | None,
+        typer.Option(help="Fine-tune this CLAP: a folder, or a name on huggingface.co."),
+    ] = None,
+    head: Annotated[HeadKind | None, typer.Option(help="How tokens become an embedding.")] = None,
+    virtual: VirtualOption = False,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Shorten or lengthen all stages to this many steps.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder; by default runs/CORPUS-HEAD.", file_okay=False)
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew where the folder holds a run.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a CLAP model on a corpus.
+
+    Example: `segue train data_manifests/foley --head transformer --out runs/foley`
+
+    On several GPUs: `torchrun --nproc-per-node 4 --no-python segue train ... `
+    """
+    settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
+    with progress_bars(quiet=as_json) as progress:
+        result = train(settings, progress, resume=resume, overwrite=overwrite)
+    if not leads():
+        return
+    if as_json:
+        print(json.dumps(result_json(result, settings)))
+    else:
+        _print_result(result, corpus)
+    if not result.finished:
+        raise typer.Exit(_INTERRUPTED)
+
+
+def make_config(
+    corpus: Path,
+    file: Path | None,
+    clap: str | None,
+    head: HeadKind | None,
+    virtual: bool,
+    steps: int | None,
+    seed: int | None,
+    out: Path | None,
+) -> TrainConfig:
+    """The settings of a run: those of the file, or of the demo, and the options over them.
+
+    Raises:
+        SpecError: If they are wrong.
+        CorpusError: If there is no file and no corpus to choose them by.
+    """
+    chosen = head or (HeadKind.PROJECTION if clap else HeadKind.TRANSFORMER)
+    folder = out or Path("runs") / f"{corpus.resolve().name}-{chosen}"
+    values: dict[str, Any]
+    if clap is not None:
+        if file is not None:
+            raise SpecError("--clap and --config both say what the model is", mend="give one")
+        values = fine_tuning(corpus, folder, clap, chosen).model_dump(mode="json")
+    elif file is None:
+        values = default(corpus, folder).model_dump(mode="json")
+    else:
+        values = {"out": str(folder)} | read_settings(file)
+    values["corpus"] = str(corpus)
+    if out is not None:
+        values["out"] = str(out)
+    if virtual:
+        values["mode"] = Mode.VIRTUAL.value
+    if seed is not None:
+        values["seed"] = seed
+    config = parse_config(values, str(file) if file else "options")
+    if head is not None and clap is None:
+        heads = config.model.head.model_copy(update={"kind": head})
+        model = config.model.model_copy(update={"head": heads})
+        config = config.model_copy(update={"model": model})
+    return config.with_steps(steps) if steps is not None else config
+
+
+def result_json(result: TrainResult, config: TrainConfig) -> dict[str, dict[str, Any]]:
+    """How a run ended, in the JSON shape of metrics, null where a field has no meaning.
+
+    `loss` is that of the last step in nats, `n` its largest batch and chance ln(batch): what equal
+    similarities give among the captions of a full batch alone (hard negatives add to it). A
+    finished run on a corpus with a split `val` adds what `evaluate` finds there, as `val_*`.
+    """
+    found = {
+        "loss": _fact(result.loss, math.log(config.batch), config.batch),
+        "samples_per_s": _fact(round(result.samples_per_s, 1)),
+        "data_wait": _fact(round(result.data_wait, 4)),
+        "step": _fact(result.step),
+        "best_step": _fact(result.best_step),
+    }
+    if result.finished and VAL in Corpus.open(config.corpus).splits:
+        metrics = evaluate(
+            result.folder, config.corpus, VAL, mode=config.mode, device=config.device
+        )
+        found |= {f"{VAL}_{name}": metric.to_json() for name, metric in metrics.items()}
+    return found
+
+
+def _fact(value: float, chance: float | None = None, n: int | None = None) -> dict[str, Any]:
+    """A plain number in the shape of a metric."""
+    shown = None if math.isnan(value) else value
+    return {"value": shown, "low": None, "high": None, "chance": chance, "n": n}
+
+
+def _print_result(result: TrainResult, corpus: Path) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if not result.finished:
+        console.print(f"stopped after step {result.step:,}, checkpoint written")
+        console.print(f"to go on: {_again()}")
+        return
+    console.print(
+        f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
+        f"data wait {result.data_wait:.0%}; weights of step {result.best_step:,} kept"
+    )
+    console.print(f"model  {result.folder}")
+    console.print(f"next: segue eval {result.folder} {corpus}")
+
+
+def _again() -> str:
+    """The command that was given, with --resume."""
+    given = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
+    return " ".join(["segue", *given, "--resume"])

@@ -1,0 +1,1 @@
+"""What a training run is: frozen settings, checked before any work starts."""

@@ -1,0 +1,123 @@
+"""Which loss a stage of training minimises."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from train.config.section import Section
+
+
+class Role(StrEnum):
+    """Texts of a sample beside its caption."""
+
+    POSITIVES = "positives"
+    NEGATIVES = "negatives"
+    DENIED = "denied"
+
+
+class InfoNce(Section):
+    """Symmetric InfoNCE: the batch's captions alone."""
+
+    roles: ClassVar[frozenset[Role]] = frozenset()
+    name: Literal["info_nce"] = "info_nce"
+
+
+class HardNegatives(Section):
+    """InfoNCE with each sample's own false captions (CompA, eq. 4-5)."""
+
+    roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
+    name: Literal["hard_negatives"] = "hard_negatives"
+
+
+class ModularVariant(StrEnum):
+    """Whether the positives stand in the denominator, or not, as eq. 7 is printed."""
+
+    IN_DENOMINATOR = "in_denominator"
+    LITERAL = "literal"
+
+
+class Modular(Section):
+    """Several true and false captions a sample (CompA, eq. 6-7)."""
+
+    roles: ClassVar[frozenset[Role]] = frozenset({Role.POSITIVES, Role.NEGATIVES})
+    name: Literal["modular"] = "modular"
+    variant: ModularVariant = ModularVariant.IN_DENOMINATOR
+
+
+class OverlayRow(StrEnum):
+    """How overlays are weighed as anchors: as all are, or as eq. 13 is printed."""
+
+    SYMMETRIC = "symmetric"
+    LITERAL = "literal"
+
+
+class TeminalA(Section):
+    """Single and combined sounds against each other (TeminAL A, appendix A.2).
+
+    Args:
+        alpha_same: Weight across the views where the combined sound holds the single one's class.
+        alpha_cross: Weight across the views elsewhere.
+        beta: Weight of captions that choose sounds, against that of sounds that choose captions.
+    """
+
+    roles: ClassVar[frozenset[Role]] = frozenset()
+    name: Literal["teminal_a"] = "teminal_a"
+    alpha_same: float = Field(default=1.0, ge=0)
+    alpha_cross: float = Field(default=1.0, ge=0)
+    beta: float = Field(default=1.0, ge=0)
+
+
+class TeminalB(Section):
+    """Forward, reversed and overlaid pairs against each other (TeminAL B).
+
+    Args:
+        alpha_st: Weight of the reversed pair of the same two clips.
+        alpha_ct: Weight of the reversed pairs of other clips.
+        alpha_so: Weight of the overlay of the same two clips.
+        alpha_co: Weight of the overlays of other clips.
+        beta: Weight of captions that choose sounds, against that of sounds that choose captions.
+        overlay_row: Weights of anchors that are overlays.
+    """
+
+    roles: ClassVar[frozenset[Role]] = frozenset()
+    name: Literal["teminal_b"] = "teminal_b"
+    alpha_st: float = Field(default=1.0, ge=0)
+    alpha_ct: float = Field(default=1.0, ge=0)
+    alpha_so: float = Field(default=1.0, ge=0)
+    alpha_co: float = Field(default=1.0, ge=0)
+    beta: float = Field(default=1.0, ge=0)
+    overlay_row: OverlayRow = OverlayRow.SYMMETRIC
+
+
+class TextSwap(Section):
+    """InfoNCE in which a share of the batch's captions gives way to swapped ones of the anchor's.
+
+    (Manco et al., section 5.1: probability 0 at first, then a linear rise.)
+
+    Args:
+        share: Highest share of a row's wrong captions that are replaced, 0 to 1.
+        after: Steps of the stage before the first replacement.
+        over: Steps from there to the highest share.
+    """
+
+    roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
+    name: Literal["textswap"] = "textswap"
+    share: float = Field(default=0.15, ge=0, le=1)
+    after: int = Field(default=0, ge=0)
+    over: int = Field(default=0, ge=0)
+
+
+class Sigmoid(Section):
+    """Pairwise sigmoid loss (SigLIP, Zhai et al. 2023), with each sample's own false captions."""
+
+    roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
+    name: Literal["sigmoid"] = "sigmoid"
+
+
+Loss = Annotated[
+    InfoNce | HardNegatives | Modular | TeminalA | TeminalB | TextSwap | Sigmoid,
+    Field(discriminator="name"),
+]

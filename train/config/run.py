@@ -1,0 +1,153 @@
+"""A training run: what is learnt from what, for how long, and what is kept of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+
+from pydantic import Field
+
+from synth.errors import SpecError
+from train.config.loss import HardNegatives, Loss, Role
+from train.config.model import ModelConfig
+from train.config.section import Section
+from train.config.text import TextSampling
+
+
+class Mode(StrEnum):
+    """Where audio comes from; both give the same PCM."""
+
+    SHARDS = "shards"
+    VIRTUAL = "virtual"
+
+
+class Precision(StrEnum):
+    """Of the towers and heads; the loss is always float32."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
+class Decay(StrEnum):
+    """How the learning rate falls from its peak: half a cosine, a line, or not at all."""
+
+    COSINE = "cosine"
+    LINEAR = "linear"
+    CONSTANT = "constant"
+
+
+class Stage(Section):
+    """A stretch of training.
+
+    Args:
+        steps: Its length.
+        relations: Relations of the samples and captions in play; none means all.
+        loss: What is minimised.
+        dissimilarity: Weight of the mean cosine between captions and their full negations
+            (Vasilakis et al., section 2.3); 0 leaves it out.
+    """
+
+    steps: int = Field(ge=1)
+    relations: tuple[str, ...] = ()
+    loss: Loss = HardNegatives()
+    dissimilarity: float = Field(default=0.0, ge=0)
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The texts it needs beside the captions."""
+        return self.loss.roles | ({Role.DENIED} if self.dissimilarity else set())
+
+
+class TrainConfig(Section):
+    """A training run.
+
+    Args:
+        corpus: Manifest folder of the corpus.
+        out: Run folder.
+        mode: Read shards, or render from plan and bank.
+        model: The model.
+        stages: What is in play when, in order.
+        batch: Samples a step, those of all processes together.
+        keep_groups: Whether the members of a minimal-pair group share a batch.
+        text: How captions are chosen and changed when loaded.
+        crop_s: Longest audio in seconds; longer samples are heard in a random part, and told by
+            captions that hold in it. None keeps all whole.
+        lr: Peak learning rate.
+        schedule: How it falls after the warm-up.
+        warmup: Share of the steps in which the rate rises.
+        weight_decay: Of AdamW.
+        grad_clip: Largest norm of the gradient.
+        accumulate: Parts in which a batch is encoded; the loss and its gradient are those of the
+            whole batch, the memory is that of a part.
+        ema: Decay of the moving average of the weights that is validated and kept; 0 for none.
+        patience: Validations without a better one after which training stops; 0 goes on.
+        seed: Of weights, order, text choice and dropout.
+        device: `cpu`, `cuda`, `cuda:1`, ...
+        precision: Of towers and heads.
+        compile: Backend of torch.compile for the model: `inductor` is the fast one; empty for none.
+        tensorboard: Whether the log is also written for TensorBoard.
+        wandb: Project on Weights & Biases that the log also goes to; empty for none.
+        workers: Threads that prepare batches.
+        prefetch: Batches prepared ahead.
+        cache_mb: Memory for features kept between epochs; a larger corpus is read anew.
+        log_every: Steps between lines of the log.
+        eval_every: Steps between validations, 0 for only one at the end.
+        checkpoint_every: Steps between checkpoints, 0 for only one at the end.
+    """
+
+    corpus: Path
+    out: Path
+    mode: Mode = Mode.SHARDS
+    model: ModelConfig = ModelConfig()
+    stages: tuple[Stage, ...] = Field(default=(Stage(steps=1000),), min_length=1)
+    batch: int = Field(default=64, ge=2)
+    keep_groups: bool = False
+    text: TextSampling = TextSampling()
+    crop_s: float | None = Field(default=None, gt=0)
+    lr: float = Field(default=1e-3, gt=0)
+    schedule: Decay = Decay.COSINE
+    warmup: float = Field(default=0.15, ge=0, le=1)
+    weight_decay: float = Field(default=0.01, ge=0)
+    grad_clip: float = Field(default=1.0, gt=0)
+    accumulate: int = Field(default=1, ge=1)
+    ema: float = Field(default=0.0, ge=0, lt=1)
+    patience: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    device: str = Field(default="cpu", pattern=r"^(cpu|mps|cuda(:\d+)?)$")
+    precision: Precision = Precision.FLOAT32
+    compile: str = Field(default="", pattern="^(inductor|aot_eager|eager)?$")
+    tensorboard: bool = True
+    wandb: str = ""
+    workers: int = Field(default=1, ge=1)
+    prefetch: int = Field(default=4, ge=1)
+    cache_mb: int = Field(default=1024, ge=0)
+    log_every: int = Field(default=10, ge=1)
+    eval_every: int = Field(default=0, ge=0)
+    checkpoint_every: int = Field(default=200, ge=0)
+
+    @property
+    def steps(self) -> int:
+        """Steps of all stages."""
+        return sum(stage.steps for stage in self.stages)
+
+    def with_steps(self, steps: int) -> TrainConfig:
+        """The same run in `steps` steps, every stage shortened or lengthened alike.
+
+        Raises:
+            SpecError: If there are more stages than steps.
+        """
+        if steps < len(self.stages):
+            raise SpecError(
+                f"{steps} steps cannot hold {len(self.stages)} stages",
+                mend=f"take at least {len(self.stages)} steps",
+            )
+        ends = [sum(stage.steps for stage in self.stages[:k]) for k in range(len(self.stages) + 1)]
+        cuts = [round(end * steps / self.steps) for end in ends]
+        lengths = [max(right - left, 1) for left, right in pairwise(cuts)]
+        lengths[lengths.index(max(lengths))] += steps - sum(lengths)
+        stages = tuple(
+            stage.model_copy(update={"steps": length})
+            for stage, length in zip(self.stages, lengths, strict=True)
+        )
+        return self.model_copy(update={"stages": stages})

@@ -1,0 +1,220 @@
+"""Batches by global step, prepared ahead in threads."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from synth.units import to_frames
+from train.config.run import Stage, TrainConfig
+from train.data.audio import AudioBatch
+from train.data.crop import Cropper
+from train.data.meaning import number_of
+from train.data.order import BatchOrder
+from train.data.split import Row, SplitData
+from train.data.texts import Owned, TextSampler
+from train.data.tokenizer import TextTokenizer, TokenIds
+from train.schedule import place
+
+_VIEWS: Final = {"before": 0, "after": 1, "while": 2}
+_UNKNOWN: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Texts of a batch beside the captions.
+
+    Args:
+        said: Which of the batch's texts each is.
+        owner: Row that each belongs to.
+    """
+
+    said: Int[Tensor, " texts"]
+    owner: Int[Tensor, " texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All that one step learns from, on one process.
+
+    Args:
+        step: Step of the run.
+        audio: The sounds.
+        texts: Ids of every different text, encoded once each: the members of a minimal-pair group
+            share most of their sentences.
+        captions: Which text each row's caption is.
+        positives: Further true captions.
+        negatives: False captions.
+        denied: Fully negated captions.
+        keys: Numbers of each caption's text and of what it claims, equal where those are equal.
+        views: Composition of each row (`losses.batch.Embedded`), -1 where it is no triplet.
+        groups: Number of each row's group.
+        classes: Numbers of the first and the last label of each row.
+        whole: Rows that are heard whole although they are longer than `crop_s`.
+    """
+
+    step: int
+    audio: AudioBatch
+    texts: TokenIds
+    captions: Int[Tensor, " batch"]
+    positives: Spoken
+    negatives: Spoken
+    denied: Spoken
+    keys: Int[Tensor, "2 batch"]
+    views: Int[Tensor, " batch"]
+    groups: Int[Tensor, " batch"]
+    classes: Int[Tensor, "batch 2"]
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of every batch this process takes: number `rank` of `ranks`."""
+
+    rank: int = 0
+    ranks: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Assembler:
+    """Turns manifest rows into batches.
+
+    Args:
+        data: The split.
+        tokenizer: For the texts.
+        sampler: Chooses the texts.
+        cropper: Cuts long samples, None to keep them whole.
+        cached: Whether features are at hand, so that no audio need be read.
+    """
+
+    data: SplitData
+    tokenizer: TextTokenizer
+    sampler: TextSampler
+    cropper: Cropper | None
+    cached: bool
+
+    @classmethod
+    def of(
+        cls, data: SplitData, tokenizer: TextTokenizer, config: TrainConfig, cached: bool
+    ) -> Assembler:
+        """That of a run.
+
+        Raises:
+            SpecError: If the settings ask for what the corpus has not.
+        """
+        sampler = TextSampler.of(config.text, data.tags, config.seed)
+        cropper = None
+        if config.crop_s is not None:
+            cropper = Cropper(data, to_frames(config.crop_s, data.corpus.sample_rate), config.seed)
+        return cls(data, tokenizer, sampler, cropper, cached)
+
+    def batch(self, positions: Sequence[int], stage: Stage, step: int) -> Batch:
+        """The batch of the samples at `positions`."""
+        rows = self.data.rows(positions)
+        whole = 0
+        if self.cropper is not None:
+            rows = [self.cropper.crop(row, step) for row in rows]
+            whole = sum("crop" not in row and row["frames"] > self.cropper.frames for row in rows)
+        texts = self.sampler.texts(rows, stage, step)
+        said = [
+            *texts.captions,
+            *texts.positives.texts,
+            *texts.negatives.texts,
+            *texts.denied.texts,
+        ]
+        number = {text: k for k, text in enumerate(dict.fromkeys(said))}
+
+        def spoken(owned: Owned) -> Spoken:
+            return Spoken(_longs([number[text] for text in owned.texts]), _longs(owned.owner))
+
+        return Batch(
+            step=step,
+            audio=AudioBatch(tuple(positions), None if self.cached else self.data.waveforms(rows)),
+            texts=self.tokenizer(list(number)),
+            captions=_longs([number[text] for text in texts.captions]),
+            positives=spoken(texts.positives),
+            negatives=spoken(texts.negatives),
+            denied=spoken(texts.denied),
+            keys=_longs(
+                [[number_of(key) for key in keys] for keys in (texts.captions, texts.meanings)]
+            ),
+            views=_longs([_view(row) for row in rows]),
+            groups=_longs([number_of(row["group"]) for row in rows]),
+            classes=_longs([_classes(row) for row in rows]).reshape(len(rows), 2),
+            whole=whole,
+        )
+
+
+class Loader:
+    """Makes the batch of any step; a resumed run asks for the same steps and gets the same.
+
+    Args:
+        assembler: Makes batches of samples.
+        config: The run.
+        share: Which part of every batch to make.
+    """
+
+    def __init__(self, assembler: Assembler, config: TrainConfig, share: Share) -> None:
+        self._assembler = assembler
+        self._config = config
+        self._share = share
+        self._orders = [
+            _order(assembler.data, config, number) for number in range(len(config.stages))
+        ]
+
+    def batch(self, step: int) -> Batch:
+        """This process's part of the batch of a step."""
+        where = place(step, self._config.stages)
+        positions = self._orders[where.stage].batch(where.step, self._share.rank, self._share.ranks)
+        stage = self._config.stages[where.stage]
+        return self._assembler.batch(positions.tolist(), stage, step)
+
+    def between(self, start: int, stop: int) -> Iterator[Batch]:
+        """The batches of steps `start` to `stop - 1`, a few of them made ahead."""
+        waiting: deque[Future[Batch]] = deque()
+        ahead = start
+        with ThreadPoolExecutor(self._config.workers, "segue-batch") as pool:
+            try:
+                for _ in range(start, stop):
+                    while ahead < stop and len(waiting) < self._config.prefetch:
+                        waiting.append(pool.submit(self.batch, ahead))
+                        ahead += 1
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
+def _order(data: SplitData, config: TrainConfig, number: int) -> BatchOrder:
+    pool = data.pool(config.stages[number])
+    return BatchOrder.of(
+        pool,
+        [data.groups[position] for position in pool],
+        config.batch,
+        config.keep_groups,
+        config.seed,
+        f"stage-{number}",
+    )
+
+
+def _view(row: Row) -> int:
+    if row["relation"]:
+        return _VIEWS.get(row["relation"], _UNKNOWN)
+    scene = json.loads(row["scene"])
+    return 0 if "event" in scene else 1 if "overlay" in scene else _UNKNOWN
+
+
+def _classes(row: Row) -> list[int]:
+    return [number_of(row["labels"][0]), number_of(row["labels"][-1])]
+
+
+def _longs(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:
+    return torch.tensor(values, dtype=torch.long)

@@ -1,0 +1,42 @@
+"""What captions say, as numbers that are equal where they say the same."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from synth.rng import digest
+from synth.schema import canonical_json
+
+
+@lru_cache(maxsize=65536)
+def number_of(text: str) -> int:
+    """A number that any process gives this text: 60 bits of its SHA-256."""
+    return int(digest(text)[:15], 16)
+
+
+@lru_cache(maxsize=65536)
+def meaning(claim: str) -> str:
+    """A claim in the one form that all claims of equal meaning share.
+
+    Args:
+        claim: Claim as JSON. What is heard together, or joined by "and", has no order.
+    """
+    return canonical_json(_sorted(json.loads(claim)))
+
+
+def _sorted(value: Any) -> Any:
+    match value:
+        case {"overlay": [first, second], **rest}:
+            parts = sorted((_sorted(first), _sorted(second)), key=canonical_json)
+            return {"overlay": parts, **rest}
+        case {"and": [first, second]}:
+            return {"and": sorted((_sorted(first), _sorted(second)), key=canonical_json)}
+        case {"sequence": [first, second], **rest}:
+            return {"sequence": [_sorted(first), _sorted(second)], **rest}
+        case {"not": inner}:
+            return {"not": _sorted(inner)}
+        case {"only": inner}:
+            return {"only": _sorted(inner)}
+    return value

@@ -1,0 +1,175 @@
+"""The texts of a batch: a pure function of the seed, the step and the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from synth.annotation import tag_claim
+from synth.claim import claim_to_json
+from synth.errors import SpecError
+from synth.language.negation import Mode, Negation, negate
+from synth.language.tag_captions import joined
+from synth.language.tags import Vocabulary
+from synth.rng import Randomness
+from synth.schema import canonical_json
+from synth.tag import Tag
+from train.config.loss import Role
+from train.config.run import Stage
+from train.config.text import ALWAYS, NEVER, TextSampling
+from train.data.meaning import meaning
+
+FULLY_NEGATED: Final = f"negate-{Mode.FULL.value}"
+
+Row = Mapping[str, Any]
+Sentence = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Texts of a batch's samples, flat.
+
+    Args:
+        texts: The texts.
+        owner: Row of the batch that each belongs to.
+    """
+
+    texts: tuple[str, ...] = ()
+    owner: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a batch.
+
+    Args:
+        captions: One true caption a sample.
+        meanings: What each caption claims, equal where claims are equal.
+        positives: Further true captions.
+        negatives: False captions.
+        denied: Fully negated captions.
+    """
+
+    captions: tuple[str, ...]
+    meanings: tuple[str, ...]
+    positives: Owned
+    negatives: Owned
+    denied: Owned
+
+
+@dataclass(frozen=True)
+class TextSampler:
+    """Chooses the texts of samples, and changes them as the settings ask.
+
+    Args:
+        sampling: What is done to captions.
+        tags: Tags of each clip, by clip id.
+        seed: Of the run.
+    """
+
+    sampling: TextSampling
+    tags: Mapping[str, Sequence[Tag]]
+    seed: int
+
+    @classmethod
+    def of(
+        cls, sampling: TextSampling, tags: Mapping[str, Sequence[Tag]], seed: int
+    ) -> TextSampler:
+        """A sampler over a corpus's tags.
+
+        Raises:
+            SpecError: If the settings ask for tags, and no clip bears one.
+        """
+        wants = {
+            "text.p_caption": sampling.p_caption != ALWAYS,
+            "text.p_insert": sampling.p_insert != NEVER,
+        }
+        asked = [name for name, wanted in wants.items() if wanted]
+        if asked and not any(tags.values()):
+            raise SpecError(
+                f"{' and '.join(asked)} needs tags, and no clip of the corpus bears one",
+                mend="leave it out, or build the corpus from a source with tags",
+            )
+        return cls(sampling, tags, seed)
+
+    def texts(self, rows: Sequence[Row], stage: Stage, step: int) -> Texts:
+        """The texts of a batch.
+
+        Args:
+            rows: Manifest rows, each with its `position`.
+            stage: Gives the relations in play and the roles that its loss needs.
+            step: Step of the run.
+        """
+        drawn = [self._caption(row, stage, step) for row in rows]
+        positives = (_others(row, said, stage) for row, (_, said) in zip(rows, drawn, strict=True))
+        return Texts(
+            captions=tuple(text for text, _ in drawn),
+            meanings=tuple(meaning(said["claim"]) for _, said in drawn),
+            positives=_owned(positives if Role.POSITIVES in stage.roles else ()),
+            negatives=_owned(
+                (_negatives(row, stage) for row in rows) if Role.NEGATIVES in stage.roles else ()
+            ),
+            denied=_owned(map(_denied, rows) if Role.DENIED in stage.roles else ()),
+        )
+
+    def _caption(self, row: Row, stage: Stage, step: int) -> tuple[str, Sentence]:
+        """A caption's text as it is told, and the sentence of the manifest that it tells."""
+        rng = Randomness(self.seed).at(f"text/{step}", row["position"])
+        said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
+        if self.sampling.restatements:
+            said += [text for text in row["positives"] if _in_play(text, stage)]
+        chosen = said[int(rng.integers(len(said)))] if len(said) > 1 else said[0]
+        tags = [tag for clip in row["clips"] for tag in self.tags.get(clip, ())]
+        if not tags:
+            return chosen["text"], chosen
+        if rng.random() >= self.sampling.p_caption.at(step):
+            chosen = _tagged(tags) or chosen
+        text = chosen["text"]
+        if rng.random() < self.sampling.p_insert.at(step):
+            text = self._with_denial(text, tags, rng)
+        return text, chosen
+
+    def _with_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
+        """The caption with the denial of a tag that the clip does not bear, where one fits in."""
+        return negate(text, Mode.INSERT, self._negation, rng, tags).text or text
+
+    @cached_property
+    def _negation(self) -> Negation:
+        return Negation(Vocabulary.of(tag for each in self.tags.values() for tag in each))
+
+
+def _tagged(tags: Sequence[Tag]) -> Sentence | None:
+    sentence = joined(tags)
+    if not sentence.text:
+        return None
+    return {
+        "text": sentence.text,
+        "claim": canonical_json(claim_to_json(tag_claim(sentence.present))),
+    }
+
+
+def _others(row: Row, caption: Sentence, stage: Stage) -> list[str]:
+    texts = [row["caption"]]
+    texts += [said["text"] for said in row["positives"] if _in_play(said, stage)]
+    return [text for text in dict.fromkeys(texts) if text != caption["text"]]
+
+
+def _negatives(row: Row, stage: Stage) -> list[str]:
+    return [text["text"] for text in row["negatives"] if _in_play(text, stage)]
+
+
+def _denied(row: Row) -> list[str]:
+    return [text["text"] for text in row["negatives"] if text["kind"] == FULLY_NEGATED][:1]
+
+
+def _owned(texts: Iterable[Sequence[str]]) -> Owned:
+    found = [(text, row) for row, each in enumerate(texts) for text in each]
+    return Owned(tuple(text for text, _ in found), tuple(row for _, row in found))
+
+
+def _in_play(text: Sentence, stage: Stage) -> bool:
+    return not stage.relations or text["connective"] in stage.relations

@@ -1,0 +1,1 @@
+"""The training loop, its state and what it leaves on disk."""

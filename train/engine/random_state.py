@@ -1,0 +1,33 @@
+"""torch's random state, on the CPU and on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class RandomState:
+    """Where torch's generators stand.
+
+    Args:
+        cpu: State of the CPU's.
+        device: State of the device's, None where that is the CPU.
+    """
+
+    cpu: Tensor
+    device: Tensor | None
+
+    @classmethod
+    def of(cls, device: torch.device) -> RandomState:
+        """The state of now."""
+        on_gpu = device.type == "cuda"
+        return cls(torch.get_rng_state(), torch.cuda.get_rng_state(device) if on_gpu else None)
+
+    def restore(self, device: torch.device) -> None:
+        """Make it the state of now."""
+        torch.set_rng_state(self.cpu.cpu())
+        if self.device is not None and device.type == "cuda":
+            torch.cuda.set_rng_state(self.device.cpu(), device)

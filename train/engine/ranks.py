@@ -1,0 +1,116 @@
+"""Several processes that train one model, as torchrun starts them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from synth.errors import SpecError
+from train.data.loader import Share
+from train.device import torch_device
+from train.losses.batch import Alone, World
+from train.losses.world import Ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """This process among those of a run.
+
+    Args:
+        rank: Its number; number 0 writes and shows.
+        ranks: How many there are.
+        device: Where it computes.
+    """
+
+    rank: int
+    ranks: int
+    device: torch.device
+
+    @property
+    def leads(self) -> bool:
+        """Whether it writes what all share."""
+        return self.rank == 0
+
+    @property
+    def share(self) -> Share:
+        """Its part of every batch."""
+        return Share(self.rank, self.ranks)
+
+    @property
+    def world(self) -> World:
+        """What losses see of the others."""
+        return Ranks(self.device) if self.ranks > 1 else Alone()
+
+    def wrapped(self, encoder: nn.Module) -> nn.Module:
+        """The encoder, its gradients averaged over the processes."""
+        if self.ranks == 1:
+            return encoder
+        ids = [self.device] if self.device.type == "cuda" else None
+        return DistributedDataParallel(encoder, device_ids=ids)
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is up on any process."""
+        if self.ranks == 1:
+            return flag
+        value = torch.tensor(int(flag), device=self.device)
+        distributed.all_reduce(value, distributed.ReduceOp.MAX)
+        return bool(value.item())
+
+    def mean(self, value: float) -> float:
+        """The mean of a number over the processes."""
+        if self.ranks == 1:
+            return value
+        total = torch.tensor(value, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(total)
+        return total.item() / self.ranks
+
+    def everyones(self, value: Tensor) -> list[Tensor]:
+        """A small tensor of every process, on the CPU, in order; all of one shape."""
+        if self.ranks == 1:
+            return [value.cpu()]
+        found: list[Tensor | None] = [None] * self.ranks
+        distributed.all_gather_object(found, value.cpu())
+        return [one for one in found if one is not None]
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self.ranks > 1:
+            distributed.barrier()
+
+
+def leads() -> bool:
+    """Whether this process is the one that shows results: the first that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def processes(device: str) -> Iterator[Process]:
+    """Join the processes that torchrun started; without it, this process is alone.
+
+    Raises:
+        SpecError: If the device is absent.
+    """
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if ranks == 1 or not distributed.is_torchelastic_launched():
+        yield Process(0, 1, torch_device(device))
+        return
+    if device == "cuda":
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+    elif device.startswith("cuda"):
+        raise SpecError(
+            f"device {device!r}: every process takes a GPU of its own", mend="say device: cuda"
+        )
+    place = torch_device(device)
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
+    distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    try:
+        yield Process(distributed.get_rank(), distributed.get_world_size(), place)
+    finally:
+        distributed.destroy_process_group()

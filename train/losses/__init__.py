@@ -1,0 +1,1 @@
+"""Contrastive losses: plans over one primitive, and what stands beside it."""

@@ -1,0 +1,1 @@
+"""The model: features, towers, heads."""

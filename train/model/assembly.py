@@ -1,0 +1,142 @@
+"""From settings to the two sides of a model: a tower, and the head over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from synth.errors import SpecError
+from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind, TowerKind
+from train.model.heads import MeanPoolHead, ProjectionHead, TransformerHead
+from train.model.loading import transformers_model
+from train.model.towers.base import AudioTower, TextTower, Tower
+from train.model.towers.small import EmbeddingTower, cnn_tower
+from train.model.towers.spectrogram import spectrogram_tower
+from train.model.towers.text import text_model
+from train.model.towers.waveform import waveform_tower
+
+_DEFAULT_ACTIVATION = "relu"
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Models of transformers, each loaded once: both halves of a CLAP come from one."""
+
+    models: dict[str, Any] = field(default_factory=dict)
+
+    def get(self, name: str) -> Any:
+        """A model by name or folder.
+
+        Raises:
+            SpecError: If it cannot be loaded.
+        """
+        if name not in self.models:
+            self.models[name] = transformers_model(name)
+        return self.models[name]
+
+    def projection(self, name: str, half: str) -> nn.Module | None:
+        """CLAP's own projection of a half; None where the model is not a whole CLAP."""
+        model = self.models.get(name)
+        if model is None or model.config.model_type != "clap":
+            return None
+        return getattr(model, f"{half}_projection")  # type: ignore[no-any-return]
+
+
+def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> AudioTower:
+    """The audio tower that a config describes.
+
+    Args:
+        config: Of the model.
+        sample_rate: Of the audio, in Hz.
+        library: Gives models of transformers.
+
+    Raises:
+        SpecError: If the named model cannot be loaded, or does not fit the settings.
+    """
+    audio = config.audio
+    pooled = config.head.kind is HeadKind.PROJECTION
+    if audio.kind is TowerKind.SMALL:
+        if pooled:
+            raise _no_summary("the small audio tower")
+        return cnn_tower(audio, sample_rate, config.dim)
+    model = library.get(audio.name)
+    kind = model.config.model_type
+    clap = kind in ("clap", "clap_audio_model")
+    if not clap and not hasattr(model.config, "conv_kernel"):
+        raise SpecError(
+            f"model {audio.name!r} ({kind}) does not take waveform, and is no CLAP",
+            mend="use a CLAP, or wav2vec2, hubert, wavlm, mert or a model of that family, "
+            "or the tower of kind `small`",
+        )
+    if pooled and not clap:
+        raise _no_summary(f"audio model {audio.name!r} ({kind})")
+    if pooled and audio.tokens is not TokenKind.POOLED:
+        raise SpecError(
+            f"a `projection` head takes one token, and `tokens: {audio.tokens}` gives many",
+            mend="choose `tokens: pooled` for audio, or a head of kind `mlp` or `transformer`",
+        )
+    if not clap:
+        return waveform_tower(model, audio, sample_rate)
+    return spectrogram_tower(model.audio_model if kind == "clap" else model, audio, sample_rate)
+
+
+def text_tower(config: ModelConfig, vocabulary: int, library: Library) -> TextTower:
+    """The text tower that a config describes.
+
+    Args:
+        config: Of the model.
+        vocabulary: Number of words, for a tower that learns its own.
+        library: Gives models of transformers.
+
+    Raises:
+        SpecError: If the named model cannot be loaded, or does not fit the settings.
+    """
+    pooled = config.head.kind is HeadKind.PROJECTION
+    if config.text.kind is TowerKind.SMALL:
+        if pooled:
+            raise _no_summary("the small text tower")
+        return EmbeddingTower(vocabulary, config.dim)
+    name = config.text.name
+    model = library.get(name)
+    if model.config.model_type in ("clap", "clip"):
+        model = model.text_model
+    return text_model(model, name, pooled)
+
+
+def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | None) -> nn.Module:
+    """The head over a tower.
+
+    Args:
+        config: Its settings.
+        tower: Gives the tokens.
+        dim: Width of the embedding.
+        projection: CLAP's own, whose weights a head of kind `projection` takes over.
+
+    Raises:
+        SpecError: If that is of another width.
+    """
+    if config.kind is HeadKind.MLP:
+        return MeanPoolHead(tower.dim, dim, config.dropout)
+    if config.kind is HeadKind.TRANSFORMER:
+        return TransformerHead(tower.dim, dim, config.layers, config.heads, config.dropout)
+    if projection is None:
+        return ProjectionHead(tower.dim, dim, _DEFAULT_ACTIVATION)
+    facts: Any = projection.config
+    if facts.projection_dim != dim:
+        raise SpecError(
+            f"the CLAP projects to {facts.projection_dim} numbers, the model's `dim` is {dim}",
+            mend=f"choose `dim: {facts.projection_dim}`",
+        )
+    found = ProjectionHead(tower.dim, dim, facts.projection_hidden_act)
+    found.load_state_dict(projection.state_dict())
+    return found
+
+
+def _no_summary(what: str) -> SpecError:
+    return SpecError(
+        f"{what} has no summary of the whole for a `projection` head",
+        mend="choose a head of kind `mlp` or `transformer`, or the tower of a CLAP "
+        "with `tokens: pooled`",
+    )

@@ -1,0 +1,88 @@
+"""CLAP from settings: build_model, and the settings of a plain ClapModel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth.errors import SpecError
+from train.config.model import (
+    AudioConfig,
+    HeadConfig,
+    HeadKind,
+    ModelConfig,
+    TextConfig,
+    TokenKind,
+    TowerKind,
+)
+from train.model.assembly import Library, audio_tower, head, text_tower
+from train.model.freezing import freeze
+from train.model.network import Clap, LogitScale
+
+__all__ = ["Clap", "LogitScale", "build_model", "clap_config"]
+
+
+def build_model(config: ModelConfig, sample_rate: int, vocabulary: int) -> Clap:
+    """The model that a config describes; weights that are not loaded are drawn anew.
+
+    With heads of kind `projection`, those of a CLAP that gives a tower are loaded too, and its
+    temperature where it gives both.
+
+    Args:
+        config: Towers and heads, and what learns.
+        sample_rate: Of the audio, in Hz.
+        vocabulary: Number of words, for a text tower that learns its own.
+
+    Raises:
+        SpecError: If a named transformers model cannot be loaded, or does not fit the settings.
+    """
+    library = Library()
+    audio = audio_tower(config, sample_rate, library)
+    text = text_tower(config, vocabulary, library)
+    model = Clap(
+        audio,
+        text,
+        head(config.head, audio, config.dim, library.projection(config.audio.name, "audio")),
+        head(config.head, text, config.dim, library.projection(config.text.name, "text")),
+        config.temperature,
+        config.bias,
+    )
+    whole: Any = library.models.get(config.audio.name)
+    projected = config.head.kind is HeadKind.PROJECTION
+    if projected and config.audio.name == config.text.name and hasattr(whole, "logit_scale_a"):
+        model.scale.log.data.copy_(whole.logit_scale_a)
+    freeze(model, config.trainable)
+    return model
+
+
+def clap_config(folder: str) -> ModelConfig:
+    """The settings by which a plain ClapModel is opened, as it is.
+
+    Args:
+        folder: Its folder, or its name on huggingface.co.
+
+    Raises:
+        SpecError: If there is none.
+    """
+    from transformers import AutoConfig
+
+    try:
+        facts: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise _no_clap(folder) from error
+    if facts.model_type != "clap":
+        raise _no_clap(folder)
+    return ModelConfig(
+        dim=facts.projection_dim,
+        head=HeadConfig(kind=HeadKind.PROJECTION),
+        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=folder, tokens=TokenKind.POOLED),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=folder),
+        temperature=min(1 / facts.logit_scale_init_value, 1.0),
+    )
+
+
+def _no_clap(folder: str) -> SpecError:
+    return SpecError(
+        f"{folder!r} is no CLAP",
+        mend="give the folder of a ClapModel (config.json of type clap, model.safetensors, "
+        "preprocessor_config.json, tokenizer files), or such a name on huggingface.co",
+    )

@@ -1,0 +1,162 @@
+"""Log-mel spectra as CLAP was trained on, computed on the device that holds the waveform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from synth.errors import SpecError
+
+# 10 log10 of the least power that transformers' `spectrogram` lets through.
+FLOOR_DB: Final = -100.0
+_FLOOR_POWER: Final = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class ClapInput:
+    """What a CLAP takes.
+
+    Args:
+        sample_rate: In Hz.
+        n_fft: Window of the Fourier transform, in samples.
+        hop: Step between frames, in samples.
+        mels: Number of mel bands.
+        lowest: Lower edge of the lowest band, in Hz.
+        highest: Upper edge of the highest band, in Hz.
+        samples: Length of the input; shorter audio is filled up with silence.
+        slaney: Mel scale and area norm of librosa; else the HTK scale, not normalised.
+    """
+
+    sample_rate: int
+    n_fft: int
+    hop: int
+    mels: int
+    lowest: float
+    highest: float
+    samples: int
+    slaney: bool
+
+    @classmethod
+    def of_extractor(cls, extractor: Any) -> ClapInput:
+        """The settings of a ClapFeatureExtractor, which hears HTK bands for `fusion` alone."""
+        return cls(
+            sample_rate=int(extractor.sampling_rate),
+            n_fft=int(extractor.fft_window_size),
+            hop=int(extractor.hop_length),
+            mels=int(extractor.feature_size),
+            lowest=float(extractor.frequency_min),
+            highest=float(extractor.frequency_max),
+            samples=int(extractor.nb_max_samples),
+            slaney=extractor.truncation != "fusion",
+        )
+
+    @property
+    def frames(self) -> int:
+        """Number of frames of a whole input."""
+        return 1 + self.samples // self.hop
+
+    def rows(self, samples: int) -> int:
+        """Number of frames, from the start, that hear something of a sound.
+
+        Args:
+            samples: Length of the sound.
+        """
+        # A sound that ends within the last half window is also heard in its mirror image behind
+        # the end of the input, where frames are padded by reflection.
+        reach = max(self.n_fft // 2, self.hop)
+        return -(-(samples + reach) // self.hop)
+
+
+class ClapLogMel(nn.Module):
+    """The log-mel of transformers' ClapFeatureExtractor with `padding="pad"`, on any device.
+
+    Shorter audio is followed by silence and never looped, since a loop makes captions that tell
+    order false.
+
+    Args:
+        settings: Of the input.
+    """
+
+    bank: Tensor
+
+    def __init__(self, settings: ClapInput) -> None:
+        super().__init__()
+        from transformers.audio_utils import mel_filter_bank
+
+        self.settings = settings
+        bank = mel_filter_bank(
+            num_frequency_bins=settings.n_fft // 2 + 1,
+            num_mel_filters=settings.mels,
+            min_frequency=settings.lowest,
+            max_frequency=settings.highest,
+            sampling_rate=settings.sample_rate,
+            norm="slaney" if settings.slaney else None,
+            mel_scale="slaney" if settings.slaney else "htk",
+        )
+        self.register_buffer("bank", torch.from_numpy(bank).float(), persistent=False)
+
+    @torch.no_grad()
+    def forward(
+        self, waveform: Float[Tensor, "batch samples"]
+    ) -> Float[Tensor, "batch frames mels"]:
+        """Log-mel in dB of whole inputs.
+
+        Args:
+            waveform: Samples in -1 to 1.
+
+        Raises:
+            SpecError: If there is sound behind the end of the input.
+        """
+        return self.whole(self.sounding(self.fitted(waveform)))
+
+    def fitted(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch fewer"]:
+        """The waveform without digital silence behind the end of the input.
+
+        Raises:
+            SpecError: If it is no silence.
+        """
+        most, rate = self.settings.samples, self.settings.sample_rate
+        if waveform.shape[1] > most and bool((waveform[:, most:] != 0).any()):
+            raise SpecError(
+                f"audio of {waveform.shape[1] / rate:g} s is longer than the {most / rate:g} s "
+                "that this CLAP takes",
+                mend=f"build the corpus with shorter samples, crop with `crop_s: {most / rate:g}`, "
+                "or choose `tokens: chunks`",
+            )
+        return waveform[:, :most]
+
+    @torch.no_grad()
+    def sounding(
+        self, waveform: Float[Tensor, "batch samples"]
+    ) -> Float[Tensor, "batch frames mels"]:
+        """Log-mel in dB of the frames that hear something; those behind them are at the floor.
+
+        Args:
+            waveform: Samples in -1 to 1, not more than the input takes.
+        """
+        most, half = self.settings.samples, self.settings.n_fft // 2
+        samples = waveform.shape[1]
+        # In float32 the rounding of a loud tone would be heard in bands at the floor.
+        precision = torch.float32 if waveform.device.type == "mps" else torch.float64
+        behind = min(2 * half, most - samples)
+        spectrum = torch.stft(
+            functional.pad(waveform.to(precision), (0, behind)),
+            self.settings.n_fft,
+            self.settings.hop,
+            window=torch.hann_window(self.settings.n_fft, dtype=precision, device=waveform.device),
+            pad_mode="reflect",
+            return_complex=True,
+        )
+        power = (spectrum.real.square() + spectrum.imag.square()).transpose(1, 2)
+        level = 10 * (power @ self.bank.to(precision)).clamp_min(_FLOOR_POWER).log10()
+        return level[:, : self.settings.rows(samples)].float()
+
+    def whole(self, frames: Float[Tensor, "batch some mels"]) -> Float[Tensor, "batch frames mels"]:
+        """Frames followed by silence up to the length of the input; or cut to it."""
+        behind = self.settings.frames - frames.shape[1]
+        return functional.pad(frames, (0, 0, 0, behind), value=FLOOR_DB)

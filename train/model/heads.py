@@ -1,0 +1,141 @@
+"""Heads: from the tokens of a tower to one unit-length embedding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+# Wavelengths up to that many times 2 pi tokens. Vaswani's 10,000 is for far longer sequences: over
+# some ten chunks or words most of its dimensions hardly move.
+_BASE = 100.0
+_GAIN = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a tower says of a batch.
+
+    Args:
+        values: Token vectors; those outside the mask have no meaning.
+        mask: Which tokens are real; at least one in every row.
+    """
+
+    values: Float[Tensor, "batch tokens dim"]
+    mask: Bool[Tensor, "batch tokens"]
+
+
+class MeanPoolHead(nn.Module):
+    """Mean over the real tokens, then a two-layer perceptron: blind to the order of tokens.
+
+    Args:
+        inputs: Width of the tokens.
+        dim: Width of the embedding.
+        dropout: Share of hidden units left out in training.
+    """
+
+    def __init__(self, inputs: int, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(inputs)
+        self.perceptron = nn.Sequential(
+            nn.Linear(inputs, dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(dim, dim)
+        )
+
+    def forward(self, tokens: Tokens) -> Float[Tensor, "batch dim"]:
+        """Unit-length embeddings."""
+        mask = tokens.mask[..., None]
+        total = self.norm(tokens.values).masked_fill(~mask, 0).sum(dim=1)
+        return functional.normalize(self.perceptron(total / mask.sum(dim=1)), dim=-1)
+
+
+class TransformerHead(nn.Module):
+    """A Transformer over the tokens behind a [CLS] token, whose output is the embedding.
+
+    Positions are fixed sinusoids of unit amplitude on tokens of unit variance (Vaswani et al.
+    2017, section 3.5): learned or small positions left order unheard in trials.
+
+    Args:
+        inputs: Width of the tokens.
+        dim: Width of the Transformer and of the embedding; divisible by `heads`, and even.
+        layers: Number of Transformer layers.
+        heads: Number of attention heads.
+        dropout: Share of units left out in training.
+    """
+
+    def __init__(self, inputs: int, dim: int, layers: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.project = nn.Linear(inputs, dim)
+        self.norm = nn.LayerNorm(dim)
+        self.cls = nn.Parameter(torch.randn(dim))
+        layer = nn.TransformerEncoderLayer(
+            dim,
+            heads,
+            dim_feedforward=2 * dim,
+            dropout=dropout,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
+        )
+        self.encoder = nn.TransformerEncoder(
+            layer, layers, norm=nn.LayerNorm(dim), enable_nested_tensor=False
+        )
+        # The clones of one layer start equal, so each gets a start of its own; a bold one, since
+        # attention that starts out nearly uniform takes long to bind a sound to its place.
+        for module in self.encoder.layers:
+            for parameter in module.parameters():
+                if parameter.dim() > 1:
+                    nn.init.xavier_uniform_(parameter, gain=_GAIN)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, tokens: Tokens) -> Float[Tensor, "batch dim"]:
+        """Unit-length embeddings."""
+        values = self.norm(self.project(tokens.values))
+        values = values + sinusoids(values.shape[1], values.shape[2], values)
+        cls = self.cls.to(values.dtype).expand(len(values), 1, -1)
+        real = functional.pad(tokens.mask, (1, 0), value=True)
+        encoded = self.encoder(torch.cat([cls, values], dim=1), src_key_padding_mask=~real)
+        return functional.normalize(self.out(encoded[:, 0]), dim=-1)
+
+
+class ProjectionHead(nn.Module):
+    """CLAP's own head over a tower's summary: two linear layers (ClapProjectionLayer).
+
+    Names of the weights are those of transformers, so that they can be taken over as they are.
+
+    Args:
+        inputs: Width of the summary.
+        dim: Width of the embedding.
+        activation: Between the layers, a name that transformers knows.
+    """
+
+    def __init__(self, inputs: int, dim: int, activation: str) -> None:
+        super().__init__()
+        from transformers.activations import ACT2FN
+
+        self.activation_name = activation
+        self.linear1 = nn.Linear(inputs, dim)
+        self.activation = ACT2FN[activation]
+        self.linear2 = nn.Linear(dim, dim)
+
+    def forward(self, tokens: Tokens) -> Float[Tensor, "batch dim"]:
+        """Unit-length embeddings of the single token of each row."""
+        hidden = self.activation(self.linear1(tokens.values[:, 0]))
+        return functional.normalize(self.linear2(hidden), dim=-1)
+
+
+def sinusoids(count: int, dim: int, like: Tensor) -> Float[Tensor, "count dim"]:
+    """Fixed position vectors of unit amplitude; wavelengths from 2 pi to 200 pi tokens.
+
+    Args:
+        count: Number of positions.
+        dim: Width, even.
+        like: Gives dtype and device.
+    """
+    position = torch.arange(count, device=like.device, dtype=torch.float32)[:, None]
+    exponent = torch.arange(0, dim, 2, device=like.device, dtype=torch.float32) / dim
+    angle = position * torch.exp(-math.log(_BASE) * exponent)
+    return torch.stack([angle.sin(), angle.cos()], dim=2).reshape(count, dim).to(like.dtype)

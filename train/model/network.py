@@ -1,0 +1,91 @@
+"""The network: an audio tower and a text tower, each with a head, into one space."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from train.model.towers.base import AudioTower, Chunks, TextTower
+
+_MAX_SCALE = 100.0
+
+
+class LogitScale(nn.Module):
+    """The learned factor from cosine to logit: one over the temperature, at most 100.
+
+    Args:
+        temperature: Temperature at the start, above 0.
+    """
+
+    def __init__(self, temperature: float) -> None:
+        super().__init__()
+        self.log = nn.Parameter(torch.tensor(-math.log(temperature)))
+
+    def forward(self) -> Float[Tensor, ""]:
+        """The factor, in float32."""
+        return self.log.float().clamp(max=math.log(_MAX_SCALE)).exp()
+
+
+class Clap(nn.Module):
+    """Contrastive language-audio model.
+
+    Attributes:
+        bias: What the sigmoid loss adds to logits: learned where it does not start at 0, else a
+            buffer, so that a checkpoint has it in any case and DDP waits for no gradient of it.
+        resting: Modules that stay as in evaluation when the model is told to train.
+
+    Args:
+        audio_tower: From chunks of audio to tokens.
+        text_tower: From token ids to tokens.
+        audio_head: From audio tokens to an embedding.
+        text_head: From text tokens to an embedding of the same width.
+        temperature: Temperature at the start.
+        bias: Of the sigmoid loss, at the start; 0 for none.
+    """
+
+    bias: Tensor
+
+    def __init__(
+        self,
+        audio_tower: AudioTower,
+        text_tower: TextTower,
+        audio_head: nn.Module,
+        text_head: nn.Module,
+        temperature: float,
+        bias: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.audio_tower = audio_tower
+        self.text_tower = text_tower
+        self.audio_head = audio_head
+        self.text_head = text_head
+        self.scale = LogitScale(temperature)
+        if bias:
+            self.bias = nn.Parameter(torch.tensor(float(bias)))
+        else:
+            self.register_buffer("bias", torch.tensor(0.0))
+        self.resting: tuple[nn.Module, ...] = ()
+
+    def train(self, mode: bool = True) -> Clap:
+        """Train, or evaluate; parts that are frozen evaluate always."""
+        super().train(mode)
+        for module in self.resting:
+            module.training = False
+        return self
+
+    def encode_chunks(self, chunks: Chunks) -> Float[Tensor, "batch dim"]:
+        """Unit-length embeddings of audio whose features are at hand."""
+        return self.audio_head(self.audio_tower(chunks))  # type: ignore[no-any-return]
+
+    def encode_audio(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch dim"]:
+        """Unit-length embeddings of audio at the model's rate, samples in -1 to 1."""
+        return self.encode_chunks(self.audio_tower.features(waveform))
+
+    def encode_text(
+        self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]
+    ) -> Float[Tensor, "batch dim"]:
+        """Unit-length embeddings of texts."""
+        return self.text_head(self.text_tower(ids, mask))  # type: ignore[no-any-return]

@@ -1,0 +1,134 @@
+"""What every tower is, and the tower whose chunks of audio never see each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from train.model.features import split_chunks
+from train.model.heads import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The features of audio, ready to be encoded.
+
+    Args:
+        values: One array a chunk: log-mel, or samples.
+        mask: Which chunks are part of the sound: the first ones of a row.
+    """
+
+    values: Float[Tensor, "batch chunks ..."]
+    mask: Bool[Tensor, "batch chunks"]
+
+
+class Tower(nn.Module):
+    """A network that makes tokens.
+
+    Args:
+        dim: Width of the tokens.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def last(self) -> list[nn.Module]:
+        """The last layer and what follows it; empty where there are no layers."""
+        return []
+
+    def idle(self) -> list[nn.Parameter]:
+        """Parameters that the tokens do not depend on: they get no gradient."""
+        return []
+
+    def added(self) -> list[nn.Module]:
+        """Parts that are no part of the pretrained network, so they learn with the head."""
+        return []
+
+
+class AudioTower(Tower):
+    """Gets features without weights from waveform, and encodes them to tokens."""
+
+    @property
+    def longest(self) -> int | None:
+        """Most samples that it takes; None where it takes any number."""
+        return None
+
+    def features(self, waveform: Float[Tensor, "batch samples"]) -> Chunks:
+        """What is worth keeping between epochs: features that no training step changes.
+
+        A chunk's features have the same shape whatever the length of the waveform.
+
+        Args:
+            waveform: Samples in -1 to 1, padded at the end with digital silence.
+        """
+        raise NotImplementedError
+
+    def forward(self, chunks: Chunks) -> Tokens:
+        """The tokens of a batch."""
+        raise NotImplementedError
+
+
+class TextTower(Tower):
+    """Encodes token ids to tokens."""
+
+    def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
+        """The tokens of a batch."""
+        raise NotImplementedError
+
+
+class ChunkTower(AudioTower):
+    """Cuts audio into chunks, gets features without weights, and encodes each chunk on its own.
+
+    A network over the whole waveform tells order by what it does at the two ends, so that even a
+    mean over its tokens hears it. Independent chunks leave order to the head.
+
+    Args:
+        frontend: From chunks of samples to features; holds no learned weights.
+        encoder: From features of single chunks to one vector each.
+        chunk: Length of a chunk in samples.
+        dim: Width of the vectors.
+    """
+
+    def __init__(self, frontend: nn.Module, encoder: nn.Module, chunk: int, dim: int) -> None:
+        super().__init__(dim)
+        self.frontend = frontend
+        self.encoder = encoder
+        self.chunk = chunk
+
+    @torch.no_grad()
+    def features(self, waveform: Float[Tensor, "batch samples"]) -> Chunks:
+        """One array of features a chunk."""
+        chunks, mask = split_chunks(waveform, self.chunk)
+        flat = self.frontend(chunks.flatten(0, 1))
+        return Chunks(flat.unflatten(0, mask.shape), mask)
+
+    def forward(self, chunks: Chunks) -> Tokens:
+        """One token a chunk; only chunks that are part of the sound are encoded."""
+        real = self.encoder(chunks.values[chunks.mask])
+        values = real.new_zeros(*chunks.mask.shape, self.dim)
+        values[chunks.mask] = real
+        return Tokens(values, chunks.mask)
+
+
+def shares(
+    positions: int, span: float, chunk: int, tokens: int, like: Tensor
+) -> Float[Tensor, "tokens positions"]:
+    """Weights that average evenly spaced positions over chunks of time; rows sum to one.
+
+    Args:
+        positions: Number of positions.
+        span: Time that they cover, in samples.
+        chunk: Length of a token, in samples.
+        tokens: Number of tokens; all begin within the span.
+        like: Gives dtype and device.
+    """
+    start = torch.arange(positions, device=like.device, dtype=torch.float64) * (span / positions)
+    begin = torch.arange(tokens, device=like.device, dtype=torch.float64)[:, None] * chunk
+    end = (begin + chunk).clamp_max(span)
+    overlap = torch.minimum(start + span / positions, end) - torch.maximum(start, begin)
+    overlap = overlap.clamp_min(0)
+    return (overlap / overlap.sum(dim=1, keepdim=True)).to(like.dtype)

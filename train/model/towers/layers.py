@@ -1,0 +1,47 @@
+"""Where the last layer of a transformers model is."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from torch import nn
+
+_LAYERS: Final = (
+    "encoder.layer",  # BERT, RoBERTa, the text half of CLAP
+    "encoder.layers",  # wav2vec 2.0 and its kin, the text half of CLIP
+    "text_model.encoder.layers",  # the same in older transformers
+    "transformer.layer",  # DistilBERT
+    "block",  # T5
+    "audio_encoder.layers",  # HTSAT
+)
+_AFTER: Final = (
+    "pooler",
+    "final_layer_norm",
+    "text_model.final_layer_norm",
+    "audio_encoder.norm",
+)
+
+
+def last_parts(model: nn.Module) -> list[nn.Module]:
+    """The last layer or stage of an encoder, and the norm and pooler behind it.
+
+    Returns:
+        Empty where the model has no layers at a known place.
+    """
+    found = [model.get_submodule(path)[-1] for path in _LAYERS if _has(model, path)]  # type: ignore[index]
+    if not found:
+        return []
+    after = [model.get_submodule(path) for path in _AFTER if _has(model, path)]
+    config: Any = model.config
+    # Other models of that family normalise before the first layer, under the same name.
+    if getattr(config, "do_stable_layer_norm", False) and _has(model, "encoder.layer_norm"):
+        after.append(model.get_submodule("encoder.layer_norm"))
+    return [*found, *after]
+
+
+def _has(model: nn.Module, path: str) -> bool:
+    try:
+        model.get_submodule(path)
+    except AttributeError:
+        return False
+    return True

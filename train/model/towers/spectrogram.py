@@ -1,0 +1,151 @@
+"""The audio half of a CLAP (HTSAT) as a tower."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from synth.errors import SpecError
+from train.config.model import AudioConfig, LayerMix, TokenKind
+from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel
+from train.model.features import split_chunks
+from train.model.heads import Tokens
+from train.model.loading import check_rate, clap_input
+from train.model.towers.base import AudioTower, Chunks, shares
+from train.model.towers.layers import last_parts
+
+# A fused CLAP takes the whole and three crops; all are the same where the audio is short.
+_FUSED_CHANNELS: Final = 4
+
+
+class SpectrogramTower(AudioTower):
+    """The audio half of a CLAP.
+
+    Features are log-mel frames in dB, cut into as many rows as there are chunks; the silence that
+    fills up the model's input is added when they are encoded, so that it need not be kept.
+
+    Args:
+        model: A ClapAudioModel.
+        settings: What it takes.
+        tokens: `chunks`: the summary of each chunk, heard alone at the start of an input of its
+            own. `map`: the last feature map of the whole, averaged over frequency and over
+            stretches of one chunk. `pooled`: the summary of the whole.
+        chunk: Length of a chunk in samples, not longer than the input.
+    """
+
+    def __init__(
+        self, model: nn.Module, settings: ClapInput, tokens: TokenKind, chunk: int
+    ) -> None:
+        encoder: Any = model.audio_encoder
+        super().__init__(int(encoder.num_features))
+        self.model = model
+        self.log_mel = ClapLogMel(settings)
+        self.tokens = tokens
+        self.chunk = chunk
+        self.fused = bool(encoder.enable_fusion)
+
+    @property
+    def longest(self) -> int | None:
+        """The length of the model's input; any where it hears chunk by chunk."""
+        return None if self.tokens is TokenKind.CHUNKS else self.log_mel.settings.samples
+
+    @torch.no_grad()
+    def features(self, waveform: Float[Tensor, "batch samples"]) -> Chunks:
+        """Log-mel: with `chunks` that of each chunk, else that of the whole in equal parts.
+
+        Raises:
+            SpecError: If the model takes no audio of this length; with `chunks` any.
+        """
+        if self.tokens is TokenKind.CHUNKS:
+            chunks, mask = split_chunks(waveform, self.chunk)
+            flat = self.log_mel.sounding(chunks.flatten(0, 1))
+            return Chunks(flat.reshape(*mask.shape, *flat.shape[1:]), mask)
+        waveform = self.log_mel.fitted(waveform)
+        mask = split_chunks(waveform, self.chunk)[1]
+        frames = self.log_mel.sounding(waveform)
+        # So many rows that those of the chunks up to any point hold all frames that hear it.
+        rows = self.log_mel.settings.rows(self.chunk)
+        behind = mask.shape[1] * rows - frames.shape[1]
+        frames = nn.functional.pad(frames, (0, 0, 0, behind), value=FLOOR_DB)
+        return Chunks(frames.reshape(*mask.shape, rows, -1), mask)
+
+    def forward(self, chunks: Chunks) -> Tokens:
+        """One token a chunk, or one in all."""
+        if self.tokens is TokenKind.CHUNKS:
+            real = self._hear(chunks.values[chunks.mask]).pooler_output
+            values = real.new_zeros(*chunks.mask.shape, self.dim)
+            values[chunks.mask] = real
+            return Tokens(values, chunks.mask)
+        # What lies behind a sound may be anything, such as the zeros of a cache.
+        quiet = ~chunks.mask[:, :, None, None]
+        heard = self._hear(chunks.values.masked_fill(quiet, FLOOR_DB).flatten(1, 2))
+        if self.tokens is TokenKind.POOLED:
+            return Tokens(heard.pooler_output[:, None], chunks.mask[:, :1])
+        return Tokens(self._over_time(heard.last_hidden_state, chunks.mask), chunks.mask)
+
+    def _hear(self, frames: Float[Tensor, "sounds rows mels"]) -> Any:
+        whole = self.log_mel.whole(frames)[:, None]
+        if self.fused:
+            whole = whole.expand(-1, _FUSED_CHANNELS, -1, -1)
+        longer = torch.zeros(len(whole), 1, dtype=torch.bool, device=whole.device)
+        return self.model(input_features=whole, is_longer=longer)
+
+    def _over_time(
+        self, feature_map: Float[Tensor, "batch dim bands positions"], mask: Bool[Tensor, "batch t"]
+    ) -> Float[Tensor, "batch t dim"]:
+        across = feature_map.mean(dim=2).transpose(1, 2)
+        span = self.log_mel.settings.samples
+        return shares(across.shape[1], span, self.chunk, mask.shape[1], across) @ across
+
+    def last(self) -> list[nn.Module]:
+        """The last stage and the norm behind it."""
+        return last_parts(self.model)
+
+    def idle(self) -> list[nn.Parameter]:
+        """What a fused CLAP has for longer audio."""
+        if not self.fused:
+            return []
+        patches: Any = self.model.audio_encoder.patch_embed  # type: ignore[union-attr]
+        return [*patches.fusion_model.parameters(), *patches.mel_conv2d.parameters()]
+
+
+def spectrogram_tower(model: Any, config: AudioConfig, sample_rate: int) -> SpectrogramTower:
+    """A tower around the loaded audio half of a CLAP.
+
+    Args:
+        model: A ClapAudioModel.
+        config: Its name, and what a token is.
+        sample_rate: Of the audio, in Hz.
+
+    Raises:
+        SpecError: If the model is trained for another rate, or the settings do not fit it.
+    """
+    settings = clap_input(config.name)
+    check_rate(config.name, settings.sample_rate, sample_rate)
+    encoder = model.audio_encoder
+    if (
+        settings.mels != model.config.num_mel_bins
+        or settings.frames > encoder.spec_size * encoder.freq_ratio
+    ):
+        raise SpecError(
+            f"model {config.name!r}: its preprocessor_config.json gives {settings.frames} frames "
+            f"of {settings.mels} mel bands, more or other than its config.json takes",
+            mend="put the preprocessor_config.json of this very model there",
+        )
+    if config.layers is not LayerMix.LAST:
+        raise SpecError(
+            f"model {config.name!r} is a CLAP, whose layers differ in width and cannot be mixed",
+            mend="choose `layers: last` for audio",
+        )
+    chunk = round(config.chunk_s * sample_rate)
+    if chunk > settings.samples:
+        longest = settings.samples / sample_rate
+        raise SpecError(
+            f"chunks of {config.chunk_s:g} s are longer than the {longest:g} s that model "
+            f"{config.name!r} takes",
+            mend=f"choose a chunk_s of at most {longest:g}",
+        )
+    return SpectrogramTower(model, settings, config.tokens, chunk)

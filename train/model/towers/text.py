@@ -1,0 +1,75 @@
+"""Text towers from transformers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from synth.errors import SpecError
+from train.model.heads import Tokens
+from train.model.towers.base import TextTower
+from train.model.towers.layers import last_parts
+
+
+class TextModel(TextTower):
+    """A transformers text encoder: BERT, RoBERTa, T5, or the text half of CLIP or CLAP.
+
+    Args:
+        model: The model, of which a decoder is left out.
+        pooled: Whether its own summary is the one token, or its last hidden states are the tokens.
+    """
+
+    def __init__(self, model: nn.Module, pooled: bool = False) -> None:
+        config: Any = model.config
+        super().__init__(int(config.hidden_size))
+        # Also where a T5 was saved as an encoder, and is opened with a decoder of random weights.
+        if config.is_encoder_decoder or hasattr(model, "decoder"):
+            model = model.get_encoder()  # type: ignore[operator]
+        self.model = model
+        self.pooled = pooled
+
+    def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
+        """One token a word piece, or one in all."""
+        found = self.model(input_ids=ids, attention_mask=mask)
+        if self.pooled:
+            return Tokens(found.pooler_output[:, None], torch.ones_like(mask[:, :1]))
+        return Tokens(found.last_hidden_state, mask)
+
+    def last(self) -> list[nn.Module]:
+        """The last layer, and the norm and pooler behind it."""
+        return last_parts(self.model)
+
+    def idle(self) -> list[nn.Parameter]:
+        """A pooler that is not heard."""
+        pooler = getattr(self.model, "pooler", None)
+        return [] if self.pooled or pooler is None else list(pooler.parameters())
+
+
+def text_model(model: Any, name: str, pooled: bool) -> TextModel:
+    """A text tower around a loaded model.
+
+    Args:
+        model: The model.
+        name: Its name or folder.
+        pooled: Whether its summary is asked for.
+
+    Raises:
+        SpecError: If it is none for text, or has no summary.
+    """
+    kind = model.config.model_type
+    if not hasattr(model.config, "vocab_size") or hasattr(model.config, "conv_kernel"):
+        raise SpecError(
+            f"model {name!r} ({kind}) does not take text",
+            mend="use bert, roberta, a T5, or a folder of CLIP or CLAP",
+        )
+    summary = getattr(model, "pooler", None) is not None or kind == "clip_text_model"
+    if pooled and not summary:
+        raise SpecError(
+            f"text model {name!r} ({kind}) has no summary of the whole for a `projection` head",
+            mend="choose a head of kind `mlp` or `transformer`, or a text model with a pooler: "
+            "that of a CLAP, CLIP, bert or roberta",
+        )
+    return TextModel(model, pooled)
