@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import Final, TypeAlias
 
 from synth.claim import Claim
 from synth.lexicon import Phrase
 from synth.scene import Event, Overlay, Sequence
+from synth.shipped import shipped
 
 
 class Style(StrEnum):
@@ -80,7 +80,7 @@ def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
     {a} is heard first and {b} last (or both together). Frame k of before, after and while are
     twins: exchanging the word, or the two sounds, leaves all else as it was.
     """
-    text = files("data_manifests").joinpath(CONNECTIVES).read_text(encoding="utf-8")
+    text = shipped(CONNECTIVES).read_text(encoding="utf-8")
     found: dict[tuple[Style, Connective], tuple[str, ...]] = {}
     for row in csv.DictReader(text.splitlines()):
         key = Style(row["style"]), Connective(row["connective"])

@@ -1,55 +1,103 @@
 """A part of a recording: what is heard in it, and which captions still hold.
 
 A sound that is cut short may be missed, or not: a caption of the part counts as true only if it is
-proven with such sounds and without them, and as false only if it is refuted both ways.
+proven whichever of those sounds are noticed, and as false only if it is refuted whichever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
 
 from synth.claim import Claim
+from synth.scene import Excerpt
 from synth.timeline import Placement, Timeline
 from synth.truth import LEAST_COMPANY, Tolerance, proves, refutes
 from synth.units import Frames
 
+_MOST_CUT: Final = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Crop:
-    """What is heard of a timeline from `start` on.
+    """What is heard of a timeline from some moment on.
 
     Args:
-        all: Every sound of which anything is left.
-        sure: The sounds of which enough is left that nobody misses them.
+        heard: Every sound of which anything is left, at its time in the part.
+        cut: Onsets and excerpts of those that may be missed.
         tolerance: Of the whole.
     """
 
-    all: Timeline
-    sure: Timeline
+    heard: Timeline
+    cut: tuple[tuple[Frames, Excerpt], ...]
     tolerance: Tolerance
 
     @classmethod
-    def of(cls, timeline: Timeline, start: Frames, frames: Frames, tolerance: Tolerance) -> Crop:
-        """The part of `frames` frames from `start` on; times count from its start."""
-        left = [
-            (place, part)
-            for place in timeline.placements
-            if (part := _part(place, start, frames)).frames > 0
-        ]
-        sure = [part for place, part in left if _is_enough(part.frames, place.frames, tolerance)]
-        return cls(
-            Timeline(tuple(part for _, part in left), frames),
-            Timeline(tuple(sure), frames),
-            tolerance,
-        )
+    def of(
+        cls,
+        timeline: Timeline,
+        start: Frames,
+        frames: Frames,
+        tolerance: Tolerance,
+        indivisible: Collection[str] = (),
+    ) -> Crop:
+        """The part of `frames` frames from `start` on.
+
+        Args:
+            timeline: Of the whole.
+            start: First frame of the part.
+            frames: Its length.
+            tolerance: Of the whole.
+            indivisible: Labels that tell of a whole clip, as its caption does: anything less of it
+                may be something else.
+        """
+        placements: list[Placement] = []
+        cut: dict[tuple[Frames, Excerpt], None] = {}
+        for place in timeline.placements:
+            part = _part(place, start, frames)
+            if part.frames <= 0:
+                continue
+            placements.append(part)
+            whole = part.frames == place.frames
+            if not whole and (place.label in indivisible or _is_little(part, place, tolerance)):
+                cut[part.onset, part.excerpt] = None
+        return cls(Timeline(tuple(placements), frames), tuple(cut), tolerance)
+
+    @property
+    def clips(self) -> tuple[str, ...]:
+        """The clips that nobody misses."""
+        sure = self._without(self.cut)
+        return tuple(dict.fromkeys(place.excerpt.clip for place in sure.placements))
 
     def proves(self, claim: Claim) -> bool:
-        """Whether the claim holds in the part, however the cut sounds are heard."""
-        return all(proves(each, claim, self.tolerance) for each in (self.all, self.sure))
+        """Whether the claim holds in the part, whichever of the cut sounds are heard."""
+        return all(proves(timeline, claim, self.tolerance) for timeline in self._hearings())
 
     def refutes(self, claim: Claim) -> bool:
-        """Whether the claim fails in the part, however the cut sounds are heard."""
-        return all(refutes(each, claim, self.tolerance) for each in (self.all, self.sure))
+        """Whether the claim fails in the part, whichever of the cut sounds are heard."""
+        return all(refutes(timeline, claim, self.tolerance) for timeline in self._hearings())
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether few enough sounds are cut that all ways to hear them can be tried."""
+        return len(self.cut) <= _MOST_CUT
+
+    def _hearings(self) -> Iterator[Timeline]:
+        for count in range(len(self.cut) + 1):
+            for missed in combinations(self.cut, count):
+                yield self._without(missed)
+
+    def _without(self, missed: Collection[tuple[Frames, Excerpt]]) -> Timeline:
+        return Timeline(
+            tuple(
+                place
+                for place in self.heard.placements
+                if (place.onset, place.excerpt) not in missed
+            ),
+            self.heard.frames,
+        )
 
 
 def _part(place: Placement, start: Frames, frames: Frames) -> Placement:
@@ -58,6 +106,6 @@ def _part(place: Placement, start: Frames, frames: Frames) -> Placement:
     return Placement(place.label, onset, offset, place.excerpt)
 
 
-def _is_enough(left: Frames, whole: Frames, tolerance: Tolerance) -> bool:
+def _is_little(part: Placement, whole: Placement, tolerance: Tolerance) -> bool:
     least = max(tolerance.audible, tolerance.transition + 1)
-    return left >= min(least, whole) and left >= LEAST_COMPANY * whole
+    return part.frames < least or part.frames < LEAST_COMPANY * whole.frames

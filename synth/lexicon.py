@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
 from synth.rng import digest
+from synth.shipped import shipped
 
 PHRASES: Final = "lexicons/phrases.csv"
 OTHER: Final = "other"
@@ -119,7 +119,7 @@ def related(first: Sequence[str], second: Sequence[str]) -> bool:
 @cache
 def words_digest() -> str:
     """Of every shipped word list: captions made with other lists are other captions."""
-    folder = files("data_manifests").joinpath("lexicons")
+    folder = shipped("lexicons")
     lists = sorted(
         (each for each in folder.iterdir() if each.name.endswith((".csv", ".txt"))),
         key=lambda each: each.name,
@@ -129,7 +129,7 @@ def words_digest() -> str:
 
 @cache
 def _shipped() -> Mapping[str, Mapping[str, str]]:
-    text = files("data_manifests").joinpath(PHRASES).read_text(encoding="utf-8")
+    text = shipped(PHRASES).read_text(encoding="utf-8")
     return {row["label"]: row for row in csv.DictReader(text.splitlines())}
 
 

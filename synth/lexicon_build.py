@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 from synth.errors import LexiconError
 from synth.lexicon import PHRASES, related
+from synth.shipped import shipped
 
 Inflect: TypeAlias = Callable[[str, str], str]
 """The form of a verb (base form) under a Penn tag: VBZ, VBP or VBG."""
@@ -87,7 +87,7 @@ class _Place:
 
 def lexicon_folder() -> Path:
     """Where the shipped lexicons are."""
-    return Path(str(files("data_manifests").joinpath(PHRASES))).parent
+    return shipped(PHRASES).parent
 
 
 def inflector() -> Inflect:

@@ -15,10 +15,11 @@ from train.model.loading import clap_extractor
 from train.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_run
 
 _PRETRAINED = "config.json"
+_NAME_PARTS = 2  # "laion/clap-htsat-unfused"
 
 
 def open_model(folder: Path) -> Exported:
-    """The model that a folder holds, on the CPU and in evaluation mode.
+    """The model that a folder holds, or a name on huggingface.co, on the CPU for evaluation.
 
     Raises:
         CorpusError: If there is none, or a file of a run is damaged.
@@ -30,6 +31,8 @@ def open_model(folder: Path) -> Exported:
     if (folder / SETTINGS_FILE).is_file():
         return load_exported(folder)
     if not (folder / _PRETRAINED).is_file():
+        if not folder.exists() and len(folder.parts) == _NAME_PARTS:
+            return open_clap(folder.as_posix())
         raise CorpusError(
             f"{folder}: no trained model here",
             mend="run `segue train` first, or give the folder of a ClapModel",
@@ -45,6 +48,6 @@ def open_clap(name: str) -> Exported:
     """
     rate = int(clap_extractor(name).sampling_rate)
     tokenizer = TextTokenizer.of_model(name)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         model = build_model(clap_config(name), rate, len(tokenizer))
     return Exported(model.eval(), tokenizer, rate)

@@ -86,10 +86,15 @@ def load_run(folder: Path) -> LoadedRun:
         if (folder / CHECKPOINT_FILE).is_file():
             mend = "its training has not ended: go on with `segue train ... --resume`"
         raise CorpusError(f"{folder}: no trained model here", mend=mend)
-    facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-    config = parse_config(facts["train"], str(folder / CONFIG_FILE))
-    tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
-    with torch.random.fork_rng():
+    try:
+        facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        config = parse_config(facts["train"], str(folder / CONFIG_FILE))
+        tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CorpusError(
+            f"{folder}: {CONFIG_FILE} or {TOKENIZER_FILE} is damaged", mend="train it again"
+        ) from error
+    with torch.random.fork_rng(devices=[]):
         model = build_model(config.model, facts["sample_rate"], len(tokenizer))
     path = folder / MODEL_FILE
     load_weights(model, load_tensors(path, torch.device("cpu")), path)
@@ -127,6 +132,37 @@ def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
             f"{path}: its weights do not fit the model that its settings now give",
             mend="train it again, with --overwrite",
         ) from error
+
+
+def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
+    """Check that a run's folder holds nothing that the run would destroy.
+
+    Raises:
+        SpecError: If it holds a run that is neither to be resumed nor overwritten, or something
+            else, such as the model that is to be trained.
+    """
+    out = config.out
+    if resume and overwrite:
+        raise SpecError("--resume and --overwrite exclude each other", mend="give one of them")
+    begun = (out / CHECKPOINT_FILE).is_file()
+    if not (overwrite or (resume and begun)) and any(
+        (out / name).is_file() for name in (CHECKPOINT_FILE, BEST_FILE, MODEL_FILE)
+    ):
+        raise SpecError(
+            f"{out}: holds a run" + ("" if begun else ", whose checkpoint is gone"),
+            mend="go on with --resume, begin anew with --overwrite, or choose another --out"
+            if begun
+            else "begin anew with --overwrite, or choose another --out",
+        )
+    if (out / CONFIG_FILE).is_file() and not _is_ours(out / CONFIG_FILE):
+        raise SpecError(f"{out}: holds another model", mend="choose another --out")
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return "train" in json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError):
+        return False
 
 
 def same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: Path) -> None:

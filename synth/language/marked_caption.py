@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final, TypeAlias
 
 from synth.language.tag_words import Form, said
 from synth.language.tags import Match
+from synth.shipped import shipped
 
 LISTING: Final = "lexicons/mending_words.csv"
 SEPARATORS: Final = frozenset({",", "and", "&"})
@@ -28,7 +28,7 @@ _ADJECTIVE: Final = re.compile(
 @cache
 def words(role: str) -> frozenset[str]:
     """The listed words of a role: "music" nouns, "verb", "function" words, "sound" nouns ..."""
-    text = files("data_manifests").joinpath(LISTING).read_text(encoding="utf-8")
+    text = shipped(LISTING).read_text(encoding="utf-8")
     return frozenset(
         row["word"] for row in csv.DictReader(text.splitlines()) if row["role"] == role
     )

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from synth.errors import LexiconError
 from synth.language.tags import Match
+from synth.shipped import shipped
 
 LISTING: Final = "lexicons/negators.csv"
 _COLUMNS: Final = ("negator", "style", "slot")
@@ -91,7 +91,7 @@ class Negators:
 @cache
 def shipped_negators() -> Negators:
     """The negators that ship with the project."""
-    text = files("data_manifests").joinpath(LISTING).read_text(encoding="utf-8")
+    text = shipped(LISTING).read_text(encoding="utf-8")
     return Negators._of_text(text, LISTING)
 
 

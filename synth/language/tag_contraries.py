@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from synth.language.tag_kin import near
 from synth.language.tag_words import Kind, said
 from synth.language.tags import words_of
+from synth.shipped import shipped
 from synth.tag import Tag
 
 LISTING: Final = "lexicons/tag_families.csv"
@@ -49,7 +49,7 @@ def _shared_family(kind: Kind, ours: frozenset[str], theirs: frozenset[str]) -> 
 
 @cache
 def _listed() -> Mapping[tuple[str, str], frozenset[str]]:
-    text = files("data_manifests").joinpath(LISTING).read_text(encoding="utf-8")
+    text = shipped(LISTING).read_text(encoding="utf-8")
     return {
         (_plain(row["words"]), row["category"]): frozenset(row["families"].split())
         for row in csv.DictReader(text.splitlines())

@@ -6,8 +6,9 @@ import csv
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final, TypeAlias
+
+from synth.shipped import shipped
 
 
 class Tag(StrEnum):
@@ -49,7 +50,7 @@ _PREFERENCE: Final = (Tag.AUX, Tag.ADJ, Tag.ADV, Tag.NOUN, Tag.VERB, Tag.PROPN)
 @cache
 def listed_tags() -> Mapping[str, Tags]:
     """The shipped list: closed classes, and the words of captions that need a decision."""
-    listing = files("data_manifests").joinpath("lexicons/word_tags.csv")
+    listing = shipped("lexicons/word_tags.csv")
     rows = csv.DictReader(listing.read_text(encoding="utf-8").splitlines())
     return {row["word"]: tuple(Tag(name) for name in row["tags"].split()) for row in rows}
 

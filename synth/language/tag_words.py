@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
+from synth.shipped import shipped
 from synth.tag import Tag
 
 LISTING: Final = "lexicons/tag_categories.csv"
@@ -109,7 +109,7 @@ class _Row:
 
 @cache
 def _listed() -> Mapping[str, _Row]:
-    text = files("data_manifests").joinpath(LISTING).read_text(encoding="utf-8")
+    text = shipped(LISTING).read_text(encoding="utf-8")
     rows: dict[str, _Row] = {}
     for row in csv.DictReader(text.splitlines()):
         kind = Kind(row["category"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from synth.language.tag_lexicon import Tag, ends_as_gerund, listed_tags
+from synth.shipped import shipped
 
 
 def is_past(word: str) -> bool:
@@ -43,7 +43,7 @@ def inflect(word: str, tag: str) -> str:
 @cache
 def agent_verbs() -> frozenset[str]:
     """Verbs whose forms, said of a doer, are doings rather than sounds: "talks", not "clicks"."""
-    listing = files("data_manifests").joinpath("lexicons/agent_verbs.txt")
+    listing = shipped("lexicons/agent_verbs.txt")
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 

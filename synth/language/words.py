@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
 import snowballstemmer
+
+from synth.shipped import shipped
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
@@ -16,7 +17,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 @cache
 def function_words() -> frozenset[str]:
     """Closed-class words, and words that an audio caption may hold whatever it describes."""
-    listing = files("data_manifests").joinpath("lexicons/function_words.txt")
+    listing = shipped("lexicons/function_words.txt")
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from synth.rng import Randomness, digest
+from synth.shipped import shipped
 from synth.sources.base import ClipRef, Settings
 from synth.units import Seconds, to_frames
 
@@ -46,7 +46,7 @@ class Vocabulary(Settings):
         """The labels."""
         if not isinstance(self.labels, str):
             return self.labels
-        path = files("data_manifests").joinpath(f"lexicons/sources/{self.labels}.csv")
+        path = shipped(f"lexicons/sources/{self.labels}.csv")
         rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
         return tuple(row["label"] for row in rows)
 

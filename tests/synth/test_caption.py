@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from importlib.resources import files
 from itertools import product
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from synth.caption import Connective, Style, frames, realize
 from synth.lexicon import Phrase, shipped_phrases
 from synth.scene import Event, Overlay, Scene, Sequence
+from synth.shipped import shipped
 
 A, B = Event("a"), Event("b")
 WORDS = {"a": "aaa", "b": "bbb"}
@@ -151,7 +151,7 @@ def test_braces_in_labels_are_no_template(label: str) -> None:
 
 
 def test_the_shipped_connectives_say_what_the_code_takes_them_for() -> None:
-    path = files("data_manifests").joinpath("lexicons/connectives.csv")
+    path = shipped("lexicons/connectives.csv")
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         word = Connective(row["connective"])
         assert row["says"] == ("order" if word.is_order else "together")

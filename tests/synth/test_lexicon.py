@@ -8,7 +8,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from synth.lexicon_build import (
     read_sources,
     table,
 )
+from synth.shipped import shipped
 from synth.sources.esc10 import ESC50_NAMES
 
 ESC50_LIST = (
@@ -115,7 +115,7 @@ def test_no_label_is_said_inside_another(form: str, vocabulary: str) -> None:
 
 
 def test_the_file_lists_each_label_once() -> None:
-    text = files("data_manifests").joinpath("lexicons/phrases.csv").read_text(encoding="utf-8")
+    text = shipped("lexicons/phrases.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     assert len(rows) == len(shipped_phrases()) >= 50
 

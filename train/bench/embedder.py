@@ -185,7 +185,7 @@ def _fitted(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
     rate = embedder.sample_rate
     raise SpecError(
         f"{name}: lasts {len(waveform) / rate:.2f} s, the model takes {longest / rate:g} s",
-        mend="shorten it, or ask for longer audio to be cut",
+        mend="shorten it, or hear its first part with --cut",
     )
 
 

@@ -15,7 +15,7 @@ from train.bench.plan import Task
 from train.bench.report import write_report
 from train.bench.settings import BenchSettings
 from train.cli.options import JsonOption, VirtualOption
-from train.cli.show import metric_table, progress_bars
+from train.cli.show import metric_table, progress_bars, quieten_transformers
 from train.config.run import Mode
 
 _TEMPLATES = list(BenchSettings().templates)
@@ -54,6 +54,12 @@ def eval_command(
         int | None, typer.Option(help="Retrieval among random subsets of this many sounds.")
     ] = None,
     subsets: Annotated[int, typer.Option(help="How many such subsets.")] = 10,
+    prompts: Annotated[
+        int, typer.Option(help="Prompts that ZSTE T4 and T5B choose among.")
+    ] = BenchSettings().prompts,
+    negation_sample: Annotated[
+        int, typer.Option(help="Most samples of the negation tasks.")
+    ] = BenchSettings().negation_sample or 512,
     seed: Annotated[int, typer.Option(help="Of subsets and bootstrap intervals.")] = 0,
     cut: Annotated[
         bool, typer.Option("--cut", help="Hear the first part of sounds too long for the model.")
@@ -71,11 +77,14 @@ def eval_command(
     Examples: `segue eval runs/foley data_manifests/foley --split test`,
     `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
     """
+    quieten_transformers()
     embedder = open_embedder(model, device)
     settings = BenchSettings(
         seed=seed,
         subset_size=subset_size,
         subsets=subsets,
+        negation_sample=negation_sample,
+        prompts=prompts,
         templates=tuple(template or _TEMPLATES),
         cut=cut,
     )
@@ -98,7 +107,7 @@ def eval_command(
         print(json.dumps({name: metric.to_json() for name, metric in found.metrics.items()}))
         return
     console = Console(soft_wrap=True, highlight=False)
-    console.print(metric_table(f"{model} on {data}", found.metrics))
+    console.print(metric_table(f"{model} on {data}", found.metrics), soft_wrap=False)
     for reason, count in found.left_out.items():
         console.print(f"left out: {count:,} ({reason})", markup=False)
     for path in files.values():

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from train.cli.options import JsonOption
+from train.cli.show import quieten_transformers
 from train.export.write import export
 
 
@@ -27,10 +28,12 @@ def export_command(
 
     Example: `segue export runs/fine-tuned exported/clap`
     """
-    export(run, out)
+    quieten_transformers()
+    whole = export(run, out)
     if as_json:
         print(json.dumps({"out": str(out)}))
     else:
         console = Console(soft_wrap=True, highlight=False)
         console.print(f"model  {out}", markup=False)
-        console.print(f"next: ClapModel.from_pretrained({str(out)!r})", markup=False)
+        opener = "ClapModel.from_pretrained" if whole else "train.export.read.load_exported"
+        console.print(f"next: {opener}({str(out)!r})", markup=False)

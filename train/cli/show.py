@@ -18,7 +18,7 @@ from train.engine.progress import Progress, Silent
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
     """Metrics as a table for the terminal; shares in percent."""
     table = Table(title=title)
-    table.add_column("metric")
+    table.add_column("metric", no_wrap=True)
     for name in ("value", "95 % interval", "chance", "n"):
         table.add_column(name, justify="right")
     for name, metric in metrics.items():
@@ -27,6 +27,13 @@ def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
         )
         table.add_row(name, value, f"{low} to {high}", chance, f"{metric.n:,}")
     return table
+
+
+def quieten_transformers() -> None:
+    """Leave the terminal to us: no bars of transformers over loading and saving."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
 
 
 @contextmanager

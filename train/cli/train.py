@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +17,7 @@ from synth.corpus import Corpus
 from synth.errors import SpecError
 from train.bench.evaluate import evaluate
 from train.cli.options import CorpusArgument, JsonOption, VirtualOption
-from train.cli.show import progress_bars
+from train.cli.show import progress_bars, quieten_transformers
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
@@ -23,6 +25,7 @@ from train.data.split import VAL
 from train.engine.loop import TrainResult, train
 from train.engine.ranks import leads
 from train.presets import default, fine_tuning
+from train.run_folder import CHECKPOINT_FILE
 
 _INTERRUPTED = 130
 
@@ -60,6 +63,9 @@ def train_command(
     On several GPUs: `torchrun --nproc-per-node 4 --no-python segue train ... `
     """
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
+    if resume and not (settings.out / CHECKPOINT_FILE).is_file() and leads():
+        print(f"no checkpoint in {settings.out}: this run begins anew", file=sys.stderr)
+    quieten_transformers()
     with progress_bars(quiet=as_json) as progress:
         result = train(settings, progress, resume=resume, overwrite=overwrite)
     if not leads():
@@ -67,7 +73,7 @@ def train_command(
     if as_json:
         print(json.dumps(result_json(result, settings)))
     else:
-        _print_result(result, corpus)
+        _print_result(result, corpus, settings.steps)
     if not result.finished:
         raise typer.Exit(_INTERRUPTED)
 
@@ -142,7 +148,7 @@ def _fact(value: float, chance: float | None = None, n: int | None = None) -> di
     return {"value": shown, "low": None, "high": None, "chance": chance, "n": n}
 
 
-def _print_result(result: TrainResult, corpus: Path) -> None:
+def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     console = Console(soft_wrap=True, highlight=False)
     if not result.finished:
         console.print(f"stopped after step {result.step:,}, checkpoint written")
@@ -150,13 +156,22 @@ def _print_result(result: TrainResult, corpus: Path) -> None:
         return
     console.print(
         f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
-        f"data wait {result.data_wait:.0%}; weights of step {result.best_step:,} kept"
+        f"data wait {result.data_wait:.0%}"
+        if result.samples_per_s
+        else f"{result.step:,} steps were done before, nothing was left to do"
     )
-    console.print(f"model  {result.folder}")
-    console.print(f"next: segue eval {result.folder} {corpus}")
+    if result.step < steps:
+        console.print(f"stopped early: validation found nothing better after {result.best_step:,}")
+    loss = "" if result.best_loss is None else f", val_loss {result.best_loss:.3f}"
+    console.print(f"weights of step {result.best_step:,} kept{loss}")
+    console.print(f"model  {result.folder}", markup=False)
+    evaluate = shlex.join(["segue", "eval", str(result.folder), str(corpus)])
+    console.print(f"next: {evaluate}", markup=False)
 
 
 def _again() -> str:
     """The command that was given, with --resume."""
     given = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
-    return " ".join(["segue", *given, "--resume"])
+    command = shlex.join(["segue", *given, "--resume"])
+    ranks = os.environ.get("WORLD_SIZE", "1")
+    return command if ranks == "1" else f"torchrun --nproc-per-node {ranks} --no-python {command}"

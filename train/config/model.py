@@ -127,7 +127,7 @@ class ModelConfig(Section):
     text: TextConfig = TextConfig()
     temperature: float = Field(default=0.07, gt=0, le=1)
     bias: float = 0.0
-    trainable: tuple[Group, ...] = ALL_GROUPS
+    trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
 
     @model_validator(mode="after")
     def _divisible(self) -> ModelConfig:

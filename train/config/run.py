@@ -6,13 +6,15 @@ from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from synth.errors import SpecError
 from train.config.loss import HardNegatives, Loss, Role
 from train.config.model import ModelConfig
 from train.config.section import Section
 from train.config.text import TextSampling
+
+_GROUPED = ("teminal_a", "teminal_b")
 
 
 class Mode(StrEnum):
@@ -52,6 +54,10 @@ class Stage(Section):
     relations: tuple[str, ...] = ()
     loss: Loss = HardNegatives()
     dissimilarity: float = Field(default=0.0, ge=0)
+
+    def tells(self, relation: str) -> bool:
+        """Whether captions of this relation are in play."""
+        return not self.relations or relation in self.relations
 
     @property
     def roles(self) -> frozenset[Role]:
@@ -104,7 +110,7 @@ class TrainConfig(Section):
     batch: int = Field(default=64, ge=2)
     keep_groups: bool = False
     text: TextSampling = TextSampling()
-    crop_s: float | None = Field(default=None, gt=0)
+    crop_s: float | None = Field(default=None, ge=0.1)
     lr: float = Field(default=1e-3, gt=0)
     schedule: Decay = Decay.COSINE
     warmup: float = Field(default=0.15, ge=0, le=1)
@@ -125,6 +131,15 @@ class TrainConfig(Section):
     log_every: int = Field(default=10, ge=1)
     eval_every: int = Field(default=0, ge=0)
     checkpoint_every: int = Field(default=200, ge=0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> TrainConfig:
+        if self.patience and not self.eval_every:
+            raise ValueError("patience counts validations: give eval_every too")
+        grouped = [stage.loss.name for stage in self.stages if stage.loss.name in _GROUPED]
+        if grouped and not self.keep_groups:
+            raise ValueError(f"loss {grouped[0]} needs keep_groups: true")
+        return self
 
     @property
     def steps(self) -> int:

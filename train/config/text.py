@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import Field, model_validator
 
 from train.config.section import Section
 
@@ -10,17 +12,28 @@ from train.config.section import Section
 class Ramp(Section):
     """A share that changes linearly with the step of the run, then stays.
 
+    A plain number stands for a share that never changes.
+
     Args:
         start: Value up to step `after`.
-        end: Value from step `after + over` on.
-        after: Steps before the change.
+        end: Value from step `after + over` on; by default `start`.
+        after: Steps of the run before the change.
         over: Steps of the change; 0 jumps.
     """
 
-    start: float = Field(default=0.0, ge=0, le=1)
-    end: float = Field(default=1.0, ge=0, le=1)
+    start: float = Field(ge=0, le=1)
+    end: float = Field(ge=0, le=1)
     after: int = Field(default=0, ge=0)
     over: int = Field(default=0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _constant(cls, values: Any) -> Any:
+        if isinstance(values, int | float):
+            values = {"start": values}
+        if isinstance(values, dict) and "start" in values:
+            return {"end": values["start"]} | values
+        return values
 
     def at(self, step: int) -> float:
         """The value at a step of the run."""

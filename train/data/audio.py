@@ -9,6 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from synth.units import to_frames
 from train.config.run import TrainConfig
 from train.data.split import SplitData
 from train.model.towers.base import AudioTower, Chunks
@@ -35,6 +36,13 @@ class FeatureCache:
         return Chunks(self.chunks.values[chosen], self.chunks.mask[chosen])
 
 
+def crops(data: SplitData, config: TrainConfig) -> bool:
+    """Whether any sample is longer than the settings let it be."""
+    return config.crop_s is not None and data.longest > to_frames(
+        config.crop_s, data.corpus.sample_rate
+    )
+
+
 def feature_cache(
     data: SplitData, config: TrainConfig, tower: AudioTower, device: torch.device, advance: Advance
 ) -> FeatureCache | None:
@@ -50,7 +58,7 @@ def feature_cache(
     Returns:
         The features, or None where they do not fit, or samples are cropped at random.
     """
-    if config.crop_s is not None:
+    if crops(data, config):
         return None
     silence = torch.zeros(1, data.longest, device=device)
     shape = tower.features(silence).values.shape[1:]

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
+
+import pyarrow.parquet as pq
 
 from synth.annotation import annotated
 from synth.claim import claim_from_json
+from synth.corpus import CLIPS_FILE
 from synth.crop import Crop
+from synth.errors import SpecError
 from synth.rng import Randomness
 from synth.scene import from_json
-from synth.timeline import timeline
+from synth.timeline import Timeline, timeline
 from synth.truth import Tolerance
 from synth.units import Frames
+from train.config.run import Stage
 from train.data.split import Row, SplitData
 
 _TRIES: Final = 8
+_PLACES: Final = 5
 
 
 @dataclass(frozen=True)
 class Cropper:
     """Cuts samples to a length, a pure function of the seed, the step and the sample.
+
+    A tag holds of its clip and of every part of it; a caption only of the whole clip.
 
     Args:
         data: The split.
@@ -33,45 +43,81 @@ class Cropper:
     frames: Frames
     seed: int
 
-    def crop(self, row: Row, step: int) -> Row:
+    def crop(self, row: Row, stage: Stage, step: int) -> Row:
         """The row with a `crop` (start, frames), and only the captions that still hold in it.
 
-        Shorter samples stay as they are, and so does one that no caption holds in any of the parts
-        tried: it is then heard whole.
+        Shorter samples stay as they are, and so does one of which no part tried proves a caption
+        in play: it is then heard whole.
         """
-        spare = row["frames"] - self.frames
-        if spare <= 0:
+        if row["frames"] <= self.frames:
             return row
         rng = Randomness(self.seed).at(f"crop/{step}", row["position"])
-        for start in rng.integers(spare + 1, size=_TRIES).tolist():
-            part = self._told(row, start)
-            if part is not None:
-                return part
-        return row
+        spare = row["frames"] - self.frames
+        drawn = rng.integers(spare + 1, size=_TRIES).tolist()
+        return self._first(row, stage, iter(drawn)) or row
 
-    def _told(self, row: Row, start: Frames) -> Row | None:
+    def refuse_long(self, positions: Sequence[int], stage: Stage, longest: Frames) -> None:
+        """Check that no sample would have to be heard whole that the model cannot take.
+
+        Raises:
+            SpecError: Naming the first that would.
+        """
+        for position in positions:
+            (row,) = self.data.rows([position])
+            if row["frames"] > max(longest, self.frames) and not self._first(row, stage, iter(())):
+                rate = self.data.corpus.sample_rate
+                raise SpecError(
+                    f"sample {row['id']}: no part of {self.frames / rate:g} s proves a caption, "
+                    f"and the model cannot take its {row['frames'] / rate:g} s whole",
+                    mend="give a longer `crop_s`, or build the corpus with an `exact` length",
+                )
+
+    def _first(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:
+        """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         scene = from_json(json.loads(row["scene"]))
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
         heard = annotated(timeline(scene), names)
-        crop = Crop.of(heard, start, self.frames, Tolerance.of_scene(scene, self.data.audible))
-        own = {name: row[name] for name in ("caption", "claim", "relation")}
-        true = [_sentence(own), *row["positives"]]
-        proven = [text for text in true if crop.proves(_claim(text))]
-        if not proven:
-            return None
-        main, *positives = proven
-        refuted = [text for text in row["negatives"] if crop.refutes(_claim(text))]
-        return row | {
-            "caption": main["text"],
-            "claim": main["claim"],
-            "positives": positives,
-            "negatives": refuted,
-            "crop": (start, self.frames),
-        }
+        tolerance = Tolerance.of_scene(scene, self.data.audible)
+        for source in (starts, self._boundaries(heard, row["frames"])):
+            for start in source:
+                crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
+                part = _told(row, stage, crop)
+                if part is not None:
+                    return part | {"crop": (start, self.frames)}
+        return None
+
+    def _boundaries(self, heard: Timeline, frames: Frames) -> Iterator[Frames]:
+        """Parts that lie evenly about each moment at which a sound begins or ends."""
+        moments = {place.onset for place in heard.placements}
+        moments |= {place.offset for place in heard.placements}
+        for moment in sorted(moments):
+            for number in range(_PLACES):
+                start = moment - self.frames * number // (_PLACES - 1)
+                yield min(max(start, 0), frames - self.frames)
+
+    @cached_property
+    def _captions(self) -> Collection[str]:
+        path = self.data.corpus.folder / CLIPS_FILE
+        captions = pq.read_table(path, columns=["captions"])["captions"].to_pylist()
+        return {caption for each in captions for caption in each}
 
 
-def _sentence(own: dict[str, str]) -> dict[str, str]:
-    return {"text": own["caption"], "claim": own["claim"], "connective": own["relation"]}
+def _told(row: Row, stage: Stage, crop: Crop) -> Row | None:
+    """The row as it is told of a part; None where nothing in play is proven."""
+    if not crop.is_clear:
+        return None
+    own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
+    true = [text for text in (own, *row["positives"]) if crop.proves(_claim(text))]
+    in_play = [text for text in true if stage.tells(text["connective"])]
+    if not in_play:
+        return None
+    return row | {
+        "caption": in_play[0]["text"],
+        "claim": in_play[0]["claim"],
+        "positives": [text for text in true if text is not in_play[0]],
+        "negatives": [text for text in row["negatives"] if crop.refutes(_claim(text))],
+        "heard": crop.clips,
+    }
 
 
 def _claim(sentence: dict[str, Any]) -> Any:

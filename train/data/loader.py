@@ -13,13 +13,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from synth.units import to_frames
+from synth.units import Frames, to_frames
 from train.config.run import Stage, TrainConfig
-from train.data.audio import AudioBatch
+from train.data.audio import AudioBatch, crops
 from train.data.crop import Cropper
 from train.data.meaning import number_of
 from train.data.order import BatchOrder
 from train.data.split import Row, SplitData
+from train.data.suitability import refuse_unsuitable
 from train.data.texts import Owned, TextSampler
 from train.data.tokenizer import TextTokenizer, TokenIds
 from train.schedule import place
@@ -112,16 +113,27 @@ class Assembler:
         """
         sampler = TextSampler.of(config.text, data.tags, config.seed)
         cropper = None
-        if config.crop_s is not None:
-            cropper = Cropper(data, to_frames(config.crop_s, data.corpus.sample_rate), config.seed)
+        if config.crop_s is not None and crops(data, config):
+            frames = to_frames(config.crop_s, data.corpus.sample_rate)
+            cropper = Cropper(data, frames, config.seed)
         return cls(data, tokenizer, sampler, cropper, cached)
+
+    def check(self, stage: Stage, positions: Sequence[int], longest: Frames | None) -> None:
+        """Check what a stage asks of these samples, given the most that the model can hear.
+
+        Raises:
+            SpecError: If the corpus does not hold it.
+        """
+        refuse_unsuitable(self.data, stage)
+        if self.cropper is not None and longest is not None:
+            self.cropper.refuse_long(positions, stage, longest)
 
     def batch(self, positions: Sequence[int], stage: Stage, step: int) -> Batch:
         """The batch of the samples at `positions`."""
         rows = self.data.rows(positions)
         whole = 0
         if self.cropper is not None:
-            rows = [self.cropper.crop(row, step) for row in rows]
+            rows = [self.cropper.crop(row, stage, step) for row in rows]
             whole = sum("crop" not in row and row["frames"] > self.cropper.frames for row in rows)
         texts = self.sampler.texts(rows, stage, step)
         said = [

@@ -46,10 +46,13 @@ class BatchOrder:
         Args:
             pool: The samples in play.
             groups: Group of each sample of the pool.
-            batch: Most samples in a batch; a single larger group still makes one.
+            batch: Most samples in a batch.
             keep_groups: Whether groups stay together.
             seed: Of the run.
             name: Tells apart the orders of one run.
+
+        Raises:
+            SpecError: If a group is larger than a batch.
         """
         if keep_groups:
             members: dict[str, list[int]] = {}
@@ -59,6 +62,11 @@ class BatchOrder:
         else:
             units = tuple(np.array([sample], dtype=np.int64) for sample in pool.tolist())
         largest = max(map(len, units), default=1)
+        if largest > batch:
+            raise SpecError(
+                f"a group of {largest} samples does not fit a batch of {batch}",
+                mend=f"give a batch of at least {largest}, or keep_groups: false",
+            )
         per_batch = max(min(batch // largest, len(units)), 1)
         return cls(units, per_batch, seed, name)
 

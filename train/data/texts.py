@@ -13,6 +13,7 @@ from synth.annotation import tag_claim
 from synth.claim import claim_to_json
 from synth.errors import SpecError
 from synth.language.negation import Mode, Negation, negate
+from synth.language.negators import shipped_negators
 from synth.language.tag_captions import joined
 from synth.language.tags import Vocabulary
 from synth.rng import Randomness
@@ -121,17 +122,20 @@ class TextSampler:
         rng = Randomness(self.seed).at(f"text/{step}", row["position"])
         said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
         if self.sampling.restatements:
-            said += [text for text in row["positives"] if _in_play(text, stage)]
+            said += [text for text in row["positives"] if stage.tells(text["connective"])]
         chosen = said[int(rng.integers(len(said)))] if len(said) > 1 else said[0]
-        tags = [tag for clip in row["clips"] for tag in self.tags.get(clip, ())]
+        tags = self._tags(row["clips"])
         if not tags:
             return chosen["text"], chosen
         if rng.random() >= self.sampling.p_caption.at(step):
-            chosen = _tagged(tags) or chosen
+            chosen = _tagged(self._tags(row.get("heard", row["clips"]))) or chosen
         text = chosen["text"]
         if rng.random() < self.sampling.p_insert.at(step):
             text = self._with_denial(text, tags, rng)
         return text, chosen
+
+    def _tags(self, clips: Iterable[str]) -> list[Tag]:
+        return [tag for clip in clips for tag in self.tags.get(clip, ())]
 
     def _with_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
         """The caption with the denial of a tag that the clip does not bear, where one fits in."""
@@ -140,6 +144,14 @@ class TextSampler:
     @cached_property
     def _negation(self) -> Negation:
         return Negation(Vocabulary.of(tag for each in self.tags.values() for tag in each))
+
+
+def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> frozenset[str]:
+    """What the settings may say that no caption of the corpus says: tags and negators."""
+    if sampling.p_caption == ALWAYS and sampling.p_insert == NEVER:
+        return frozenset()
+    names = {tag.name for each in tags.values() for tag in each}
+    return frozenset({*names, *shipped_negators().plain, ","})
 
 
 def _tagged(tags: Sequence[Tag]) -> Sentence | None:
@@ -154,12 +166,12 @@ def _tagged(tags: Sequence[Tag]) -> Sentence | None:
 
 def _others(row: Row, caption: Sentence, stage: Stage) -> list[str]:
     texts = [row["caption"]]
-    texts += [said["text"] for said in row["positives"] if _in_play(said, stage)]
+    texts += [said["text"] for said in row["positives"] if stage.tells(said["connective"])]
     return [text for text in dict.fromkeys(texts) if text != caption["text"]]
 
 
 def _negatives(row: Row, stage: Stage) -> list[str]:
-    return [text["text"] for text in row["negatives"] if _in_play(text, stage)]
+    return [text["text"] for text in row["negatives"] if stage.tells(text["connective"])]
 
 
 def _denied(row: Row) -> list[str]:
@@ -169,7 +181,3 @@ def _denied(row: Row) -> list[str]:
 def _owned(texts: Iterable[Sequence[str]]) -> Owned:
     found = [(text, row) for row, each in enumerate(texts) for text in each]
     return Owned(tuple(text for text, _ in found), tuple(row for _, row in found))
-
-
-def _in_play(text: Sentence, stage: Stage) -> bool:
-    return not stage.relations or text["connective"] in stage.relations

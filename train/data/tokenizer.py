@@ -89,8 +89,15 @@ class TextTokenizer:
 
     @classmethod
     def from_json(cls, text: str) -> TextTokenizer:
-        """The tokenizer that `to_json` wrote."""
-        return cls(Tokenizer.from_str(text))
+        """The tokenizer that `to_json` wrote.
+
+        Raises:
+            ValueError: If it did not.
+        """
+        try:
+            return cls(Tokenizer.from_str(text))
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(f"not a tokenizer: {error}") from error
 
     @classmethod
     def from_file(cls, path: Path) -> TextTokenizer:

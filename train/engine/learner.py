@@ -94,6 +94,7 @@ class Learner:
                 mend="try a lower learning rate `lr`",
             )
         state.optimizer.step()
+        state.model.scale.limit()
         if state.average is not None:
             state.average.update_parameters(state.model)
         state.step = batch.step + 1

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TextIO, runtime_checkable
 
 from synth.errors import SpecError
+from synth.rng import digest
 from train.config.run import TrainConfig
 
 LOG_FILE: Final = "log.jsonl"
@@ -116,7 +117,7 @@ def _wandb(config: TrainConfig) -> Iterator[Sink]:
         project=config.wandb,
         name=config.out.name,
         dir=str(config.out),
-        id=config.out.name,
+        id=digest(str(config.out.resolve()))[:16],
         resume="allow",
         config=config.model_dump(mode="json"),
     )

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from train.config.run import TrainConfig
 from train.data.audio import feature_cache
 from train.data.loader import Assembler, Loader
 from train.data.split import TRAIN, SplitData
+from train.data.texts import added_words
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import (
     State,
@@ -32,7 +33,7 @@ from train.engine.log import RunLog, open_log
 from train.engine.progress import Meter, Progress, Silent
 from train.engine.ranks import Process, processes
 from train.engine.validation import Validator
-from train.run_folder import CHECKPOINT_FILE, Origin, save_settings
+from train.run_folder import Origin, refuse_occupied, save_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class TrainResult:
         finished: False where it was interrupted; then `resume=True` goes on.
         loss: Loss of the last step done, in nats.
         best_step: Steps behind the weights that were kept.
+        best_loss: Their validation loss in nats, None where nothing was validated.
         samples_per_s: Samples learnt from a second, by this run.
         data_wait: Share of the time spent waiting for data, 0 to 1.
     """
@@ -54,6 +56,7 @@ class TrainResult:
     finished: bool
     loss: float
     best_step: int
+    best_loss: float | None
     samples_per_s: float
     data_wait: float
 
@@ -69,8 +72,8 @@ def train(
 
     The weights kept are those with the lowest validation loss, or the last ones where fewer than
     two samples of split `val` are in play in the last stage. The test split is never touched.
-    Ctrl-C ends the run after the current step with a checkpoint. Started by torchrun, several
-    processes share every batch, and the first of them writes.
+    Ctrl-C (or SIGTERM) ends the run after the current step with a checkpoint. Started by torchrun,
+    several processes share every batch, and the first of them writes.
 
     Args:
         config: The run.
@@ -82,14 +85,10 @@ def train(
         SpecError: If the settings do not fit the corpus, the machine or the checkpoint.
         CorpusError: If the corpus cannot be read.
     """
-    if (config.out / CHECKPOINT_FILE).is_file() and not (resume or overwrite):
-        raise SpecError(
-            f"{config.out}: holds a run",
-            mend="go on with --resume, begin anew with --overwrite, or choose another --out",
-        )
-    # The caller's random state is left as it was.
+    refuse_occupied(config, resume, overwrite)
+    # The caller's random state is left as it was, but for that of GPUs.
     with (
-        torch.random.fork_rng(),
+        torch.random.fork_rng(devices=[]),
         _interruptible() as interrupted,
         processes(config.device) as process,
     ):
@@ -108,9 +107,15 @@ def _train(
     corpus = Corpus.open(config.corpus)
     data = SplitData(corpus, TRAIN, config.mode)
     name = config.model.text.name
-    tokenizer = TextTokenizer.of_model(name) if name else TextTokenizer.of_texts(data.vocabulary())
+    if name:
+        tokenizer = TextTokenizer.of_model(name)
+    else:
+        tokenizer = TextTokenizer.of_texts(data.vocabulary() | added_words(config.text, data.tags))
     origin = Origin.of(corpus, tokenizer)
     state = fresh_state(config, corpus.sample_rate, len(tokenizer), process)
+    assembler = Assembler.of(data, tokenizer, config, cached=False)
+    for stage in config.stages:
+        assembler.check(stage, data.pool(stage).tolist(), state.model.audio_tower.longest)
     config.out.mkdir(parents=True, exist_ok=True)
     if not (resume and load_checkpoint(state, config, origin, process)) and process.leads:
         remove_run(config.out)
@@ -122,9 +127,13 @@ def _train(
         progress.phase("reading", len(data))
         tower = state.model.audio_tower
         cache = feature_cache(data, config, tower, state.device, progress.advance)
-    assembler = Assembler.of(data, tokenizer, config, cached=cache is not None)
-    loader = Loader(assembler, config, process.share)
+    loader = Loader(replace(assembler, cached=cache is not None), config, process.share)
     validator = Validator.of(corpus, tokenizer, config, state.model)
+    if config.patience and validator is None:
+        raise SpecError(
+            "`patience` needs validation, and too few samples of split val are in play",
+            mend="leave it out, or build the corpus with a split `val`",
+        )
     learner = Learner(config, state, process, cache)
     process.wait()
 
@@ -155,9 +164,15 @@ def _train(
     if finished and process.leads:
         save_model(state, config)
     process.wait()
-    best = state.best_step if validator else state.step
     return TrainResult(
-        config.out, state.step, finished, state.loss, best, meter.samples_per_s, meter.data_wait
+        folder=config.out,
+        step=state.step,
+        finished=finished,
+        loss=state.loss,
+        best_step=state.best_step if validator else state.step,
+        best_loss=state.best_loss if state.best_step else None,
+        samples_per_s=meter.samples_per_s,
+        data_wait=meter.data_wait,
     )
 
 
@@ -168,8 +183,8 @@ def _validate(
     last = state.step == config.steps
     if validator is None or not state.step or not (last or _due(state.step, config.eval_every)):
         return
-    # Every process measures the same; one number for all, so that all decide alike.
-    loss = process.mean(validator.loss(state.kept))
+    # What batch norms remember differs between processes: the first one's weights are kept.
+    loss = process.told(validator.loss(state.kept) if process.leads else 0.0)
     log.write({"step": state.step, "val_loss": loss})
     if loss < state.best_loss:
         state.best_loss, state.best_step = loss, state.step
@@ -178,9 +193,10 @@ def _validate(
 
 
 def _is_stale(state: State, config: TrainConfig) -> bool:
-    """Whether too many validations in a row have brought nothing better."""
+    """Whether too many validations in a row of the last stage have brought nothing better."""
     wait = config.patience * config.eval_every
-    return bool(wait and state.best_step and state.step - state.best_step >= wait)
+    since = max(state.best_step, config.steps - config.stages[-1].steps)
+    return bool(wait and state.best_step and state.step - since >= wait)
 
 
 def _due(step: int, every: int) -> bool:
@@ -189,19 +205,27 @@ def _due(step: int, every: int) -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets; a second Ctrl-C ends at once. Off the main thread, nothing."""
+    """An event that Ctrl-C or a request to end sets; a second one ends at once.
+
+    Off the main thread, nothing.
+    """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield event
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
         event.set()
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    signal.signal(signal.SIGINT, ask)
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()

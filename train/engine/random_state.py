@@ -23,11 +23,17 @@ class RandomState:
     @classmethod
     def of(cls, device: torch.device) -> RandomState:
         """The state of now."""
-        on_gpu = device.type == "cuda"
-        return cls(torch.get_rng_state(), torch.cuda.get_rng_state(device) if on_gpu else None)
+        own = None
+        if device.type == "cuda":
+            own = torch.cuda.get_rng_state(device)
+        elif device.type == "mps":
+            own = torch.mps.get_rng_state()
+        return cls(torch.get_rng_state(), own)
 
     def restore(self, device: torch.device) -> None:
         """Make it the state of now."""
         torch.set_rng_state(self.cpu.cpu())
         if self.device is not None and device.type == "cuda":
             torch.cuda.set_rng_state(self.device.cpu(), device)
+        elif self.device is not None and device.type == "mps":
+            torch.mps.set_rng_state(self.device.cpu())

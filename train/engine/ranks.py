@@ -70,6 +70,14 @@ class Process:
         distributed.all_reduce(total)
         return total.item() / self.ranks
 
+    def told(self, value: float) -> float:
+        """The first process's number, on all."""
+        if self.ranks == 1:
+            return value
+        number = torch.tensor(value, dtype=torch.float64, device=self.device)
+        distributed.broadcast(number, 0)
+        return number.item()
+
     def everyones(self, value: Tensor) -> list[Tensor]:
         """A small tensor of every process, on the CPU, in order; all of one shape."""
         if self.ranks == 1:

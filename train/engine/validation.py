@@ -49,6 +49,7 @@ class Validator:
         plain = config.model_copy(update={"text": TextSampling(restatements=False)})
         cache = feature_cache(data, config, model.audio_tower, model.scale.log.device, _unseen)
         assembler = Assembler.of(data, tokenizer, plain, cached=cache is not None)
+        assembler.check(config.stages[-1], pool, model.audio_tower.longest)
         return cls(assembler, Objective(config, Alone()), pool, cache)
 
     @torch.no_grad()

@@ -44,7 +44,7 @@ class Exported:
         return self.model.encode_text(found.ids, found.mask)
 
 
-def load_exported(folder: Path) -> Exported:
+def load_exported(folder: str | Path) -> Exported:
     """Open what `train.export.write.export` wrote; the run and its base models are not needed.
 
     Raises:
@@ -53,6 +53,7 @@ def load_exported(folder: Path) -> Exported:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    folder = Path(folder)
     mend = "export the run again, to an empty folder"
     if not (folder / SETTINGS_FILE).is_file():
         raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", mend=mend)
@@ -66,7 +67,7 @@ def load_exported(folder: Path) -> Exported:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise SpecError(f"{folder / SETTINGS_FILE}: {reason}", mend=mend) from error
     tokenizer = TextTokenizer.of_model(str(folder))
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         model = build_model(config, sample_rate, len(tokenizer))
     if config.head.kind is not HeadKind.PROJECTION:
         try:

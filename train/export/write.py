@@ -22,7 +22,7 @@ from train.model.towers.text import TextModel
 from train.run_folder import LoadedRun, load_run
 
 
-def export(run_folder: Path, out: Path) -> None:
+def export(run_folder: Path, out: Path) -> bool:
     """Write the model of a finished run for transformers.
 
     `ClapModel.from_pretrained(out)` and `ClapProcessor.from_pretrained(out)` then give the run's
@@ -36,6 +36,9 @@ def export(run_folder: Path, out: Path) -> None:
     Args:
         run_folder: Of the run.
         out: New or empty folder; appears whole or not at all.
+
+    Returns:
+        Whether a ClapModel holds all of it: false where heads were written beside it.
 
     Raises:
         SpecError: If `out` holds something, or a tower of the run is not that of a CLAP.
@@ -61,6 +64,7 @@ def export(run_folder: Path, out: Path) -> None:
         partial.rename(out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    return run.config.model.head.kind is HeadKind.PROJECTION
 
 
 def _clap_model(run: LoadedRun) -> Any:

@@ -68,7 +68,10 @@ def clap_config(folder: str) -> ModelConfig:
     try:
         facts: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        raise _no_clap(folder) from error
+        raise SpecError(
+            f"{folder!r} cannot be loaded: {str(error).strip().splitlines()[0]}",
+            mend="give the folder of a ClapModel, or a name on huggingface.co that can be reached",
+        ) from error
     if facts.model_type != "clap":
         raise _no_clap(folder)
     return ModelConfig(

@@ -26,7 +26,15 @@ class LogitScale(nn.Module):
 
     def forward(self) -> Float[Tensor, ""]:
         """The factor, in float32."""
-        return self.log.float().clamp(max=math.log(_MAX_SCALE)).exp()
+        return self.log.float().exp()
+
+    @torch.no_grad()
+    def limit(self) -> None:
+        """Bring the factor back to 100 after a step that led beyond.
+
+        Limited in the computation itself, it would get no gradient there and never come back.
+        """
+        self.log.clamp_(max=math.log(_MAX_SCALE))
 
 
 class Clap(nn.Module):

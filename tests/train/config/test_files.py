@@ -25,6 +25,13 @@ BASE = {"corpus": "c", "out": "o"}
         ({"model": {"dim": 30, "head": {"heads": 4}}}, "divisible"),
         ({"model": {"audio": {"kind": "transformers"}}}, "name"),
         ({"device": "toaster"}, "device"),
+        ({"btach": 3}, "did you mean batch?"),
+        ({"stages": [{"steps": 3, "loss": {"name": "infonce"}}]}, "expected one of 'info_nce'"),
+        ({"stages": {"steps": 3}}, "stages: expected a list"),
+        ({"patience": 3}, "give eval_every too"),
+        ({"stages": [{"steps": 3, "loss": {"name": "teminal_b"}}]}, "needs keep_groups: true"),
+        ({"model": {"trainable": []}}, "model.trainable"),
+        ({"text": {"p_caption": {"over": 3}}}, "text.p_caption.start: is missing"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_file(change: dict[str, object], named: str) -> None:
@@ -38,6 +45,22 @@ def test_all_faults_are_told_at_once() -> None:
         parse_config(BASE | {"batch": 0, "lr": -1}, "train.yaml")
     assert "batch" in str(error.value)
     assert "lr" in str(error.value)
+
+
+def test_a_part_of_a_faulty_whole_is_told_once() -> None:
+    with pytest.raises(SpecError) as error:
+        parse_config(
+            BASE | {"stages": [{"steps": 3, "loss": {"name": "textswap", "shares": 1}}]}, "x"
+        )
+    assert str(error.value).startswith(
+        "x: stages.0.loss.textswap.shares: no such setting, did you mean share?"
+    )
+
+
+def test_a_share_may_be_a_number_or_a_ramp() -> None:
+    text = parse_config(BASE | {"text": {"p_caption": 0.5, "p_insert": {"start": 0.2}}}, "x").text
+    assert [text.p_caption.at(step) for step in (0, 99)] == [0.5, 0.5]
+    assert [text.p_insert.at(step) for step in (0, 99)] == [0.2, 0.2]
 
 
 def test_settings_survive_json() -> None:

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from synth.claim import Not, claim_from_json
+from synth.claim import And, Not, Only, claim_from_json
 from synth.corpus import Corpus
 from synth.crop import Crop
+from synth.errors import SpecError
 from synth.scene import Event, Excerpt, Overlay, Sequence, from_json
 from synth.timeline import timeline
 from synth.truth import Tolerance
-from train.config.run import Mode, TrainConfig
+from train.config.run import Mode, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer
 
+ALL = Stage(steps=1)
 DOG, RAIN = Event("dog"), Event("rain")
 HEARD = Sequence(
     Event("dog", Excerpt("a", 0, 1000, 0.0)), Event("rain", Excerpt("b", 0, 1000, 0.0)), 0
@@ -55,8 +57,26 @@ def test_a_remnant_is_neither_there_nor_away() -> None:
 
 def test_the_whole_as_its_own_part_is_judged_as_before() -> None:
     crop = part(0, 2000)
-    assert crop.all == crop.sure == timeline(HEARD)
+    assert (crop.heard, crop.cut) == (timeline(HEARD), ())
     assert crop.refutes(Overlay(DOG, RAIN))
+
+
+def test_of_two_remnants_any_may_be_missed() -> None:
+    three = Sequence(HEARD, Event("siren", Excerpt("c", 0, 1000, 0.0)), 0)
+    crop = Crop.of(timeline(three), 950, 1100, Tolerance(0, 100))
+    assert len(crop.cut) == 2
+    siren = Event("siren")
+    for claim in (Only(RAIN), And(RAIN, And(DOG, Not(siren))), And(RAIN, Not(DOG))):
+        assert not crop.proves(claim)
+        assert not crop.refutes(claim)
+    assert crop.clips == ("b",)
+
+
+def test_the_caption_of_a_clip_tells_of_the_whole_clip() -> None:
+    crop = Crop.of(timeline(HEARD), 100, 1900, Tolerance(0, 100), indivisible={"dog", "rain"})
+    assert not crop.proves(DOG)
+    assert not crop.refutes(DOG)
+    assert crop.proves(RAIN)
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +89,8 @@ def test_every_caption_of_a_cropped_sample_holds_in_what_is_heard(data: SplitDat
     cropped = 0
     for row in data.rows(range(len(data))):
         for step in range(5):
-            told = cropper.crop(row, step)
-            assert told == cropper.crop(row, step)
+            told = cropper.crop(row, ALL, step)
+            assert told == cropper.crop(row, ALL, step)
             if "crop" not in told:
                 continue
             cropped += 1
@@ -91,10 +111,30 @@ def test_short_samples_stay_whole_and_those_that_must_are_counted(
     data: SplitData, settings: Callable[..., TrainConfig]
 ) -> None:
     row = data.rows([0])[0]
-    assert Cropper(data, row["frames"], 0).crop(row, 0) == row
+    assert Cropper(data, row["frames"], 0).crop(row, ALL, 0) == row
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
-    config = settings(crop_s=0.02)
+    config = settings(crop_s=0.1)
     batch = Assembler.of(data, tokenizer, config, cached=False).batch([0], config.stages[1], 0)
     assert batch.whole == 1
     assert batch.audio.waveform is not None
     assert batch.audio.waveform.shape[1] == row["frames"]
+
+
+def test_a_sample_that_the_model_cannot_take_whole_is_told_before_training(
+    data: SplitData,
+) -> None:
+    cropper = Cropper(data, 1600, 0)
+    positions = list(range(len(data)))
+    cropper.refuse_long(positions, ALL, longest=data.longest)
+    with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption") as error:
+        cropper.refuse_long(positions, ALL, longest=1600)
+    assert "crop_s" in error.value.mend
+    Cropper(data, 16_000, 0).refuse_long(positions, ALL, longest=16_000)
+
+
+def test_a_stage_hears_of_its_relations_only(data: SplitData) -> None:
+    stage = Stage(steps=1, relations=("before",))
+    cropper = Cropper(data, 16_000, 0)
+    for row in data.rows(data.pool(stage).tolist()):
+        told = cropper.crop(row, stage, 1)
+        assert " before " in told["caption"]

@@ -53,6 +53,11 @@ def test_a_pool_smaller_than_a_batch_is_one_batch() -> None:
     assert sorted(order(keep_groups=False, batch=64).batch(3).tolist()) == POOL.tolist()
 
 
+def test_a_group_that_fits_no_batch_is_told() -> None:
+    with pytest.raises(SpecError, match="a group of 3 samples does not fit a batch of 2"):
+        order(keep_groups=True, batch=2)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_processes_share_out_a_batch(ranks: int) -> None:
     made = order(keep_groups=False)

@@ -16,7 +16,7 @@ from train.config.loss import InfoNce, Modular
 from train.config.run import Mode, Stage
 from train.config.text import Ramp, TextSampling
 from train.data.split import Row, SplitData
-from train.data.texts import TextSampler
+from train.data.texts import TextSampler, added_words
 
 HARD = Stage(steps=1)
 MODULAR = Stage(steps=1, loss=Modular())
@@ -134,6 +134,21 @@ def test_the_fully_negated_caption_is_told_apart(music: SplitData) -> None:
     assert set(texts.denied.texts) == full
     assert len(set(texts.denied.owner)) == len(texts.denied.owner)
     assert not texts.negatives.texts
+
+
+def test_words_that_settings_add_are_known(music: SplitData) -> None:
+    assert added_words(TextSampling(), music.tags) == frozenset()
+    added = added_words(TextSampling(p_insert=Ramp(start=0.5, end=0.5)), music.tags)
+    assert {"without", *(tag.name for tags in music.tags.values() for tag in tags)} <= added
+
+
+def test_a_part_is_told_by_the_tags_of_what_is_heard_in_it(music: SplitData) -> None:
+    first, second = (row | {"position": 0} for row in rows(music)[:2])
+    both = first | {"clips": [*first["clips"], *second["clips"]], "heard": second["clips"]}
+    (text,) = (
+        sampler(music, p_caption=0.0).texts([both], Stage(steps=1, loss=InfoNce()), 0).captions
+    )
+    assert text == ", ".join(tag.name for tag in music.tags[second["clips"][0]])
 
 
 def test_asking_for_tags_that_are_not_there_is_told(data: SplitData) -> None:

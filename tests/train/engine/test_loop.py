@@ -126,6 +126,34 @@ def test_a_run_is_not_overwritten_unasked_nor_resumed_with_other_settings(
     assert train(settings(lr=2e-3), overwrite=True).finished
 
 
+def test_nothing_that_is_there_is_destroyed(settings: Settings, tmp_path: Path) -> None:
+    config = settings()
+    train(config)
+    (config.out / "checkpoint.pt").unlink()
+    for resume in (False, True):
+        with pytest.raises(SpecError, match="whose checkpoint is gone"):
+            train(config, resume=resume)
+    assert load_run(config.out).config == config
+    with pytest.raises(SpecError, match="exclude each other"):
+        train(config, resume=True, overwrite=True)
+    other = tmp_path / "clap"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "clap"}')
+    for overwrite in (False, True):
+        with pytest.raises(SpecError, match="holds another model"):
+            train(settings(out=other), overwrite=overwrite)
+    assert json.loads((other / "config.json").read_text()) == {"model_type": "clap"}
+
+
+def test_damaged_settings_of_a_run_are_told(settings: Settings) -> None:
+    config = settings().with_steps(2)
+    train(config)
+    for name in ("tokenizer.json", "config.json"):
+        (config.out / name).write_text("{")
+        with pytest.raises(CorpusError, match="damaged"):
+            load_run(config.out)
+
+
 def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
     settings: Settings, build_corpus: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -165,6 +165,12 @@ def test_training_stops_when_validation_finds_nothing_better(
     assert (again.step, again.best_step) == (result.step, result.best_step)
 
 
+def test_an_early_stage_does_not_use_up_the_patience_of_the_last(settings: Settings) -> None:
+    before = Stage(steps=20, relations=("before",))
+    config = settings(stages=(before, Stage(steps=4)), eval_every=1, patience=2, lr=0.05)
+    assert train(config).step > 20
+
+
 def test_only_the_named_groups_learn(settings: Settings) -> None:
     learning = (Group.AUDIO_HEAD, Group.TEXT_HEAD)
     base = settings()

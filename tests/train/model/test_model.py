@@ -107,9 +107,13 @@ def test_positions_have_unit_amplitude() -> None:
     assert torch.allclose(found[0, ::2], torch.zeros(8))
 
 
-def test_temperature_starts_where_told_and_is_clamped() -> None:
+def test_temperature_starts_where_told_and_is_limited_but_never_stuck() -> None:
     scale = LogitScale(0.05)
     assert scale().item() == pytest.approx(20)
     with torch.no_grad():
         scale.log.fill_(50.0)
+    scale.limit()
     assert scale().item() == pytest.approx(100)
+    scale().backward()
+    assert scale.log.grad is not None
+    assert scale.log.grad.item() > 0

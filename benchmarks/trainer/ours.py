@@ -1,0 +1,82 @@
+"""Segue's trainer as a contender."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+
+from benchmarks.trainer.measure import learning
+from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, SEED, WEIGHT_DECAY, Setup
+from synth.corpus import Corpus
+from train.config.loss import Loss
+from train.config.run import Mode, Stage, TrainConfig
+from train.config.text import TextSampling
+from train.data.audio import AudioBatch, FeatureCache
+from train.data.loader import Assembler, Batch, Loader
+from train.data.split import TRAIN, SplitData
+from train.data.tokenizer import TextTokenizer
+from train.engine.learner import Learner, fresh_state
+from train.engine.ranks import Process
+from train.model.clap import clap_config
+
+
+class Ours:
+    """The pieces of `train.engine.loop.train`, put together as it does, with no cache of features.
+
+    Args:
+        setup: Of the run.
+        mode: Where audio comes from.
+        loss: What is minimised.
+    """
+
+    def __init__(self, setup: Setup, mode: Mode, loss: Loss) -> None:
+        config = TrainConfig(
+            corpus=setup.corpus,
+            out=setup.corpus / "unused",
+            mode=mode,
+            model=clap_config(str(setup.clap)),
+            stages=(Stage(steps=2 * setup.fed, loss=loss),),
+            batch=setup.batch,
+            # One main caption a sample, all different: as many texts as the peer encodes.
+            text=TextSampling(restatements=False),
+            lr=LEARNING_RATE,
+            weight_decay=WEIGHT_DECAY,
+            grad_clip=GRAD_CLIP,
+            seed=SEED,
+            device=setup.device,
+            precision=setup.precision,
+            workers=setup.workers,
+            prefetch=setup.prefetch,
+            cache_mb=0,
+        )
+        corpus = Corpus.open(config.corpus)
+        tokenizer = TextTokenizer.of_model(config.model.text.name)
+        self._config = config
+        self._process = Process(0, 1, torch.device(setup.device))
+        self._state = fresh_state(config, corpus.sample_rate, len(tokenizer), self._process)
+        data = SplitData(corpus, TRAIN, mode)
+        self._loader = Loader(
+            Assembler.of(data, tokenizer, config, cached=False), config, self._process.share
+        )
+        self._learner = Learner(config, self._state, self._process, None)
+        self._fed = setup.fed
+        self.parameters = learning(self._state.model)
+        self.texts = 0
+
+    def feed(self) -> Iterator[Batch]:
+        return self._loader.between(0, self._fed)
+
+    def learn(self, batch: Batch) -> float:
+        self.texts = len(batch.texts.ids)
+        return self._learner.learn(batch)["loss"]
+
+    def held(self) -> Callable[[], float]:
+        device, tower = self._state.device, self._state.model.audio_tower
+        batch = self._loader.batch(0)
+        cache = FeatureCache(batch.audio.chunks(None, tower, device))
+        audio = AudioBatch(tuple(range(len(batch.audio.positions))), None)
+        batch = replace(batch, audio=audio, texts=batch.texts.to(device))
+        learner = Learner(self._config, self._state, self._process, cache)
+        return lambda: learner.learn(batch)["loss"]
