@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from pipelines.places import Places
+
+MODEL: Final = "llm:"
 
 
 def dataset_card(
@@ -34,6 +36,7 @@ def dataset_card(
     )
     licences = Counter(clip["licence"] for clip in clips if clip["split"])
     rights = "\n".join(f"| {name} | {count:,} |" for name, count in sorted(licences.items()))
+    generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
     return f"""---
 {yaml.safe_dump(front_matter, sort_keys=False).strip()}
 ---
@@ -44,7 +47,7 @@ Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over sou
 {facts["sample_rate"]:,} Hz.
 
 Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
-caption in `negatives` proven false. Captions were made by rule; no language model took part.
+caption in `negatives` proven false. {_by_whom(facts["generators"])}
 {_caveat(facts["excerpts_of_captioned_clips"])}
 | split | samples | shards |
 |---|---:|---:|
@@ -52,12 +55,28 @@ caption in `negatives` proven false. Captions were made by rule; no language mod
 
 Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
 
+## Who made the captions
+
+| generator | captions |
+|---|---:|
+{generators}
+
 ## Licences of the clips
 
 | licence | clips |
 |---|---:|
 {rights}
 """
+
+
+def _by_whom(generators: Mapping[str, int]) -> str:
+    if not any(name.startswith(MODEL) for name in generators):
+        return "Captions were made by rule; no language model took part."
+    return (
+        "Some were written by a language model and put to checks: paraphrases are true as far as "
+        "these can tell, and so are exchanged sources (`rebind`) false; new orders were proven "
+        "false like all others."
+    )
 
 
 def _caveat(excerpts: int) -> str:

@@ -117,6 +117,7 @@ def _facts(
         files[shard.split] += 1
     columns = pq.read_table(places.manifests / SAMPLES_FILE, columns=["frames", "excerpts"])
     excerpts = pc.sum(columns["excerpts"]).as_py()
+    generators = _generators(places)
     captioned = any(clip["captions"] for clip in library.clips)
     rate = spec.audio.sample_rate
     receipts = (read_receipt(places, shard.shard) for shard in shards)
@@ -138,9 +139,21 @@ def _facts(
             split: {"samples": count, "shards": files[split]} for split, count in samples.items()
         },
         "hours": round(pc.sum(columns["frames"]).as_py() / rate / 3600, 4),
+        "generators": generators,
         "excerpts": excerpts,
         "excerpts_of_captioned_clips": excerpts if captioned else 0,
         "shards": relpath(places.shards, places.manifests),
         "bank": relpath(library.index, places.manifests),
         "libraries": [json.loads(each) for each in sorted(libraries)],
     }
+
+
+def _generators(places: Places) -> dict[str, int]:
+    """How many captions, true and false, each rule, source or model made."""
+    found: Counter[str] = Counter()
+    with pq.ParquetFile(places.manifests / SAMPLES_FILE) as samples:
+        for batch in samples.iter_batches(columns=["generator", "positives", "negatives"]):
+            found.update(batch.column("generator").to_pylist())
+            for name in ("positives", "negatives"):
+                found.update(batch.column(name).flatten().field("generator").to_pylist())
+    return dict(sorted(found.items()))

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.enrich import Enrichment
 from pipelines.ingest import Library
 from pipelines.observe import Observer
 from pipelines.places import Places
@@ -77,6 +78,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
     clips, refused = _usable(recipe, library, setting, spec.splits)
     lengths = {clip.id: clip.frames for found in clips.values() for clip in found}
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
+    enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
     _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
     _write(places.manifests / QUARANTINE_FILE, library.quarantine + refused, QUARANTINE)
@@ -88,7 +90,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
         replacing(places.manifests / PLAN_FILE) as partial,
         pq.ParquetWriter(partial, _plan_schema(setting), compression="zstd") as writer,
     ):
-        for rows in _shards(spec, recipe.name, groups, lengths, observer):
+        for rows in _shards(spec, recipe.name, groups, lengths, enrichment, observer):
             writer.write_table(table(rows, PLAN).cast(writer.schema), row_group_size=len(rows))
             shards.append(_shard_plan(rows, len(shards), spec.render_digest(), content))
     schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
@@ -151,10 +153,12 @@ def _shards(
     recipe: str,
     groups: Mapping[str, Groups],
     lengths: Mapping[str, int],
+    enrichment: Enrichment,
     observer: Observer,
 ) -> Iterator[list[dict[str, Any]]]:
     """The rows of one shard after the other; a group is never divided."""
     index = 0
+    known: set[str] = set()
     for split, found in groups.items():
         rows: list[dict[str, Any]] = []
         number = 0
@@ -185,12 +189,15 @@ def _shards(
                     ),
                     sample_rate=spec.audio.sample_rate,
                 )
-                rows.append(sample.row())
+                if sample.id in enrichment.answers:
+                    known.add(sample.id)
+                rows.append(enrichment.added(sample).row())
                 index += 1
                 made += 1
             observer.advance("plan")
         if rows:
             yield rows
+    enrichment.refuse_strangers(known)
 
 
 def _frames(draft: Draft, spec: Spec) -> int:

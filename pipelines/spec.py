@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import (
@@ -14,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from pipelines.enrich import enrichment_digest
 from synth.catalogue import Acceptance, SplitRule
 from synth.dsp import Fade
 from synth.lexicon import words_digest
@@ -184,6 +186,8 @@ class Spec(_Model):
         truth: See `TruthSpec`.
         splits: For each split a share of the recordings, or a list of the library's own splits.
         shards: See `ShardsSpec`.
+        enrich: Files of answers of a language model over this spec's plan (`segue llm run`), which
+            become captions.
     """
 
     corpus: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)
@@ -196,6 +200,7 @@ class Spec(_Model):
     truth: TruthSpec = TruthSpec()
     splits: dict[SplitName, float | list[str | int]] = Field(default={"train": 1.0})
     shards: ShardsSpec = ShardsSpec()
+    enrich: tuple[Path, ...] = ()
 
     @field_validator("version")
     @classmethod
@@ -264,7 +269,8 @@ class Spec(_Model):
         )
         audio = self.audio.model_dump(mode="json", exclude={"format", "fade", "peak_db"})
         settings = canonical_json([determinants, audio])
-        return digest(str(PLAN_VERSION), settings, words_digest(), catalogue_digest)
+        parts = [str(PLAN_VERSION), settings, words_digest(), catalogue_digest]
+        return digest(*parts, *filter(None, [enrichment_digest(self.enrich)]))
 
     def render_digest(self) -> str:
         """What determines the bytes of a planned sample."""

@@ -44,6 +44,11 @@ def read_spec(path: Path) -> Spec:
 
 def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     absolute = dict(value)
+    if isinstance(value.get("enrich"), list):
+        absolute["enrich"] = [
+            str((folder / Path(each).expanduser()).resolve()) if isinstance(each, str) else each
+            for each in value["enrich"]
+        ]
     for part, key in _PATHS.items():
         chosen = value.get(part)
         if isinstance(chosen, Mapping):

@@ -62,6 +62,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.lexicon:lexicon_command",
         "Build the phrases of every label from their readable sources.",
     ),
+    "llm": (
+        "pipelines.cli.llm:COMMANDS",
+        "Ask a language model about captions: bought once, checked, within a budget.",
+    ),
     "train": ("train.cli.train:train_command", "Train a CLAP model on a corpus."),
     "eval": (
         "train.cli.eval:eval_command",
@@ -99,11 +103,18 @@ class LazyGroup(TyperGroup):
 
 
 def _load(name: str) -> Any:
+    """The command of a name; a mapping of functions is a group of commands."""
     module, attribute = COMMANDS[name][0].split(":")
-    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-    function = getattr(import_module(module), attribute)
-    single.command(name=name)(_guarded(function, debug=DEBUG in sys.argv))
-    return get_command(single)
+    found = getattr(import_module(module), attribute)
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode="markdown",
+        no_args_is_help=not callable(found),
+        help=COMMANDS[name][1],
+    )
+    for each, function in ({name: found} if callable(found) else found).items():
+        app.command(name=each)(_guarded(function, debug=DEBUG in sys.argv))
+    return get_command(app)
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from synth.caption import Style
@@ -174,14 +176,18 @@ def _template(text: str) -> Scene:
 
 
 def read_expressions(path: Path) -> list[str]:
-    """The scenes of a file, one a line.
+    """The scenes of a file: one a line, or the answers of a language model (Parquet).
 
     Raises:
         ValueError: If the file cannot be read, or holds none.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        if path.suffix == ".parquet":
+            texts = pq.read_table(path, columns=["texts"])["texts"].to_pylist()
+            lines = [text for each in texts for text in each]
+        else:
+            lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise ValueError(f"{path}: cannot be read: {error}") from error
     found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not found:

@@ -11,6 +11,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
@@ -375,6 +377,17 @@ def test_expressions_from_a_file(tmp_path: Path) -> None:
     assert read_expressions(path) == ["Bark + Rain", "Meow * (Siren + Piano)"]
     found = shapes(Scenes(scenes=48, expressions=str(path)))
     assert set(found) == {"('Bark' + 'Rain')", "('Meow' * ('Siren' + 'Piano'))"}
+
+
+def test_expressions_may_be_the_answers_of_a_language_model(tmp_path: Path) -> None:
+    path = tmp_path / "scenes.parquet"
+    pq.write_table(
+        pa.table({"texts": [["Bark + Rain"], [], ["Meow * Siren", "Rain + Bark"]]}), path
+    )
+    assert read_expressions(path) == ["Bark + Rain", "Meow * Siren", "Rain + Bark"]
+    path.write_bytes(b"no table")
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_expressions(path)
 
 
 @pytest.mark.parametrize("text", [None, "", "# nothing\n"])

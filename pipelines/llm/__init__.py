@@ -1,0 +1,1 @@
+"""Generation by language models: bought once, kept for ever, never above the budget."""

@@ -1,0 +1,216 @@
+"""Asks for items in batches: submit, remember the ticket, poll, collect, and once more.
+
+A ticket is in the store with all its requests before the batch is handed in. A batch is found again
+by what it asks, so that after a death between handing in and remembering, handing in once more
+finds the one that is under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pipelines.llm.batch_api import MOST_BYTES, BatchTicket, collect, poll, submit
+from pipelines.llm.budget import Budget, DoesNotFitError
+from pipelines.llm.endpoint import Endpoint
+from pipelines.llm.errors import Fault
+from pipelines.llm.ledger import Ledger
+from pipelines.llm.records import ItemState, Order, Status
+from pipelines.llm.request import Reply, Request
+from pipelines.llm.runner import PHASE
+from pipelines.llm.stops import Stop
+from pipelines.llm.store import Store
+from pipelines.llm.tickets import Sent, Tickets, owner_of
+from pipelines.llm.verdicts import judged, settled, spoiled
+from pipelines.llm.work import Queue, Task, members
+from pipelines.observe import Observer
+
+_BARREN_ROUNDS: Final = 3
+"""So many batches in a row without one answer: the endpoint is out of order."""
+
+_MOST_REQUESTS: Final = 10_000
+_UNANSWERED: Final = 3
+"""Polls in a row without an answer after which the run ends; the batch goes on."""
+
+
+class BatchRunner:
+    """Buys answers for items in batches.
+
+    Args:
+        task: What is asked.
+        items: Fields of each item by its digest.
+        ledger: Where it is written down.
+        budget: Pays for it.
+        endpoint: Who answers.
+        store: Where the tickets are.
+        poll_s: Seconds between looks.
+        observer: Told of the progress.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        items: Mapping[str, Mapping[str, Any]],
+        ledger: Ledger,
+        budget: Budget,
+        endpoint: Endpoint,
+        store: Store,
+        poll_s: float,
+        observer: Observer,
+    ) -> None:
+        self._task = task
+        self._items = items
+        self._ledger = ledger
+        self._budget = budget
+        self._endpoint = endpoint
+        self._tickets = Tickets(store, ledger)
+        self._poll_s = poll_s
+        self._observer = observer
+        self._wake = asyncio.Event()
+        self._barren: Fault | None = None
+        self._rounds = 0
+        self.stopped: Stop | None = None
+
+    def stop(self, stop: Stop) -> None:
+        """End the run; batches under way go on, and the next run collects them."""
+        if self.stopped is None:
+            self.stopped = stop
+        self._wake.set()
+
+    async def run(self, waiting: Mapping[str, ItemState]) -> None:
+        """Hand in, and collect, until all is settled or the run is stopped."""
+        self._observer.start(PHASE, len(waiting), "items")
+        try:
+            await self._fetch_all()
+            while self.stopped is None and self._hand_in():
+                await self._fetch_all()
+        except Fault as fault:
+            self.stop(Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault))
+        self._observer.finish(PHASE, str(self.stopped.kind) if self.stopped else "")
+
+    async def _fetch_all(self) -> None:
+        """See all tickets through."""
+        for number, ticket in self._tickets.open_ones():
+            await self._fetch(number, ticket)
+            if self._barren is not None and self._rounds >= _BARREN_ROUNDS:
+                self.stop(Stop.out_of_order(self._barren))
+
+    def _hand_in(self) -> bool:
+        """Write down a ticket with requests for what is open; whether there is one."""
+        states = self._ledger.states(list(self._items))
+        every = {each: states.get(each, ItemState()) for each in self._items}
+        queue = Queue(self._task.prompt.batch)
+        queue.put({each: s for each, s in every.items() if s.status is Status.OPEN})
+        number = self._tickets.new()
+        orders = self._orders(queue, owner_of(number))
+        try:
+            if orders:
+                self._budget.reserve(orders, owner_of(number))
+                return True
+        except DoesNotFitError:
+            self.stop(Stop.budget())
+        self._tickets.close(number)
+        return False
+
+    def _orders(self, queue: Queue, owner: str) -> list[Order]:
+        """Requests up to what a batch may hold and the budget can pay."""
+        orders: list[Order] = []
+        size, room = 0, self._ledger.room()
+        for digests in queue.batches():
+            states = self._ledger.claim(digests, owner)
+            if not states:
+                continue
+            some = members(list(states), self._items)
+            order = self._budget.order(self._task.request(some, states), some)
+            size += 2 * sum(len(text.encode()) for _, text in order.messages)
+            room = None if room is None else room - order.worst
+            too_dear = room is not None and room < 0
+            if too_dear or size > MOST_BYTES or len(orders) == _MOST_REQUESTS:
+                self._ledger.release(states, owner)
+                if too_dear and not orders:
+                    self.stop(Stop.budget())
+                return orders
+            orders.append(order)
+        return orders
+
+    async def _fetch(self, number: int, text: str) -> None:
+        """See a ticket through: hand it in where that is not certain, wait, collect."""
+        sent = self._tickets.sent(number)
+        requests = {each.key: self._request(each) for each in sent}
+        if not text and requests:
+            try:
+                ticket = await submit(self._endpoint, list(requests.values()))
+            except Fault as fault:
+                if not fault.is_passing:  # The endpoint has nothing.
+                    self._tickets.drop(number, f"{fault.kind}: {fault.message}")
+                    self.stop(Stop.no_batch(fault))
+                    return
+                raise
+            self._tickets.keep(number, ticket.to_json())
+        elif requests:
+            ticket = BatchTicket.from_json(text)
+        if not requests or await self._over(ticket):
+            if requests:
+                self._take(sent, *(await collect(self._endpoint, ticket)))
+            self._tickets.close(number)
+
+    async def _over(self, ticket: BatchTicket) -> bool:
+        """Wait until the batch is over; False where the run is stopped before."""
+        misses = 0
+        while self.stopped is None:
+            try:
+                if (await poll(self._endpoint, ticket)).is_over:
+                    return True
+                misses = 0
+            except Fault as fault:
+                misses += 1
+                if not fault.is_passing or misses >= _UNANSWERED:
+                    raise
+            try:
+                await asyncio.wait_for(self._wake.wait(), self._poll_s)
+            except TimeoutError:
+                continue
+        return False
+
+    def _take(
+        self, sent: Sequence[Sent], replies: Mapping[str, Reply], faults: Mapping[str, Fault]
+    ) -> None:
+        self._rounds = 0 if replies else self._rounds + 1
+        for each in sent:
+            states = self._ledger.states([member.digest for member in each.members])
+            if each.key in replies:
+                self._budget.settle(each.purchase, replies[each.key])
+                after = judged(self._task.prompt, each.members, states, replies[each.key].text)
+            else:
+                fault = faults[each.key]
+                self._budget.failed(each.purchase, fault, each.worst)
+                after = self._after(fault, each, states)
+            self._ledger.judged(after, each.purchase)
+            self._observer.advance(PHASE, settled(after))
+
+    def _after(
+        self, fault: Fault, sent: Sent, states: Mapping[str, ItemState]
+    ) -> dict[str, ItemState]:
+        reason = f"{fault.kind}: {fault.message}"
+        if fault.is_final:
+            self.stop(Stop.fault(fault))
+        if fault.is_final or fault.is_passing:
+            self._barren = fault
+            return {each: replace(state, reason=reason) for each, state in states.items()}
+        return spoiled(sent.members, states, reason)
+
+    def _request(self, sent: Sent) -> Request:
+        """The request as it was written down."""
+        said = sent.parameters
+        return Request(
+            prompt=self._task.prompt.id,
+            version=self._task.prompt.version,
+            model=said["model"],
+            messages=tuple((role, content) for role, content in sent.messages),
+            schema=said["schema"],
+            max_output_tokens=said["max_output_tokens"],
+            temperature=said["temperature"],
+            seed=said["seed"],
+        )

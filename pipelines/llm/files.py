@@ -1,0 +1,235 @@
+"""What is read and what is written: items from data files and corpora, answers to Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.llm.records import ItemState
+from pipelines.llm.work import Task, item_digest
+from pipelines.manifest import find_manifest
+from synth.atomic import replacing
+from synth.errors import SourceError, SpecError
+from synth.llm.item import Item
+from synth.llm.prompt import Prompt
+from synth.schema import AUDIBLE, canonical_json
+
+ANSWERS: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("texts", pa.list_(pa.string()), nullable=False),
+        pa.field("answer", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("generator", pa.string(), nullable=False),
+        pa.field("attempts", pa.int32(), nullable=False),
+    ]
+)
+_NUMBERS: Final[Mapping[str, type]] = {"integer": int, "number": float}
+_KINDS: Final = "a .csv, .parquet or .jsonl file, or a corpus's manifest folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An item of the input.
+
+    Args:
+        id: Its name there.
+        fields: What the prompt is told of it.
+        digest: Its name in the store.
+    """
+
+    id: str
+    fields: Mapping[str, Any]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What is to be read.
+
+    Args:
+        path: A file, or a corpus's manifest folder.
+        id_column: The column that names a row.
+        columns: Other names of columns, by the prompt's field.
+        constants: Values of fields that are the same for all rows.
+        split: Of a corpus; all by default.
+        limit: So many rows at most.
+    """
+
+    path: Path
+    id_column: str = "id"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    split: str | None = None
+    limit: int | None = None
+
+
+def read_rows(source: Input, prompt: Prompt) -> list[Row]:
+    """The items of a file or a corpus, with the fields that a prompt knows.
+
+    Raises:
+        SourceError: If it cannot be read, an id is missing or not alone, or a field is not what the
+            prompt needs; the message names the row.
+        SpecError: If a column is missing.
+    """
+    found: list[Row] = []
+    seen: dict[str, str] = {}
+    columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
+    _check_fields(source, columns)
+    columns |= source.columns
+    for place, values in _values(source):
+        if source.limit is not None and len(found) >= source.limit:
+            break
+        where = f"{source.path}: {place}"
+        if not found:
+            _check_present(source, prompt, columns, values)
+        name = str("" if (given := values.get(source.id_column)) is None else given)
+        if not name or name in seen:
+            told = f"the id {name!r} is that of {seen[name]} too" if name else "there is no id"
+            raise SourceError(f"{where}: {told}", mend="give every row an id of its own")
+        seen[name] = place
+        cells = {key: values.get(column) for key, column in columns.items()}
+        found.append(_row(name, cells | dict(source.constants), prompt, where))
+    if not found:
+        raise SourceError(f"{source.path}: holds no rows", mend=f"name {_KINDS}")
+    return found
+
+
+def _check_fields(source: Input, columns: Mapping[str, str]) -> None:
+    for name in [*source.columns, *source.constants]:
+        if name not in columns:
+            raise SpecError(
+                f"{name!r}: the prompt has no such field",
+                mend=f"it has {', '.join(columns)}",
+            )
+
+
+def _check_present(
+    source: Input, prompt: Prompt, columns: Mapping[str, str], first: Mapping[str, Any]
+) -> None:
+    present = ", ".join(str(name) for name in first)
+    if source.id_column not in first:
+        raise SpecError(
+            f"{source.path}: no column {source.id_column!r} for the ids",
+            mend=f"give --id-column one of: {present}",
+        )
+    for name in prompt.file.fields:
+        if name not in source.constants and columns[name] not in first:
+            raise SpecError(
+                f"{source.path}: no column {columns[name]!r}, which prompt {prompt.id} needs",
+                mend=f"give --column {name}=COLUMN with one of: {present}; or --set {name}=VALUE",
+            )
+
+
+def _row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> Row:
+    fields = {}
+    for key, value in values.items():
+        schema = prompt.file.fields.get(key, prompt.file.optional.get(key, {}))
+        if value is not None and not (value == "" and key in prompt.file.optional):
+            fields[key] = _typed(value, schema)
+    try:
+        prompt.check_item(Item(name, fields))
+    except SpecError as error:
+        raise SourceError(f"{where}: {error.message}", mend="mend the row") from error
+    return Row(name, fields, item_digest(fields))
+
+
+def _typed(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A cell as its field's type: CSV has nothing but texts, and corpora keep JSON in some."""
+    kind = schema.get("type", "")
+    if not isinstance(value, str) or kind == "string":
+        return str(value) if kind == "string" and isinstance(value, int | float) else value
+    if kind == "array" and not value.lstrip().startswith("["):
+        return [part.strip() for part in value.split(";") if part.strip()]
+    try:
+        return _NUMBERS[kind](value) if kind in _NUMBERS else json.loads(value)
+    except ValueError:
+        return value
+
+
+def _values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows as they are, each with its place."""
+    path = source.path
+    if path.is_dir():
+        split = None if source.split is None else [("split", "==", source.split)]
+        table = pq.read_table(find_manifest(path), filters=split)
+        audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
+        extra = {} if audible is None else {"audible": int(audible)}
+        yield from _counted(row | extra for row in table.to_pylist())
+        return
+    if source.split is not None:
+        raise SpecError("--split is for corpora", mend=f"leave it out: {path} is a file")
+    if not path.is_file():
+        raise SourceError(f"{path}: there is no such file", mend=f"name {_KINDS}")
+    readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl}
+    if path.suffix.lower() not in readers:
+        raise SourceError(f"{path}: unknown kind of file", mend=f"give {_KINDS}")
+    try:
+        yield from readers[path.suffix.lower()](path)
+    except (ValueError, csv.Error, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{path}: cannot be read: {reason}", mend="mend the file") from error
+
+
+def _csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        for values in reader:
+            yield f"line {reader.line_num}", values
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return _counted(pq.read_table(path).to_pylist())
+
+
+def _jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield f"line {number}", _object(line, number)
+
+
+def _object(line: str, number: int) -> Mapping[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"line {number}: an object was expected")
+    return value
+
+
+def _counted(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, values in enumerate(rows, start=1):
+        yield f"row {number}", values
+
+
+def write_answers(
+    out: Path, rows: Sequence[Row], states: Mapping[str, ItemState], task: Task
+) -> None:
+    """Write what became of every row, in the order of the input."""
+    table = [_answer_row(row, states.get(row.digest, ItemState()), task) for row in rows]
+    facts = {"task": task.prompt.id, "digest": task.prompt.digest, "generator": task.generator}
+    schema = ANSWERS.with_metadata(facts)
+    with replacing(out) as partial:
+        pq.write_table(pa.Table.from_pylist(table, schema=schema), partial, compression="zstd")
+
+
+def _answer_row(row: Row, state: ItemState, task: Task) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "status": str(state.status),
+        "texts": [] if state.answer is None else task.prompt.texts(state.answer),
+        "answer": "" if state.answer is None else canonical_json(state.answer),
+        "reason": state.reason,
+        "generator": task.generator,
+        "attempts": state.attempts,
+    }

@@ -1,0 +1,268 @@
+"""A whole run: a data file in, answers out, and an honest account of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from pipelines.llm.batches import BatchRunner
+from pipelines.llm.budget import Budget, DoesNotFitError
+from pipelines.llm.endpoint import Endpoint
+from pipelines.llm.errors import Fault
+from pipelines.llm.files import Row, read_rows, write_answers
+from pipelines.llm.ledger import Ledger
+from pipelines.llm.prices import Price, estimated_tokens, nanos, price_of
+from pipelines.llm.probe import PROBE_TOKENS, Capabilities, probe
+from pipelines.llm.records import ItemState, Order, Paid, State, Status
+from pipelines.llm.runner import Runner, recover
+from pipelines.llm.settings import Settings
+from pipelines.llm.stops import Stop, StopKind
+from pipelines.llm.store import Store
+from pipelines.llm.summary import Estimate, Summary
+from pipelines.llm.verdicts import kind_of
+from pipelines.llm.work import Queue, Task, members
+from pipelines.observe import Observer
+from pipelines.output import check_output
+from synth.errors import SpecError
+from synth.llm.prompt import load_prompt
+
+_PROBES: Final = 10
+_PROBE_INPUT: Final = 1000
+_LEAST_OUTPUT: Final = 4
+
+
+class Buyer(Protocol):
+    """What asks for items: one by one, or in batches."""
+
+    stopped: Stop | None
+
+    def stop(self, stop: Stop) -> None:
+        """End soon."""
+        ...
+
+    async def run(self, waiting: Mapping[str, ItemState]) -> None:
+        """Ask for items."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run whose settings are good.
+
+    Args:
+        settings: What it was told.
+        task: What is asked.
+        rows: The input.
+        price: Of the model.
+    """
+
+    settings: Settings
+    task: Task
+    rows: Sequence[Row]
+    price: Price
+
+    @property
+    def items(self) -> dict[str, Mapping[str, object]]:
+        """Fields by digest; rows that are equal are one item."""
+        return {row.digest: row.fields for row in self.rows}
+
+
+def estimate(settings: Settings) -> Estimate:
+    """What a run would take; nothing is sent.
+
+    Raises:
+        SegueError: If the run could not start.
+    """
+    run = _checked(settings)
+    states: dict[str, ItemState] = {}
+    if settings.store.is_file():
+        with Store.open(settings.store) as store:
+            ledger = Ledger(store, store.scope(run.task.scope), "", None)
+            states = _current(run, ledger, keep=False)
+    queue = Queue(run.task.prompt.batch)
+    queue.put(_open(run, states))
+    requests = sent = answered = 0
+    for digests in queue.batches():
+        some = members(digests, run.items)
+        request = run.task.request(some, {each: ItemState() for each in digests})
+        requests += 1
+        sent += estimated_tokens([*(text for _, text in request.messages), request.schema])
+        answered += request.max_output_tokens
+    done = sum(row.digest in states and not _is_open(states[row.digest]) for row in run.rows)
+    low = run.price.cost(sent, answered // _LEAST_OUTPUT, in_batch=settings.batch)
+    high = run.price.cost(2 * sent, 2 * answered, in_batch=settings.batch)
+    return Estimate(len(run.rows), done, requests, sent, answered, low, high)
+
+
+def generate(settings: Settings, observer: Observer) -> Summary:
+    """Ask for all items of a file that are not settled, and write what became of each.
+
+    Raises:
+        SegueError: If the run cannot start. What ends it later is in the summary.
+    """
+    run = _checked(settings)
+    if settings.budget is None and not run.price.free:
+        raise SpecError(
+            f"no budget is given, and model {run.task.model} costs money",
+            mend="give --budget DOLLARS; --dry-run tells what the run may cost",
+        )
+    with Store.open(settings.store) as store:
+        return _generate(run, store, observer)
+
+
+def _checked(settings: Settings) -> _Run:
+    check_output(settings.out, settings.source.path)
+    task = Task(load_prompt(settings.task), settings.endpoint.model, settings.seed)
+    price = price_of(task.model, settings.prices, settings.local)
+    return _Run(settings, task, read_rows(settings.source, task.prompt), price)
+
+
+def _generate(run: _Run, store: Store, observer: Observer) -> Summary:
+    begun = time.monotonic()
+    settings, task = run.settings, run.task
+    limit = None if settings.budget is None else nanos(settings.budget)
+    ledger = Ledger(store, store.scope(task.scope), str(settings.out.resolve()), limit)
+    budget = Budget(ledger, run.price, settings.batch)
+    recover(task, ledger)
+    if settings.retry_failed:
+        ledger.reopen(list(run.items))
+    before = _current(run, ledger, keep=True)
+    waiting = _open(run, before)
+    stopped = None
+    try:
+        if waiting:
+            stopped = asyncio.run(_buy(run, store, ledger, budget, waiting, observer))
+    except KeyboardInterrupt:
+        write_answers(settings.out, run.rows, ledger.states(list(run.items)), task)
+        raise
+    states = ledger.states(list(run.items))
+    write_answers(settings.out, run.rows, states, task)
+    of_rows = [states.get(row.digest, ItemState()) for row in run.rows]
+    still = [each for each, state in states.items() if _is_open(state)]
+    failed = Counter(kind_of(each.reason) for each in of_rows if each.status is Status.FAILED)
+    return Summary(
+        generator=task.generator,
+        items=len(run.rows),
+        answered=sum(each.status is Status.ANSWERED for each in of_rows),
+        failed=dict(failed.most_common()),
+        left=sum(_is_open(each) for each in of_rows),
+        travelling=ledger.travelling(still),
+        from_store=sum(not _is_open(before.get(row.digest, ItemState())) for row in run.rows),
+        account=budget.account,
+        spent=ledger.spent(),
+        seconds=time.monotonic() - begun,
+        stopped=stopped,
+        out=settings.out,
+    )
+
+
+def _is_open(state: ItemState) -> bool:
+    return state.status is Status.OPEN
+
+
+def _current(run: _Run, ledger: Ledger, keep: bool) -> dict[str, ItemState]:
+    """The items' states; answers that a check of today refuses are open again."""
+    found = ledger.states(list(run.items))
+    states = {each: run.task.recheck(state, run.items[each]) for each, state in found.items()}
+    changed = {each: state for each, state in states.items() if state != found[each]}
+    if keep and changed:
+        ledger.judged(changed)
+    return states
+
+
+def _open(run: _Run, states: Mapping[str, ItemState]) -> dict[str, ItemState]:
+    every = {each: states.get(each, ItemState()) for each in run.items}
+    return {each: state for each, state in every.items() if _is_open(state)}
+
+
+async def _buy(
+    run: _Run,
+    store: Store,
+    ledger: Ledger,
+    budget: Budget,
+    waiting: Mapping[str, ItemState],
+    observer: Observer,
+) -> Stop | None:
+    settings = run.settings
+    async with Endpoint(settings.endpoint) as endpoint:
+        stop = await _prepared(endpoint, store, ledger, budget, run)
+        if stop is not None:
+            return stop
+        buyer: Buyer
+        common = (run.task, run.items, ledger, budget)
+        if settings.batch:
+            buyer = BatchRunner(*common, endpoint, store, settings.poll_s, observer)
+        else:
+            how = (endpoint.ask, settings.policy, settings.concurrency)
+            buyer = Runner(*common, *how, observer)
+        with _stopping(buyer):
+            await buyer.run(waiting)
+        if buyer.stopped is not None and buyer.stopped.kind is StopKind.ENDPOINT:
+            store.forget_capabilities(_address(endpoint), run.task.model)
+        return buyer.stopped
+
+
+def _address(endpoint: Endpoint) -> str:
+    """Where requests go, without what may hold a key."""
+    parts = urlsplit(endpoint.settings.base_url)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+
+
+async def _prepared(
+    endpoint: Endpoint, store: Store, ledger: Ledger, budget: Budget, run: _Run
+) -> Stop | None:
+    """See what the endpoint can do, once and for all; the account says what that cost."""
+    where = (_address(endpoint), run.task.model)
+    known = store.capabilities(*where)
+    if known is not None:
+        endpoint.capabilities = Capabilities.from_json(known)
+        return None
+    worst = run.price.cost(_PROBES * _PROBE_INPUT, _PROBES * PROBE_TOKENS)
+    order = Order("probe", (), {"model": run.task.model}, ["probe"], worst)
+    try:
+        (purchase,) = budget.reserve([order])
+        found = await probe(endpoint)
+    except DoesNotFitError:
+        return Stop.budget()
+    except Fault as fault:
+        ledger.paid(purchase, State.FAULT, Paid(0, reason=str(fault)))
+        return Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault)
+    spent = found.spent
+    cost = run.price.cost(spent.input_tokens, spent.output_tokens, spent.cached_tokens)
+    counts = (spent.input_tokens, spent.output_tokens, spent.cached_tokens)
+    ledger.paid(purchase, State.READ, Paid(cost, tokens=counts))
+    budget.account.add(spent, cost)
+    store.keep_capabilities(*where, found.to_json())
+    return None
+
+
+@contextmanager
+def _stopping(buyer: Buyer) -> Iterator[None]:
+    """The first Ctrl-C lets what is sent come back; the second one ends at once."""
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def release() -> None:
+        for each in signals:
+            loop.remove_signal_handler(each)
+
+    def stop() -> None:
+        buyer.stop(Stop.interrupted())
+        release()
+
+    # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
+    with suppress(NotImplementedError, ValueError, RuntimeError):
+        for each in signals:
+            loop.add_signal_handler(each, stop)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            release()

@@ -1,0 +1,235 @@
+"""Asks for every item until it is settled: bounded, within budget, and resumable at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from pipelines.llm.budget import Budget, DoesNotFitError
+from pipelines.llm.errors import Fault, FaultKind
+from pipelines.llm.ledger import Ledger
+from pipelines.llm.records import ItemState, Member, Status
+from pipelines.llm.request import Reply, Request
+from pipelines.llm.retry import Ask, Gate, Policy, with_retries
+from pipelines.llm.stops import Stop
+from pipelines.llm.verdicts import judged, settled, spoiled
+from pipelines.llm.work import Queue, Task, members
+from pipelines.observe import Observer
+
+PHASE: Final = "ask"
+_TASKS_A_PLACE: Final = 2
+"""While one request waits for its next attempt, another one uses its place."""
+
+_BARREN: Final = 8
+"""So many requests in a row without one answer: the endpoint is out of order."""
+
+_POLL_S: Final = 0.2
+_MAY_BE_SMALLER: Final = frozenset({FaultKind.TIMEOUT, FaultKind.EMPTY})
+
+
+class _StoppedError(Exception):
+    """The run ends: nothing new is sent."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Items under way in one request."""
+
+    members: tuple[Member, ...]
+    states: Mapping[str, ItemState]
+    request: Request
+    purchase: int = 0
+
+
+class Runner:
+    """Buys answers for items.
+
+    Args:
+        task: What is asked.
+        items: Fields of each item by its digest.
+        ledger: Where it is written down.
+        budget: Pays for it.
+        ask: One attempt at a request.
+        policy: When a request is given up.
+        concurrency: Requests at a time.
+        observer: Told of the progress.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        items: Mapping[str, Mapping[str, Any]],
+        ledger: Ledger,
+        budget: Budget,
+        ask: Ask,
+        policy: Policy,
+        concurrency: int,
+        observer: Observer,
+    ) -> None:
+        self._task = task
+        self._items = items
+        self._ledger = ledger
+        self._budget = budget
+        self._ask = ask
+        self._policy = policy
+        self._observer = observer
+        self._gate = Gate(concurrency)
+        self._places = _TASKS_A_PLACE * concurrency
+        self._queue = Queue(task.prompt.batch)
+        self._elsewhere: set[str] = set()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
+        self._barren = 0
+        self._fruitful = False
+        self._full = False
+        self.stopped: Stop | None = None
+
+    def stop(self, stop: Stop) -> None:
+        """End the run: what is sent is waited for, nothing else is sent."""
+        if self.stopped is None:
+            self.stopped = stop
+        for task in self._running - self._sending - {asyncio.current_task()}:
+            task.cancel()
+
+    async def run(self, waiting: Mapping[str, ItemState]) -> None:
+        """Ask until all is settled, or the run is stopped.
+
+        Args:
+            waiting: States of the items that are not settled.
+        """
+        self._observer.start(PHASE, len(waiting), "items")
+        self._queue.put(waiting)
+        try:
+            await self._loop()
+        finally:
+            await self._drain()
+        self._observer.finish(PHASE, str(self.stopped.kind) if self.stopped else "")
+
+    async def _loop(self) -> None:
+        while self.stopped is None:
+            while len(self._running) < self._places and not self._full and self._start_one():
+                pass
+            if self._running:
+                await self._wait_for_one()
+            elif self._full:
+                self.stop(Stop.budget())
+            elif not await self._look_elsewhere():
+                return
+
+    async def _drain(self) -> None:
+        """Wait for what is sent."""
+        for task in self._running - self._sending:
+            task.cancel()
+        while self._running:
+            await self._wait_for_one()
+
+    async def _wait_for_one(self) -> None:
+        done, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            with suppress(asyncio.CancelledError):
+                task.result()
+
+    def _start_one(self) -> bool:
+        """Send a request with the next items that nobody else is asking for."""
+        digests = self._queue.take()
+        if not digests:
+            return False
+        states = self._ledger.claim(digests)
+        self._elsewhere.update(set(digests) - states.keys())
+        if states:
+            mine = members(list(states), self._items)
+            batch = _Batch(mine, states, self._task.request(mine, states))
+            self._running.add(asyncio.create_task(self._one(batch)))
+        return True
+
+    async def _one(self, batch: _Batch) -> None:
+        attempt = partial(self._attempt, batch)
+        try:
+            reply = await with_retries(attempt, batch.request, self._policy, gate=self._gate)
+        except DoesNotFitError:
+            self._full = True
+            self._give_back(batch)
+        except (_StoppedError, asyncio.CancelledError):
+            self._give_back(batch)
+        except Fault as fault:
+            self._on_fault(batch, fault)
+        else:
+            self._barren, self._fruitful = 0, True
+            after = judged(self._task.prompt, batch.members, batch.states, reply.text)
+            self._keep(after, batch.purchase)
+
+    async def _attempt(self, batch: _Batch, request: Request) -> Reply:
+        """One attempt, on the books before it is sent and after."""
+        if self.stopped is not None:
+            raise _StoppedError
+        order = replace(self._budget.order(request, batch.members), key=batch.request.key)
+        (batch.purchase,) = self._budget.reserve([order])
+        task = asyncio.current_task()
+        assert task is not None
+        self._sending.add(task)
+        try:
+            reply = await self._ask(request)
+        except Fault as fault:
+            self._budget.failed(batch.purchase, fault, order.worst)
+            raise
+        else:
+            self._budget.settle(batch.purchase, reply)
+            return reply
+        finally:
+            self._full = False
+            self._sending.discard(task)
+
+    def _on_fault(self, batch: _Batch, fault: Fault) -> None:
+        reason = f"{fault.kind}: {fault.message}"
+        if fault.is_final:
+            self.stop(Stop.fault(fault))
+            self._give_back(batch)
+            return
+        doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
+        self._barren += doubtful
+        if self._barren >= _BARREN:
+            self.stop(Stop.out_of_order(fault))
+        alone = len(batch.members) == 1
+        if doubtful and (alone or fault.kind not in _MAY_BE_SMALLER):
+            left = {each: replace(state, reason=reason) for each, state in batch.states.items()}
+            self._ledger.judged(left)  # Open: the next run asks again.
+            return
+        self._keep(spoiled(batch.members, batch.states, reason), 0)
+
+    def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
+        self._ledger.judged(after, purchase)
+        self._observer.advance(PHASE, settled(after))
+        self._queue.put({each: s for each, s in after.items() if s.status is Status.OPEN})
+
+    def _give_back(self, batch: _Batch) -> None:
+        self._ledger.release(batch.states)
+        self._queue.put(batch.states)
+
+    async def _look_elsewhere(self) -> bool:
+        """Wait for items that other processes ask for; whether there are any left."""
+        if not self._elsewhere:
+            return False
+        recover(self._task, self._ledger)
+        states = self._ledger.states(list(self._elsewhere))
+        waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
+        self._observer.advance(PHASE, len(self._elsewhere) - len(waiting))
+        self._elsewhere.clear()
+        if self._ledger.travelling(list(waiting)) == len(waiting):
+            return False
+        self._queue.put(waiting)
+        await asyncio.sleep(_POLL_S)
+        return True
+
+
+def recover(task: Task, ledger: Ledger) -> None:
+    """Read the replies that dead processes paid for, and write off what they had under way."""
+    ledger.bury()
+    for left in ledger.unread():
+        states = ledger.states([member.digest for member in left.members])
+        still = {each: s for each, s in states.items() if s.status is Status.OPEN}
+        after = judged(task.prompt, left.members, states, left.text)
+        ledger.judged({each: after[each] for each in still}, left.purchase)

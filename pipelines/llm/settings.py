@@ -1,0 +1,47 @@
+"""What a run is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.llm.endpoint import EndpointSettings
+from pipelines.llm.files import Input
+from pipelines.llm.retry import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A run.
+
+    Args:
+        task: Id of a prompt of ours, or the path of one.
+        source: The items.
+        out: The Parquet file to write.
+        endpoint: Who answers.
+        store: The store's file.
+        budget: Dollars that all runs for `out` may cost together.
+        prices: The user's prices.
+        local: The model costs nothing.
+        concurrency: Requests at a time.
+        seed: Sampling seed, where the endpoint takes one.
+        batch: Send everything as batches.
+        retry_failed: Ask again for items that failed.
+        poll_s: How often to look after a batch.
+        policy: When a request is given up.
+    """
+
+    task: str
+    source: Input
+    out: Path
+    endpoint: EndpointSettings
+    store: Path
+    budget: float | None = None
+    prices: Path | None = None
+    local: bool = False
+    concurrency: int = 16
+    seed: int | None = None
+    batch: bool = False
+    retry_failed: bool = False
+    poll_s: float = 30.0
+    policy: Policy = field(default_factory=lambda: Policy(attempts=8))

@@ -1,0 +1,65 @@
+"""Why a run ended before all was settled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pipelines.llm.errors import Fault
+
+
+class StopKind(StrEnum):
+    """What stopped a run."""
+
+    BUDGET = "budget"
+    ENDPOINT = "endpoint"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended early.
+
+    Args:
+        kind: What stopped it.
+        message: In a sentence.
+        mend: What to do.
+    """
+
+    kind: StopKind
+    message: str
+    mend: str
+
+    @classmethod
+    def budget(cls) -> Stop:
+        """The next request might cost more than there is left."""
+        return cls(
+            StopKind.BUDGET,
+            "the budget is spent: the next request might go above it",
+            "the same command with a larger --budget goes on; nothing is bought twice",
+        )
+
+    @classmethod
+    def fault(cls, fault: Fault) -> Stop:
+        """No request can fare better."""
+        mend = fault.mend or "mend it"
+        message = f"the endpoint refuses ({fault.kind}): {fault.message}"
+        return cls(StopKind.ENDPOINT, message, f"{mend}; the same command goes on")
+
+    @classmethod
+    def out_of_order(cls, fault: Fault) -> Stop:
+        """Nothing but faults comes back."""
+        message = f"the endpoint does not answer ({fault.kind}): {fault.message}"
+        return cls(StopKind.ENDPOINT, message, "the same command goes on, later")
+
+    @classmethod
+    def no_batch(cls, fault: Fault) -> Stop:
+        """The endpoint does not take a batch."""
+        message = f"the endpoint does not take the batch ({fault.kind}): {fault.message}"
+        mend = "where it has no batch API, leave --batch out; the same command goes on"
+        return cls(StopKind.ENDPOINT, message, mend)
+
+    @classmethod
+    def interrupted(cls) -> Stop:
+        """The user wants it so."""
+        return cls(StopKind.INTERRUPTED, "stopped", "the same command goes on where it stopped")

@@ -1,0 +1,112 @@
+"""What a run did, and what one would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.llm.budget import Account
+from pipelines.llm.prices import NANOS, Nano
+from pipelines.llm.stops import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run did.
+
+    Args:
+        generator: Provenance of the texts.
+        items: Rows of the input.
+        answered: Of them, in all.
+        failed: The others by reason.
+        left: Not settled yet.
+        travelling: Of these, those in batches.
+        from_store: Settled before anything was sent.
+        account: What this run paid for.
+        spent: What all runs for this output cost together.
+        seconds: That this run took.
+        stopped: Why it ended early, if it did.
+        out: The file that was written.
+    """
+
+    generator: str
+    items: int
+    answered: int
+    failed: Mapping[str, int]
+    left: int
+    travelling: int
+    from_store: int
+    account: Account
+    spent: Nano
+    seconds: float
+    stopped: Stop | None
+    out: Path
+
+    @property
+    def bought(self) -> int:
+        """Items that this run settled."""
+        return self.answered + sum(self.failed.values()) - self.from_store
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        account = self.account
+        return {
+            "generator": self.generator,
+            "items": self.items,
+            "answered": self.answered,
+            "failed": dict(self.failed),
+            "left": self.left,
+            "travelling": self.travelling,
+            "from_store": self.from_store,
+            "bought": self.bought,
+            "requests": account.requests,
+            "faults": dict(account.faults),
+            "input_tokens": account.input_tokens,
+            "output_tokens": account.output_tokens,
+            "cached_tokens": account.cached_tokens,
+            "cost": account.cost / NANOS,
+            "uncertain_cost": account.uncertain / NANOS,
+            "spent": self.spent / NANOS,
+            "seconds": round(self.seconds, 2),
+            "stopped": str(self.stopped.kind) if self.stopped else "",
+            "message": self.stopped.message if self.stopped else "",
+            "mend": self.stopped.mend if self.stopped else "",
+            "out": str(self.out),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would take.
+
+    Args:
+        items: Rows of the input.
+        from_store: Rows that are settled.
+        requests: To be sent, if every answer is good.
+        input_tokens: About.
+        output_tokens: At most, if every answer is good.
+        low: Its cost, if answers take a quarter of what they may.
+        high: Its cost, if all answers are as long as they may be, and all are asked for twice.
+    """
+
+    items: int
+    from_store: int
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    low: Nano
+    high: Nano
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "items": self.items,
+            "from_store": self.from_store,
+            "requests": self.requests,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "low": self.low / NANOS,
+            "high": self.high / NANOS,
+        }

@@ -1,0 +1,117 @@
+"""What a reply, or a fault, makes of the items that were asked about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pipelines.llm.records import ItemState, Member, Status
+from synth.llm.errors import AnswerError
+from synth.llm.item import Item
+from synth.llm.prompt import Prompt
+
+MAX_ATTEMPTS: Final = 2
+"""An answer that is refused is asked for once more, with the reason."""
+
+_QUOTED: Final = re.compile(r'"[^"]*"|\B\'[^\']*\'\B')
+_NUMBER: Final = re.compile(r"\d+")
+MISSING: Final = "the reply left it out"
+
+
+def judged(
+    prompt: Prompt, members: Sequence[Member], states: Mapping[str, ItemState], text: str
+) -> dict[str, ItemState]:
+    """The items' states, by digest, after a reply that came whole.
+
+    Args:
+        prompt: What was asked.
+        members: The items, in the order of the request.
+        states: Their states before.
+        text: The reply.
+    """
+    try:
+        answers = prompt.parse(text)
+    except AnswerError as error:
+        return spoiled(members, states, f"unusable reply: {error.message}", ask_again=True)
+    after: dict[str, ItemState] = {}
+    for member in members:
+        before = states.get(member.digest, ItemState())
+        answer = answers.get(member.id)
+        if answer is None:
+            smaller = _half(len(members))
+            after[member.digest] = _refused([MISSING], before, smaller, len(members) > 1)
+        elif faults := prompt.faults(Item(member.id, member.fields), answer):
+            after[member.digest] = _refused(faults, before, before.together, False)
+        else:
+            after[member.digest] = _answered(answer, before)
+    return after
+
+
+def spoiled(
+    members: Sequence[Member],
+    states: Mapping[str, ItemState],
+    reason: str,
+    ask_again: bool = False,
+) -> dict[str, ItemState]:
+    """The items' states after a fault of the whole reply.
+
+    Several are asked again in halves, so that one item cannot spoil the others; one alone fails.
+
+    Args:
+        members: The items.
+        states: Their states before.
+        reason: What was wrong.
+        ask_again: One alone is asked once more, with the reason.
+    """
+    alone = len(members) == 1
+    after = {}
+    for member in members:
+        before = states.get(member.digest, ItemState())
+        if not alone:
+            smaller = _half(len(members))
+            after[member.digest] = replace(before, reason=reason, together=smaller)
+        elif ask_again:
+            after[member.digest] = _refused([reason], before, 1, False)
+        else:
+            failed = replace(before, status=Status.FAILED, reason=reason)
+            after[member.digest] = replace(failed, attempts=before.attempts + 1, together=1)
+    return after
+
+
+def settled(states: Mapping[str, ItemState]) -> int:
+    """How many of the items are answered or have failed."""
+    return sum(state.status is not Status.OPEN for state in states.values())
+
+
+def kind_of(reason: str) -> str:
+    """A reason without its particulars, for counting."""
+    first = _QUOTED.sub("...", reason).split(";")[0].split(":")[0]
+    return " ".join(_NUMBER.sub("N", first).split()) or "other"
+
+
+def _half(count: int) -> int:
+    return max(1, (count + 1) // 2)
+
+
+def _answered(answer: Mapping[str, Any], before: ItemState) -> ItemState:
+    attempts = before.attempts + 1
+    return ItemState(Status.ANSWERED, answer, "", attempts, (), before.together)
+
+
+def _refused(
+    faults: Sequence[str], before: ItemState, together: int, for_nothing: bool
+) -> ItemState:
+    """The state after a refused answer.
+
+    Args:
+        faults: Why it was refused.
+        before: The state before.
+        together: At most so many items in the next request.
+        for_nothing: The attempt does not count.
+    """
+    attempts = before.attempts + (not for_nothing)
+    status = Status.OPEN if attempts < MAX_ATTEMPTS else Status.FAILED
+    complaints = before.complaints if for_nothing else tuple(faults)
+    return ItemState(status, None, "; ".join(faults), attempts, complaints, together)

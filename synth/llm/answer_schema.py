@@ -1,0 +1,188 @@
+"""JSON schemas of answers: the strict subset that structured outputs take, and its validation.
+
+A prompt describes one answer; the schema of a whole reply is made of it. In the subset every object
+lists all its properties as required and admits no other (OpenAI, Structured Outputs, "Supported
+schemas"). What a prompt's file leaves out of these two is filled in.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, Final
+
+from synth.llm.errors import AnswerError
+
+_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "array": frozenset({"items", "minItems", "maxItems"}),
+    "string": frozenset({"enum"}),
+    "integer": frozenset({"minimum", "maximum"}),
+    "number": frozenset({"minimum", "maximum"}),
+    "boolean": frozenset(),
+}
+_PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+_BROKEN: Final = frozenset({"Cc", "Cs", "Co", "Cn"})
+
+
+def strict(schema: Any, where: str = "answer") -> dict[str, Any]:
+    """A schema with what strictness asks for filled in.
+
+    Args:
+        schema: A JSON schema of the subset; `required` and `additionalProperties` may be missing.
+        where: What messages call it.
+
+    Raises:
+        ValueError: If it is outside the subset; the message names the place.
+    """
+    if not isinstance(schema, Mapping):
+        raise ValueError(f"{where}: expected a JSON schema, got {schema!r}")
+    kind = schema.get("type")
+    if not isinstance(kind, str) or kind not in _KEYS:
+        raise ValueError(f"{where}.type: expected one of {', '.join(_KEYS)}, got {kind!r}")
+    for key in schema:
+        if key not in _KEYS[kind] | {"type", "description"}:
+            raise ValueError(f"{where}.{key}: strict schemas of type {kind} have no such key")
+    made = dict(schema)
+    if kind == "object":
+        made |= _strict_object(schema, where)
+    elif kind == "array":
+        made["items"] = strict(schema.get("items"), f"{where}.items")
+    _check_bounds(schema, where)
+    return made
+
+
+def _strict_object(schema: Mapping[str, Any], where: str) -> dict[str, Any]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or not properties:
+        raise ValueError(f"{where}.properties: an object needs at least one")
+    if not all(isinstance(name, str) for name in properties):
+        raise ValueError(f"{where}.properties: names are texts")
+    required = schema.get("required", list(properties))
+    if not isinstance(required, list) or sorted(map(str, required)) != sorted(properties):
+        raise ValueError(f"{where}.required: strict schemas require every property")
+    if schema.get("additionalProperties", False) is not False:
+        raise ValueError(f"{where}.additionalProperties: must be false")
+    return {
+        "properties": {
+            name: strict(inner, f"{where}.{name}") for name, inner in properties.items()
+        },
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _check_bounds(schema: Mapping[str, Any], where: str) -> None:
+    for key in ("minItems", "maxItems", "minimum", "maximum"):
+        value = schema.get(key, 0)
+        whole = key.endswith("Items")
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise ValueError(f"{where}.{key}: expected a number, got {value!r}")
+    choices = schema.get("enum", [""])
+    if not isinstance(choices, list) or not choices:
+        raise ValueError(f"{where}.enum: expected a list of texts")
+    if not all(isinstance(choice, str) for choice in choices):
+        raise ValueError(f"{where}.enum: expected a list of texts")
+
+
+def reply_schema(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a whole reply: `{"answers": [{"id": ..., and what an answer holds}]}`.
+
+    Raises:
+        ValueError: If the answer is not an object of the strict subset, or names its own `id`.
+    """
+    checked = strict(answer)
+    if checked["type"] != "object":
+        raise ValueError(f"answer.type: an answer is an object, not of type {checked['type']}")
+    if "id" in checked["properties"]:
+        raise ValueError("answer.id: the id is put in by itself; leave it out")
+    properties = {"id": {"type": "string"}} | checked["properties"]
+    each = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return strict(
+        {"type": "object", "properties": {"answers": {"type": "array", "items": each}}}, "reply"
+    )
+
+
+def violations(value: Any, schema: Mapping[str, Any], where: str = "the answer") -> list[str]:
+    """What in a value breaks a strict schema, in plain words; an empty list for nothing."""
+    kind = str(schema["type"])
+    is_of = isinstance(value, _PYTHON[kind]) and (kind == "boolean") == isinstance(value, bool)
+    if not is_of:
+        return [f"{where} must be of type {kind}, not {_kind_of(value)}"]
+    if kind == "object":
+        return _in_object(value, schema, where)
+    if kind == "array":
+        return _in_array(value, schema, where)
+    if kind == "string":
+        return _in_string(value, schema, where)
+    low, high = schema.get("minimum"), schema.get("maximum")
+    below, above = low is not None and value < low, high is not None and value > high
+    return [f"{where} must be at {'least' if below else 'most'} {low if below else high}"] * (
+        below or above
+    )
+
+
+def _in_object(value: dict[str, Any], schema: Mapping[str, Any], where: str) -> list[str]:
+    properties = schema["properties"]
+    found = [f"{where} lacks {name!r}" for name in properties if name not in value]
+    found += [f"{where} has {name!r}, which is not asked for" for name in value.keys() - properties]
+    for name, inner in properties.items():
+        if name in value:
+            found += violations(value[name], inner, repr(name))
+    return found
+
+
+def _in_array(value: list[Any], schema: Mapping[str, Any], where: str) -> list[str]:
+    found = []
+    if len(value) < schema.get("minItems", 0):
+        found.append(f"{where} needs at least {schema['minItems']} entries")
+    if len(value) > schema.get("maxItems", len(value)):
+        found.append(f"{where} may have at most {schema['maxItems']} entries")
+    for place, each in enumerate(value, start=1):
+        found += violations(each, schema["items"], f"entry {place} of {where}")
+    return found
+
+
+def _in_string(value: str, schema: Mapping[str, Any], where: str) -> list[str]:
+    if any(unicodedata.category(letter) in _BROKEN and letter != "\n" for letter in value):
+        return [f"{where} holds a character that is no text"]
+    choices = schema.get("enum", [value])
+    return [] if value in choices else [f"{where} must be one of {', '.join(choices)}"]
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    known = (kind for kind, types in _PYTHON.items() if isinstance(value, types))
+    return next(known, type(value).__name__)
+
+
+def answers_of(reply: Any) -> list[Any]:
+    """The answers of a whole reply, not yet validated one by one.
+
+    Raises:
+        AnswerError: If the reply is not an object with a list of answers and nothing else.
+    """
+    match reply:
+        case {"answers": list(answers)} if len(reply) == 1:
+            return answers
+        case dict():
+            raise AnswerError(
+                f"the reply has the keys {', '.join(map(repr, reply)) or 'none'}",
+                mend='expected "answers", a list, and nothing else',
+            )
+    raise AnswerError(f"the reply is of type {_kind_of(reply)}, not an object")

@@ -1,0 +1,107 @@
+"""What every check of an answer has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from synth.llm.item import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An answer that has the form asked for, and what it answers.
+
+    Args:
+        item: What was asked about.
+        answer: The answer, without its id.
+        texts: Its generated texts.
+    """
+
+    item: Item
+    answer: Mapping[str, Any]
+    texts: Sequence[str]
+
+    def field(self, name: str) -> Any:
+        """A field of the item, None where it has none of that name."""
+        return self.item.fields.get(name)
+
+
+class Check(BaseModel, ABC):
+    """A check, with its settings as a prompt's file gives them.
+
+    A fault is put in words that can be told to the model, so that it can mend its answer.
+
+    Args:
+        of: Where in the answer the checked texts are, as "negatives.caption"; the prompt's texts
+            by default.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: ClassVar[str]
+    main: ClassVar[str] = ""
+    """The setting that a bare value in the file stands for, "" for none."""
+
+    of: str = ""
+
+    @abstractmethod
+    def faults(self, case: Case) -> list[str]:
+        """Why the answer is refused; an empty list where it is not."""
+
+    def chosen(self, case: Case) -> list[str]:
+        """The texts that are checked."""
+        return list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
+
+    def fields(self) -> frozenset[str]:
+        """The fields of an item that it cannot do without."""
+        return frozenset()
+
+    def optional_fields(self) -> frozenset[str]:
+        """The fields that it looks at where an item has them."""
+        return frozenset()
+
+    def paths(self) -> frozenset[str]:
+        """The places in an answer that it looks at."""
+        return frozenset({self.of} - {""})
+
+
+def texts_at(value: Any, path: str) -> Iterator[str]:
+    """The texts at a place in an answer: "negatives.caption" is one of each negative.
+
+    Args:
+        value: JSON values.
+        path: Keys joined by dots. A list on the way stands for each of its entries; an object at
+            the end for each of its values.
+    """
+    if isinstance(value, list):
+        for each in value:
+            yield from texts_at(each, path)
+    elif isinstance(value, Mapping):
+        key, _, rest = path.partition(".")
+        inner = list(value.values()) if not key else [value[key]] if key in value else []
+        for each in inner:
+            yield from texts_at(each, rest)
+    elif isinstance(value, str) and not path:
+        yield value
+
+
+def reaches(schema: Mapping[str, Any], path: str) -> bool:
+    """Whether a strict schema admits texts at a place."""
+    if schema["type"] == "array":
+        return reaches(schema["items"], path)
+    if schema["type"] == "object":
+        key, _, rest = path.partition(".")
+        properties = schema["properties"]
+        if not key:
+            return any(reaches(inner, "") for inner in properties.values())
+        return key in properties and reaches(properties[key], rest)
+    return schema["type"] == "string" and not path
+
+
+def quoted(text: str) -> str:
+    """A text as it stands in a fault, shortened where it is long."""
+    return f'"{text}"' if len(text) <= 120 else f'"{text[:119]}…"'

@@ -1,0 +1,279 @@
+"""A prompt: how items are asked about, and which answers are taken.
+
+Text from a data file reaches a message only as JSON through the `row` filter, so nothing in it can
+be read as a template, and its quotes, braces and line ends stay inside its string.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from synth.errors import SpecError
+from synth.llm.answer_schema import reply_schema, violations
+from synth.llm.check import Case, Check, reaches, texts_at
+from synth.llm.checks import read_checks
+from synth.llm.item import Item
+from synth.llm.prompt_file import PromptFile, file_text, read_prompt_file, shipped_files
+from synth.llm.reply import read_reply
+from synth.rng import digest
+
+_FORMAT: Final = "1"
+"""To be raised when the same file would give other messages."""
+
+_NO_COMPLAINTS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class Prompt:
+    """A task for a language model.
+
+    Args:
+        where: What messages call its file.
+        file: The content of its file.
+        checks: What an answer must pass, beside its schema.
+    """
+
+    where: str
+    file: PromptFile = field(repr=False)
+    checks: tuple[Check, ...] = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.file.id
+
+    @property
+    def version(self) -> int:
+        """Its version, from 1."""
+        return self.file.version
+
+    @property
+    def batch(self) -> int:
+        """Items a request at most."""
+        return self.file.batch
+
+    @property
+    def temperature(self) -> float:
+        """Of sampling."""
+        return self.file.temperature
+
+    @property
+    def max_output_tokens_per_item(self) -> int:
+        """What an answer may cost."""
+        return self.file.max_output_tokens_per_item
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The strict JSON schema of a whole reply; a new value each time."""
+        return reply_schema(self.file.answer)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that determines the messages and the form of the reply, but for the items."""
+        said = self.file.model_dump(
+            mode="json", include={"id", "version", "messages", "examples", "answer"}
+        )
+        return digest(_FORMAT, json.dumps(said, sort_keys=True, ensure_ascii=False))
+
+    def messages(
+        self, items: Sequence[Item], complaints: Mapping[str, str] = _NO_COMPLAINTS
+    ) -> list[dict[str, str]]:
+        """The messages that ask about items.
+
+        Args:
+            items: One to `batch` items with distinct ids.
+            complaints: By item id, why its last answer was refused.
+
+        Raises:
+            SpecError: If an item lacks a field, has one of another type, or a template fails.
+            ValueError: If there are no items, too many, or two of one id.
+        """
+        if not 1 <= len(items) <= self.batch:
+            raise ValueError(f"{len(items)} items; {self.id} takes 1 to {self.batch} a request")
+        if len({item.id for item in items}) < len(items):
+            raise ValueError("two items of a request have the same id")
+        for item in items:
+            self.check_item(item)
+        asked = {"role": "user", "content": self._request(items, complaints)}
+        return [dict(each) for each in (*self._opening, asked)]
+
+    def check_item(self, item: Item) -> None:
+        """See that an item has the fields that the prompt needs.
+
+        Raises:
+            SpecError: If one is missing or of another type.
+        """
+        for name, schema in chain(self.file.fields.items(), self.file.optional.items()):
+            value = item.fields.get(name)
+            if name not in item.fields:
+                found = [f"{name!r} is missing"] * (name in self.file.fields)
+            else:
+                found = violations(value, schema, repr(name)) if schema else []
+            if found:
+                raise SpecError(f"prompt {self.id}: item {item.id!r}: {found[0]}")
+
+    def parse(self, text: str) -> dict[str, dict[str, Any]]:
+        """The answers of a reply by id, each still to be put to `faults`.
+
+        Ids that were not asked for are among them where the model made them up; an item without an
+        answer is one whose id is missing.
+
+        Raises:
+            AnswerError: If nothing of the reply can be used.
+        """
+        return read_reply(text)
+
+    def faults(self, item: Item, answer: Mapping[str, Any]) -> list[str]:
+        """Why an answer is refused, in words that can be told to the model; none if it is taken.
+
+        An answer that breaks the schema is put to no further check.
+        """
+        broken = violations(dict(answer), self.file.answer)
+        if broken:
+            return broken
+        case = Case(item, answer, self.texts(answer))
+        found = chain.from_iterable(check.faults(case) for check in self.checks)
+        return list(dict.fromkeys(found))
+
+    def texts(self, answer: Mapping[str, Any]) -> list[str]:
+        """The generated texts of an answer."""
+        return list(texts_at(answer, self.file.texts))
+
+    @cached_property
+    def _templates(self) -> tuple[Template, ...]:
+        environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+        )
+        environment.globals.clear()
+        environment.filters["row"] = self._row
+        made = []
+        for number, message in enumerate(self.file.messages):
+            try:
+                made.append(environment.from_string(message.content))
+            except TemplateError as error:
+                raise self._template_error(number, error) from error
+        return tuple(made)
+
+    @cached_property
+    def _opening(self) -> tuple[dict[str, str], ...]:
+        """What comes before the request: the first messages, and the examples as a turn."""
+        said = [
+            {"role": message.role, "content": self._render(number, {})}
+            for number, message in enumerate(self.file.messages[:-1])
+        ]
+        examples = list(self.examples())
+        if examples:
+            asked = self._request([item for item, _ in examples], _NO_COMPLAINTS)
+            reply = {"answers": [{"id": item.id, **answer} for item, answer in examples]}
+            said.append({"role": "user", "content": asked})
+            said.append({"role": "assistant", "content": _json(reply)})
+        return tuple(said)
+
+    def examples(self) -> Iterator[tuple[Item, dict[str, Any]]]:
+        """The examples as items and their answers."""
+        for number, example in enumerate(self.file.examples, start=1):
+            yield Item(f"example-{number}", example.fields), example.answer
+
+    def _request(self, items: Sequence[Item], complaints: Mapping[str, str]) -> str:
+        views = [
+            {"id": item.id, "fields": dict(item.fields), "refused": complaints.get(item.id, "")}
+            for item in items
+        ]
+        again = any(view["refused"] for view in views)
+        number = len(self.file.messages) - 1
+        return self._render(number, {"items": views, "again": again})
+
+    def _render(self, number: int, values: Mapping[str, Any]) -> str:
+        try:
+            return self._templates[number].render(values).strip()
+        except SpecError:
+            raise
+        except Exception as error:  # a template may fail in any way that Python code can
+            raise self._template_error(number, error) from error
+
+    def _template_error(self, number: int, error: Exception) -> SpecError:
+        line = getattr(error, "lineno", None)
+        place = f"messages.{number}.content" + (f", line {line}" if line else "")
+        return SpecError(f"{self.where}: {place}: {error}", mend="mend the template")
+
+    def _row(self, view: Mapping[str, Any], *names: str) -> str:
+        """An item as one line of JSON: its id, the named fields it has, and why it was refused."""
+        for name in names:
+            if name not in self.file.fields and name not in self.file.optional:
+                raise ValueError(f"{name!r} is no field of an item; declare it under fields")
+        shown = {name: view["fields"][name] for name in names if name in view["fields"]}
+        refused = {"refused": view["refused"]} if view["refused"] else {}
+        return _json({"id": view["id"], **shown, **refused})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def load_prompt(id_or_path: str | Path) -> Prompt:
+    """A prompt of ours by its id, or one of your own by its path.
+
+    Raises:
+        SpecError: If it cannot be read, a key of it is wrong, or its own examples fail.
+    """
+    where, text = file_text(id_or_path)
+    file = read_prompt_file(where, text)
+    try:
+        checks = read_checks(file.checks)
+    except ValueError as error:
+        raise SpecError(f"{where}: {error}") from error
+    prompt = Prompt(where, file, checks)
+    _check_places(prompt)
+    _check_examples(prompt)
+    return prompt
+
+
+def _check_places(prompt: Prompt) -> None:
+    """See that texts and checks look where answers and items have something."""
+    file = prompt.file
+    if not reaches(file.answer, file.texts):
+        raise SpecError(f"{prompt.where}: texts: an answer has no texts at {file.texts!r}")
+    for number, check in enumerate(prompt.checks):
+        where = f"{prompt.where}: checks.{number}.{check.name}"
+        for path in sorted(check.paths()):
+            if not reaches(file.answer, path):
+                raise SpecError(f"{where}: an answer has no texts at {path!r}")
+        for name in sorted(check.fields()):
+            if name not in file.fields:
+                raise SpecError(f"{where}: {name!r} is not among the fields that an item must have")
+        for name in sorted(check.optional_fields()):
+            if name not in file.fields and name not in file.optional:
+                raise SpecError(f"{where}: {name!r} is among neither the fields nor the optional")
+
+
+def _check_examples(prompt: Prompt) -> None:
+    """See that the messages render, and that the examples pass what answers must pass."""
+    for item, answer in prompt.examples():
+        try:
+            prompt.check_item(item)
+        except SpecError as error:
+            raise SpecError(f"{prompt.where}: examples: {error.message}") from error
+        faults = prompt.faults(item, answer)
+        if faults:
+            raise SpecError(
+                f"{prompt.where}: {item.id}: its answer is refused: {faults[0]}",
+                mend="an example must pass the prompt's own schema and checks",
+            )
+    items = [item for item, _ in prompt.examples()][: prompt.batch]
+    if items:
+        prompt.messages(items)
+
+
+def shipped_prompts() -> list[str]:
+    """The ids of the prompts that ship with the project."""
+    return list(shipped_files())

@@ -1,0 +1,189 @@
+"""A prompt's YAML file, validated."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from synth.errors import SpecError
+from synth.llm.answer_schema import reply_schema, strict
+
+_SUFFIXES: Final = (".yaml", ".yml")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Message(_Part):
+    """A message as a template.
+
+    Args:
+        role: Who says it.
+        content: Jinja2. The last message of a prompt sees `items` and `again`.
+    """
+
+    role: Literal["system", "user"]
+    content: str = Field(min_length=1)
+
+
+class Example(_Part):
+    """An item and the answer that is right for it.
+
+    Args:
+        fields: The item's fields.
+        answer: The answer, without an id.
+    """
+
+    fields: dict[str, Any]
+    answer: dict[str, Any]
+
+
+class PromptFile(_Part):
+    """What a prompt's file holds.
+
+    Args:
+        id: Its name, which is the file's.
+        version: To be raised with every change that should not use answers bought before.
+        about: What it is for, in one line.
+        batch: Items a request at most.
+        temperature: Of sampling.
+        max_output_tokens_per_item: What an answer may cost.
+        fields: A JSON schema of each field that an item must have.
+        optional: The same of the fields that it may have.
+        answer: The JSON schema of one answer, without its id.
+        texts: Where in an answer the generated texts are.
+        messages: The last one asks; those before it are said once.
+        checks: What an answer must pass.
+        examples: Shown as a request and its reply before the items.
+    """
+
+    id: str = Field(pattern="^[a-z0-9]+(?:-[a-z0-9]+)*$")
+    version: int = Field(ge=1)
+    about: str = Field(min_length=1)
+    batch: int = Field(ge=1, le=1000)
+    temperature: float = Field(ge=0, le=2)
+    max_output_tokens_per_item: int = Field(ge=1)
+    fields: dict[str, dict[str, Any]] = Field(min_length=1)
+    optional: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    answer: dict[str, Any]
+    texts: str
+    messages: tuple[Message, ...] = Field(min_length=1, strict=False)
+    checks: list[Any]
+    examples: tuple[Example, ...] = Field(min_length=1, strict=False)
+
+    @field_validator("fields", "optional")
+    @classmethod
+    def _schemas(cls, given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        made = {}
+        for name, schema in given.items():
+            if not name.isidentifier() or name in {"id", "refused"}:
+                raise ValueError(f"{name!r} cannot be the name of a field")
+            made[name] = {} if schema == {} else strict(schema, name)
+        return made
+
+    @field_validator("answer")
+    @classmethod
+    def _of_a_reply(cls, answer: dict[str, Any]) -> dict[str, Any]:
+        reply_schema(answer)
+        return strict(answer)
+
+    @field_validator("messages")
+    @classmethod
+    def _asks_last(cls, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        if messages[-1].role != "user":
+            raise ValueError("the last message asks, so its role is user")
+        return messages
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without keys given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """The mapping of a node.
+
+        Raises:
+            yaml.YAMLError: If a key is given twice.
+        """
+        names = [key.value for key, _ in node.value]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                line = node.value[at][0].start_mark.line + 1
+                raise yaml.YAMLError(f"line {line}: {name!r} is given twice")
+        return super().construct_mapping(node, deep)
+
+
+def shipped_files() -> dict[str, str]:
+    """The text of every prompt that ships with the project, by id."""
+    folder = resources.files("prompts")
+    found = sorted(each.name for each in folder.iterdir() if each.name.endswith(_SUFFIXES))
+    return {Path(name).stem: folder.joinpath(name).read_text(encoding="utf-8") for name in found}
+
+
+def file_text(id_or_path: str | Path) -> tuple[str, str]:
+    """What messages call a prompt's file, and its text.
+
+    Args:
+        id_or_path: The id of a shipped prompt, or a path that ends in .yaml or .yml.
+
+    Raises:
+        SpecError: If there is no such prompt, or its file cannot be read.
+    """
+    path = Path(id_or_path)
+    if path.suffix in _SUFFIXES:
+        try:
+            return str(path), path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(f"{path}: cannot be read: {error}") from error
+    shipped = shipped_files()
+    name = str(id_or_path)
+    if name not in shipped:
+        near = difflib.get_close_matches(name, shipped, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise SpecError(
+            f"there is no prompt {name!r}",
+            mend=f"{hint}Shipped are {', '.join(shipped)}; a file of yours ends in .yaml",
+        )
+    return f"prompts/{name}.yaml", shipped[name]
+
+
+def read_prompt_file(where: str, text: str) -> PromptFile:
+    """The content of a prompt's file.
+
+    Raises:
+        SpecError: If it is no YAML, or a key is missing, misspelt or wrong.
+    """
+    try:
+        value = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise SpecError(f"{where}: not YAML: {error}") from error
+    if not isinstance(value, dict):
+        raise SpecError(f"{where}: expected keys and values", mend="start with `id: NAME`")
+    try:
+        read = PromptFile.model_validate(value)
+    except ValidationError as error:
+        raise _explained(where, error) from error
+    if read.id != Path(where).stem:
+        raise SpecError(
+            f"{where}: id: {read.id!r} is not the file's name", mend="give both one name"
+        )
+    return read
+
+
+def _explained(where: str, error: ValidationError) -> SpecError:
+    lines, mends = [], []
+    for problem in error.errors():
+        keys = [str(part) for part in problem["loc"]]
+        told = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            told = "there is no such key"
+            near = difflib.get_close_matches(keys[-1], PromptFile.model_fields, 1)
+            mends += [f"did you mean {name!r}?" for name in near if len(keys) == 1]
+        lines.append(f"{where}: {'.'.join(keys) or 'file'}: {told}")
+    return SpecError("\n".join(lines), mend=" ".join(mends))

@@ -1,0 +1,110 @@
+"""A small task, a model that carries it out, and runs of it, for the tests of `pipelines.llm`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pipelines.llm.endpoint import EndpointSettings
+from pipelines.llm.files import Input
+from pipelines.llm.retry import Policy
+from pipelines.llm.settings import Settings
+
+KEY = "sk-test-4f9c2a7be1d04c55"
+KEY_VARIABLE = "SEGUE_TEST_KEY"
+QUICK = Policy(attempts=8, base_s=0.02, cap_s=0.05)
+PROMPT = """
+id: say
+version: 1
+about: Says a caption in other words.
+batch: {batch}
+temperature: 0.5
+max_output_tokens_per_item: 60
+fields:
+  caption: {{type: string}}
+optional:
+  labels: {{type: array, items: {{type: string}}}}
+answer:
+  type: object
+  properties:
+    texts: {{type: array, items: {{type: string}}}}
+texts: texts
+messages:
+  - role: system
+    content: Say these captions in other words.
+  - role: user
+    content: |
+      {{% for item in items %}}
+      {{{{ item | row("caption") }}}}
+      {{% endfor %}}
+checks:
+  - differs: caption
+examples:
+  - fields: {{caption: A dog barks}}
+    answer: {{texts: [A barking dog]}}
+"""
+PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"
+
+
+def write_prompt(folder: Path, batch: int = 8) -> Path:
+    """The task's file."""
+    path = folder / "say.yaml"
+    path.write_text(PROMPT.format(batch=batch))
+    return path
+
+
+def captions(count: int) -> list[dict[str, str]]:
+    """Captions, all different."""
+    return [{"id": f"c{n}", "caption": f"Noise number {n} is heard"} for n in range(count)]
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Rows as JSONL."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def items_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items that a request asks about."""
+    lines = body["messages"][-1]["content"].splitlines()
+    return [json.loads(line) for line in lines if line.startswith('{"id"')]
+
+
+def obliging(body: dict[str, Any]) -> str:
+    """Answers every item, as its caption wants it.
+
+    "hopeless" is always answered badly, "slow" well when it is told what was wrong, "shy" is left
+    out, and "poison" spoils the whole reply.
+    """
+    answers = []
+    for item in items_of(body):
+        caption = item["caption"]
+        if "poison" in caption:
+            return '{"answers": [{"id"'
+        bad = "hopeless" in caption or ("slow" in caption and "refused" not in item)
+        if "shy" not in caption:
+            answers.append({"id": item["id"], "texts": [caption if bad else f"Hark: {caption}"]})
+    return json.dumps({"answers": answers})
+
+
+def settings(folder: Path, base_url: str, rows: list[dict[str, Any]], **changes: Any) -> Settings:
+    """A run over some rows, with everything in one folder."""
+    prices = folder / "prices.yaml"
+    prices.write_text(PRICES)
+    source = folder / "captions.jsonl"
+    if not source.exists():
+        write_rows(source, rows)
+    given: dict[str, Any] = {
+        "task": str(write_prompt(folder, changes.pop("items_a_request", 8))),
+        "source": Input(source),
+        "out": folder / "out.parquet",
+        "endpoint": EndpointSettings(base_url, "tiny", KEY_VARIABLE, changes.pop("timeout_s", 1.0)),
+        "store": folder / "store.sqlite",
+        "budget": 100.0,
+        "prices": prices,
+        "concurrency": 8,
+        "policy": QUICK,
+        "poll_s": 0.01,
+    }
+    return Settings(**(given | changes))

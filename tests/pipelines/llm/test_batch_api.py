@@ -1,0 +1,207 @@
+"""The Batch API through the real client: handed in, polled, collected, and never paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+from llm_server import LlmServer
+
+from pipelines.llm import batch_api
+from pipelines.llm.batch_api import BatchState, BatchTicket, collect, poll, submit
+from pipelines.llm.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.errors import Fault, FaultKind
+from pipelines.llm.probe import Capabilities
+from pipelines.llm.request import Reply, Request
+from synth.errors import SpecError
+
+T = TypeVar("T")
+REQUESTS = [
+    Request("caption", 1, "tiny", (("user", f"Clip {index}: é 犬\n."),), "", 50, 0.7, index)
+    for index in range(8)
+]
+KEYS = tuple(request.key for request in REQUESTS)
+Collected = tuple[dict[str, Reply], dict[str, Fault]]
+
+
+def during(server: LlmServer, work: Callable[[Endpoint], Awaitable[T]], key: str = "none") -> T:
+    async def run() -> T:
+        settings = EndpointSettings(server.base_url, "tiny", key)
+        async with Endpoint(settings, Capabilities(limit="max_tokens")) as endpoint:
+            return await work(endpoint)
+
+    return asyncio.run(run())
+
+
+async def whole_cycle(endpoint: Endpoint) -> Collected:
+    ticket = BatchTicket.from_json((await submit(endpoint, REQUESTS)).to_json())
+    while not (await poll(endpoint, ticket)).is_over:
+        await asyncio.sleep(0)
+    return await collect(endpoint, ticket)
+
+
+def test_a_whole_cycle_brings_the_answers_that_asking_one_by_one_brings() -> None:
+    async def one_by_one(endpoint: Endpoint) -> dict[str, Reply]:
+        return {request.key: await endpoint.ask(request) for request in REQUESTS}
+
+    with LlmServer() as server:
+        replies, faults = during(server, whole_cycle)
+        assert not faults
+        assert set(server.requests.values()) == {1}
+        assert "stream" not in server.bodies[0]
+        assert server.bodies[0]["max_tokens"] == 50
+        cost = [sum(getattr(reply.usage, name) for reply in replies.values()) for name in COUNTS]
+        assert tuple(cost) == server.billed_tokens
+        direct = during(server, one_by_one)
+    plain = {key: replace(reply, request_id="") for key, reply in replies.items()}
+    assert plain == {key: replace(reply, request_id="") for key, reply in direct.items()}
+
+
+COUNTS = ("input_tokens", "output_tokens")
+
+
+def test_states_follow_the_batch() -> None:
+    async def states(endpoint: Endpoint) -> list[BatchState]:
+        ticket = await submit(endpoint, REQUESTS)
+        return [await poll(endpoint, ticket) for _ in range(4)]
+
+    with LlmServer(batch_polls=2) as server:
+        found = during(server, states)
+    assert [state.status for state in found] == ["in_progress"] * 2 + ["completed"] * 2
+    assert [state.is_over for state in found] == [False, False, True, True]
+    assert found[-1] == BatchState("completed", 8, 8, 0)
+
+
+def test_lines_fail_one_by_one_each_with_its_kind() -> None:
+    names = ["", "server", "cut_off", "refusal", "rate_limit", "", "whitespace", "model"]
+    kinds = [
+        None,
+        FaultKind.SERVER,
+        FaultKind.CUT_OFF,
+        FaultKind.REFUSAL,
+        FaultKind.RATE_LIMIT,
+        None,
+        FaultKind.RUNAWAY,
+        FaultKind.MODEL,
+    ]
+    with LlmServer(script=names) as server:
+        replies, faults = during(server, whole_cycle)
+    assert [faults[key].kind if key in faults else None for key in KEYS] == kinds
+    assert set(replies) | set(faults) == set(KEYS)
+    assert not set(replies) & set(faults)
+    for name, key in zip(names, KEYS, strict=True):
+        if key in faults:
+            billed = name in ("cut_off", "refusal", "whitespace")
+            assert (faults[key].usage is not None) is billed
+
+
+@pytest.mark.parametrize(
+    ("end", "kind", "answered"),
+    [
+        ("expired", FaultKind.TIMEOUT, 4),
+        ("cancelled", FaultKind.SERVER, 4),
+        ("failed", FaultKind.SERVER, 0),
+    ],
+)
+def test_what_a_broken_batch_left_can_be_asked_again(
+    end: str, kind: FaultKind, answered: int
+) -> None:
+    with LlmServer(batch_end=end) as server:
+        replies, faults = during(server, whole_cycle)
+        assert len(replies) == answered
+        assert len(faults) == 8 - answered
+        assert {fault.kind for fault in faults.values()} == {kind}
+        assert all(fault.is_passing and fault.usage is None for fault in faults.values())
+
+
+def test_lines_that_are_missing_or_unreadable_are_faults() -> None:
+    class Torn(LlmServer):
+        def add_file(self, data: bytes) -> dict[str, Any]:
+            if b'"response"' in data:
+                lines = data.splitlines()
+                data = b"\n".join([b"{torn", b"[]", b'{"custom_id": "other"}', *lines[:5]])
+            return super().add_file(data)
+
+    with Torn() as server:
+        replies, faults = during(server, whole_cycle)
+    assert len(replies) == 5
+    assert {fault.kind for fault in faults.values()} == {FaultKind.SERVER}
+    assert set(replies) | set(faults) == set(KEYS)
+
+
+async def hand_in_twice(endpoint: Endpoint) -> tuple[BatchTicket, BatchTicket]:
+    first = await submit(endpoint, REQUESTS)
+    await poll(endpoint, first)
+    await poll(endpoint, first)
+    return first, await submit(endpoint, [*reversed(REQUESTS), *REQUESTS])
+
+
+@pytest.mark.parametrize("end", ["completed", "expired"])
+def test_the_same_requests_are_never_handed_in_twice(end: str) -> None:
+    with LlmServer(batch_end=end) as server:
+        first, second = during(server, hand_in_twice)
+        assert second.batch == first.batch
+        assert set(server.requests.values()) == {1}
+
+
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+def test_a_batch_that_came_to_nothing_is_handed_in_again(end: str) -> None:
+    with LlmServer(batch_end=end) as server:
+        first, second = during(server, hand_in_twice)
+        assert second.batch != first.batch
+
+
+def test_a_batch_all_of_whose_lines_failed_is_handed_in_again() -> None:
+    with LlmServer(script=["server"] * 8) as server:
+        first, second = during(server, hand_in_twice)
+        assert second.batch != first.batch
+
+
+def test_an_endpoint_without_a_list_of_batches_serves_all_the_same() -> None:
+    class NoList(LlmServer):
+        def batches(self) -> dict[str, Any]:
+            return {"object": "list", "data": None}
+
+    with NoList() as server:
+        assert len(during(server, whole_cycle)[0]) == 8
+
+
+def test_collecting_too_early_is_refused() -> None:
+    async def early(endpoint: Endpoint) -> Collected:
+        return await collect(endpoint, await submit(endpoint, REQUESTS))
+
+    with LlmServer(batch_polls=5) as server, pytest.raises(SpecError, match="poll it"):
+        during(server, early)
+
+
+def test_a_batch_that_is_gone_is_no_reason_to_stop_the_run() -> None:
+    async def gone(endpoint: Endpoint) -> BatchState:
+        return await poll(endpoint, BatchTicket("batch_9", ()))
+
+    with LlmServer() as server, pytest.raises(Fault) as caught:
+        during(server, gone)
+    assert caught.value.kind is FaultKind.BAD_REQUEST
+
+
+def test_a_wrong_key_is_final_here_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEGUE_TEST_KEY", "segue-test-wrong-key")
+    with LlmServer(key="right") as server, pytest.raises(Fault) as caught:
+        during(server, whole_cycle, "SEGUE_TEST_KEY")
+    assert caught.value.kind is FaultKind.AUTH
+    assert "wrong-key" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "most"), [("MOST_REQUESTS", 7), ("MOST_BYTES", 500)])
+def test_a_batch_too_large_is_refused_before_anything_is_sent(
+    name: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_api, name, most)
+    with LlmServer() as server:
+        with pytest.raises(SpecError, match="too many for one batch"):
+            during(server, whole_cycle)
+        with pytest.raises(SpecError, match="at least one"):
+            during(server, lambda endpoint: submit(endpoint, []))
+        assert not server.paths

@@ -1,0 +1,197 @@
+"""`segue llm`: files in, Parquet out, the account, and one clear line for every fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+from click.testing import Result
+from llm_server import LlmServer
+from llm_tasks import KEY, KEY_VARIABLE, PRICES, captions, obliging, write_prompt, write_rows
+from typer.testing import CliRunner
+
+from pipelines.cli import llm
+from pipelines.llm.files import ANSWERS, Input, read_rows
+from synth.errors import SegueError, SourceError, SpecError
+from synth.llm.prompt import load_prompt, shipped_prompts
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+
+
+def _call(name: str, *arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(llm.COMMANDS[name])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def _run(folder: Path, source: Path, url: str, *more: object) -> Result:
+    (folder / "prices.yaml").write_text(PRICES)
+    paths = ("--out", folder / "out.parquet", "--store", folder / "store.sqlite")
+    where = ("--model", "tiny", "--base-url", url, "--key-variable", KEY_VARIABLE)
+    price = ("--prices", folder / "prices.yaml")
+    return _call("run", write_prompt(folder), source, *paths, *where, *price, *more)
+
+
+def _error(result: Result) -> SegueError:
+    assert isinstance(result.exception, SegueError), result.output
+    return result.exception
+
+
+def test_run_and_stats(tmp_path: Path) -> None:
+    rows = captions(20)
+    rows[4]["caption"] = "A hopeless noise"
+    source = write_rows(tmp_path / "captions.jsonl", rows)
+    with LlmServer(obliging, key=KEY) as server:
+        done = _run(tmp_path, source, server.base_url, "--budget", 1)
+        assert done.exit_code == 0, done.output
+        assert "llm:say@1/tiny: 19 of 20 answered, 1 failed, 0 open" in done.output
+        again = _run(tmp_path, source, server.base_url, "--budget", 1, "--json")
+    facts = json.loads(again.output)
+    assert (facts["answered"], facts["from_store"], facts["requests"]) == (19, 20, 0)
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.schema.equals(ANSWERS)
+    assert table.schema.metadata[b"generator"] == b"llm:say@1/tiny"
+    told = _call("stats", "--store", tmp_path / "store.sqlite", "--json")
+    (stat,) = json.loads(told.output)["tasks"]
+    assert (stat["answered"], stat["failed"], stat["open"], stat["requests"]) == (19, 1, 0, 5)
+    assert stat["cost"] == pytest.approx(facts["spent"])
+    assert "llm:say@1/tiny" in _call("stats", "--store", tmp_path / "store.sqlite").output
+
+
+def test_a_dry_run_sends_and_makes_nothing(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "captions.jsonl", captions(20))
+    with LlmServer(obliging, key=KEY) as server:
+        told = _run(tmp_path, source, server.base_url, "--dry-run", "--json")
+        assert told.exit_code == 0, told.output
+        assert server.paths == []
+        assert not (tmp_path / "store.sqlite").exists()
+        assert not (tmp_path / "out.parquet").exists()
+        guess = json.loads(told.output)
+        _run(tmp_path, source, server.base_url, "--budget", 1)
+        spent = server.billed_tokens
+        rest = json.loads(_run(tmp_path, source, server.base_url, "--dry-run", "--json").output)
+    assert (guess["items"], guess["requests"], guess["from_store"]) == (20, 3, 0)
+    assert 0.5 * spent[0] < guess["input_tokens"] < 2.5 * spent[0]
+    assert 0 < guess["low"] < guess["high"]
+    assert (rest["from_store"], rest["requests"], rest["high"]) == (20, 0, 0)
+
+
+def test_the_budget_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "captions.jsonl", captions(100))
+    with LlmServer(obliging, key=KEY) as server:
+        done = _run(tmp_path, source, server.base_url, "--budget", 0.001)
+    assert done.exit_code == 3
+    assert "the same command with a larger --budget goes on" in done.output
+
+
+def test_a_refused_key_ends_with_status_1(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "captions.jsonl", captions(3))
+    with LlmServer(obliging, key="another") as server:
+        done = _run(tmp_path, source, server.base_url, "--budget", 1)
+    assert done.exit_code == 1
+    assert "the endpoint refuses (auth)" in done.output
+    assert KEY not in done.output
+
+
+def test_tasks() -> None:
+    found = json.loads(_call("tasks", "--json").output)["tasks"]
+    assert [task["id"] for task in found] == shipped_prompts()
+    assert "paraphrase" in _call("tasks").output
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_files_and_their_columns(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"captions.{kind}"
+    rows: list[dict[str, Any]] = [{"key": 7, "said": "A dog barks"}, {"key": 8, "said": "Rain"}]
+    if kind == "csv":
+        path.write_text("\ufeffkey,said\n7,A dog barks\n8,Rain\n")
+    elif kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        write_rows(path, rows)
+    prompt = load_prompt(write_prompt(tmp_path))
+    found = read_rows(Input(path, "key", {"caption": "said"}, {"labels": "dog; rain"}), prompt)
+    assert [row.id for row in found] == ["7", "8"]
+    assert found[0].fields == {"caption": "A dog barks", "labels": ["dog", "rain"]}
+    assert len(read_rows(Input(path, "key", {"caption": "said"}, limit=1), prompt)) == 1
+    assert found[0].digest != found[1].digest
+
+
+def test_a_corpus(tmp_path: Path, tiny_corpus: Path) -> None:
+    prompt = load_prompt(write_prompt(tmp_path))
+    (folder,) = (tiny_corpus / "data_manifests").iterdir()
+    every = read_rows(Input(folder), prompt)
+    some = read_rows(Input(folder, split="train"), prompt)
+    assert 0 < len(some) < len(every)
+    assert set(some[0].fields) == {"caption", "labels"}
+    told = read_rows(Input(folder), load_prompt("order-negatives"))[0].fields
+    assert {"caption", "claim", "scene"} <= told.keys()
+    assert not isinstance(told["claim"], str)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,caption\na,x\na,y\n", "line 3: the id 'a' is that of line 2 too"),
+        ("id,caption\n,x\n", "line 2: there is no id"),
+        ("id,caption\n", "holds no rows"),
+        ("id,text\na,x\n", "no column 'caption', which prompt say needs"),
+        ("name,caption\na,x\n", "no column 'id' for the ids"),
+        ("id,caption\na\n", "line 2: prompt say: item 'a': 'caption' is missing"),
+    ],
+)
+def test_rows_that_cannot_be_asked_about(tmp_path: Path, text: str, said: str) -> None:
+    source = tmp_path / "captions.csv"
+    source.write_text(text)
+    told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1))
+    assert said in told.message
+    assert told.mend
+    assert not (tmp_path / "store.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--column", "caption"), "no `=` in it"),
+        (("--column", "noise=a"), "the prompt has no such field"),
+        (("--split", "train"), "--split is for corpora"),
+        (("--prices", "none.yaml"), "no such file"),
+        (("--out", "out.csv"), "the result is a Parquet file"),
+    ],
+)
+def test_wrong_options(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
+    source = write_rows(tmp_path / "captions.jsonl", captions(3))
+    told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1, *more))
+    assert said in told.message
+
+
+def test_the_input_is_never_written_over(tmp_path: Path) -> None:
+    source = tmp_path / "out.parquet"
+    pq.write_table(pa.Table.from_pylist(captions(3)), source)
+    told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1))
+    assert isinstance(told, SpecError)
+    assert "the file to be read" in told.message
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    prompt = load_prompt(write_prompt(tmp_path))
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"id": "a", "caption": "x"}\n{"id": \n')
+    with pytest.raises(SourceError, match="line 2"):
+        read_rows(Input(bad), prompt)
+    with pytest.raises(SourceError, match="no such file"):
+        read_rows(Input(tmp_path / "none.csv"), prompt)
+    with pytest.raises(SourceError, match="unknown kind of file"):
+        read_rows(Input(write_prompt(tmp_path)), prompt)
+
+
+def test_stats_of_nothing(tmp_path: Path) -> None:
+    assert "no such file" in _error(_call("stats", "--store", tmp_path / "none")).message

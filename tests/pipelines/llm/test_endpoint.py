@@ -1,0 +1,250 @@
+"""One attempt through the real client: every way to fail has its kind, and its price."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from llm_server import LlmServer
+
+from pipelines.llm.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.errors import Fault, FaultKind
+from pipelines.llm.probe import Capabilities, SchemaSupport
+from pipelines.llm.request import Reply, Request, Usage
+
+SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
+ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
+NO_STREAM = Capabilities(streaming=False)
+
+
+def settings(server: LlmServer, timeout_s: float = 10.0) -> EndpointSettings:
+    return EndpointSettings(server.base_url, "tiny", key_variable="none", timeout_s=timeout_s)
+
+
+def ask(
+    server: LlmServer,
+    request: Request = ASKED,
+    able: Capabilities | None = None,
+    timeout_s: float = 10.0,
+) -> Reply:
+    async def once() -> Reply:
+        async with Endpoint(settings(server, timeout_s), able) as endpoint:
+            return await endpoint.ask(request)
+
+    return asyncio.run(once())
+
+
+def fault(server: LlmServer, **options: Any) -> Fault:
+    with pytest.raises(Fault) as caught:
+        ask(server, **options)
+    return caught.value
+
+
+def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
+    with LlmServer() as server:
+        reply = ask(server)
+        assert json.loads(reply.text) == {"captions": "text"}
+        assert (reply.finish, reply.model, reply.request_id) == ("stop", "tiny", "req-1")
+        (bill,) = server.billed[server.body_hash(server.bodies[0])]
+        assert reply.usage == Usage(*bill, cached_tokens=bill[0] // 2)
+        assert server.bodies[0]["max_completion_tokens"] == 200
+        assert server.bodies[0]["response_format"]["json_schema"]["strict"] is True
+
+
+def test_streamed_and_whole_answers_are_the_same() -> None:
+    with LlmServer(lambda body: "naïve déjà vu: 犬が吠える\n" * 9) as server:
+        plain = replace(ASKED, schema="")
+        assert ask(server, plain) == replace(ask(server, plain, NO_STREAM), request_id="req-1")
+        assert ask(server, plain).text == "naïve déjà vu: 犬が吠える\n" * 9
+
+
+def test_an_endpoint_that_answers_whole_though_asked_to_stream_is_understood() -> None:
+    with LlmServer(streams=False) as server:
+        assert json.loads(ask(server).text) == {"captions": "text"}
+
+
+KINDS = {
+    "rate_limit": FaultKind.RATE_LIMIT,
+    "server": FaultKind.SERVER,
+    "bad_request": FaultKind.BAD_REQUEST,
+    "auth": FaultKind.AUTH,
+    "quota": FaultKind.QUOTA,
+    "quota_402": FaultKind.QUOTA,
+    "model": FaultKind.MODEL,
+    "filter_400": FaultKind.CONTENT_FILTER,
+    "cut_off": FaultKind.CUT_OFF,
+    "refusal": FaultKind.REFUSAL,
+    "content_filter": FaultKind.CONTENT_FILTER,
+    "empty": FaultKind.EMPTY,
+    "whitespace": FaultKind.RUNAWAY,
+    "repetition": FaultKind.RUNAWAY,
+    "connection": FaultKind.CONNECTION,
+    "drop": FaultKind.CONNECTION,
+    "no_finish": FaultKind.CONNECTION,
+    "stream_error": FaultKind.SERVER,
+    "html": FaultKind.SERVER,
+}
+FREE = {"rate_limit", "server", "bad_request", "auth", "quota", "quota_402", "model"}
+FREE |= {"filter_400", "connection", "html"}
+FINAL = {"auth", "quota", "quota_402", "model"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_fault_has_its_kind_and_its_price(name: str) -> None:
+    with LlmServer(script=[name]) as server:
+        found = fault(server)
+        assert found.kind is KINDS[name]
+        assert found.is_final is (name in FINAL)
+        assert (found.usage is None) is (name in FREE)
+        assert found.__cause__ is None
+        assert found.__context__ is None
+        assert pickle.loads(pickle.dumps(found)).__dict__ == found.__dict__
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"drop", "stream_error", "no_finish"}))
+def test_whole_answers_meet_the_same_faults(name: str) -> None:
+    with LlmServer(script=[name]) as server:
+        found = fault(server, able=NO_STREAM)
+        assert found.kind is KINDS[name]
+        assert (found.usage is None) is (name in FREE)
+
+
+@pytest.mark.parametrize("name", ["cut_off", "refusal", "content_filter", "empty"])
+def test_a_failed_answer_that_was_billed_says_so(name: str) -> None:
+    with LlmServer(script=[name]) as server:
+        found = fault(server)
+        assert found.usage is not None
+        assert (found.usage.input_tokens, found.usage.output_tokens) == server.billed_tokens
+
+
+@pytest.mark.parametrize("name", ["whitespace", "repetition"])
+def test_a_runaway_answer_is_cut_early_and_counted_from_above(name: str) -> None:
+    with LlmServer(script=[name]) as server:
+        asked = replace(ASKED, max_output_tokens=16_000)
+        found = fault(server, request=asked)
+        assert found.usage is not None
+        assert found.usage.estimated
+    billed = server.billed_tokens[1]
+    assert 0 < billed < 2000
+    assert found.usage.output_tokens > 50
+
+
+def test_an_answer_far_longer_than_allowed_is_a_runaway() -> None:
+    text = " ".join(f"word{index}" for index in range(3000))
+
+    class Heedless(LlmServer):
+        def completion(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
+            return super().completion(body | {"max_completion_tokens": 10**6}, fault)
+
+    with Heedless(lambda body: text) as server:
+        assert fault(server, request=replace(ASKED, schema="")).kind is FaultKind.RUNAWAY
+        with_room = replace(ASKED, schema="", max_output_tokens=9000)
+        assert ask(server, with_room).text == text
+
+
+@pytest.mark.parametrize("able", [Capabilities(), NO_STREAM])
+def test_silence_is_a_timeout(able: Capabilities) -> None:
+    with LlmServer(script=["timeout"]) as server:
+        found = fault(server, able=able, timeout_s=0.2)
+        assert found.kind is FaultKind.TIMEOUT
+        # A stream that never began cost nothing; a whole answer may have been written and paid.
+        assert (found.usage is None) is able.streaming
+
+
+def test_an_answer_that_stalls_half_way_is_a_timeout_with_a_price() -> None:
+    with LlmServer(script=["stall"]) as server:
+        found = fault(server, timeout_s=0.3)
+        assert found.kind is FaultKind.TIMEOUT
+        assert found.usage is not None
+        assert found.usage.output_tokens >= 2
+
+
+def test_nobody_at_the_address_is_a_connection_fault() -> None:
+    with LlmServer() as server:
+        gone = settings(server)
+
+    async def once() -> None:
+        async with Endpoint(gone) as endpoint:
+            await endpoint.ask(ASKED)
+
+    with pytest.raises(Fault) as caught:
+        asyncio.run(once())
+    assert caught.value.kind is FaultKind.CONNECTION
+    assert caught.value.usage is None
+
+
+def test_the_client_underneath_never_retries() -> None:
+    with LlmServer(script=["server", "connection"]) as server:
+        for _ in range(2):
+            fault(server)
+        assert sum(server.requests.values()) == 2
+
+
+def test_an_answer_without_a_bill_is_counted_from_above() -> None:
+    with LlmServer(reports_usage=False) as server:
+        usage = ask(server).usage
+        assert usage.estimated
+        assert usage.input_tokens >= server.billed_tokens[0]
+        assert usage.output_tokens >= server.billed_tokens[1]
+
+
+def test_requests_are_worded_as_the_endpoint_understands_them() -> None:
+    able = Capabilities(
+        limit="max_tokens",
+        schema=SchemaSupport.IGNORED,
+        temperature=False,
+        seed=False,
+        stream_usage=False,
+    )
+    with LlmServer() as server:
+        ask(server, able=able)
+        body = server.bodies[0]
+    assert set(body) == {"model", "messages", "max_tokens", "response_format", "stream"}
+    assert body["response_format"] == {"type": "json_object"}
+    assert SCHEMA in body["messages"][-1]["content"]
+
+
+def test_retry_after_reaches_the_fault() -> None:
+    with LlmServer(script=["rate_limit"], retry_headers={"Retry-After": "17"}) as server:
+        assert fault(server).retry_after == 17.0
+
+
+def run_and_list_tasks(work: Coroutine[Any, Any, None]) -> set[asyncio.Task[Any]]:
+    async def outer() -> set[asyncio.Task[Any]]:
+        await work
+        return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+
+    return asyncio.run(outer())
+
+
+@pytest.mark.parametrize("name", ["timeout", "stall", "whitespace"])
+def test_cancelling_leaves_no_task_behind(name: str) -> None:
+    async def work(server: LlmServer) -> None:
+        async with Endpoint(settings(server)) as endpoint:
+            asked = replace(ASKED, max_output_tokens=100_000)
+            tasks = [asyncio.create_task(endpoint.ask(asked)) for _ in range(4)]
+            while len(server.bodies) < 4:
+                await asyncio.sleep(0.01)
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(end, asyncio.CancelledError | Fault) for end in ends)
+
+    with LlmServer(script=[name] * 4) as server:
+        assert run_and_list_tasks(work(server)) == set()
+
+
+@pytest.mark.parametrize("name", ["timeout", "drop", "whitespace", "stall"])
+def test_a_fault_leaves_no_task_behind(name: str) -> None:
+    async def work(server: LlmServer) -> None:
+        async with Endpoint(settings(server, 0.3)) as endpoint:
+            with pytest.raises(Fault):
+                await endpoint.ask(ASKED)
+
+    with LlmServer(script=[name]) as server:
+        assert run_and_list_tasks(work(server)) == set()

@@ -1,0 +1,115 @@
+"""From a plan through a model to a corpus: what was bought is in it, with its maker's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from builds import TINY, merged
+from llm_server import LlmServer
+from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
+
+from pipelines.audit import audit
+from pipelines.build import build, plan_only
+from pipelines.llm.endpoint import EndpointSettings
+from pipelines.llm.files import Input
+from pipelines.llm.generate import generate
+from pipelines.llm.settings import Settings
+from pipelines.observe import Silent
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import PlanError, SpecError
+
+GENERATOR = "llm:order-negatives@1/tiny"
+MODEL_PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"
+
+
+def spec(**changes: Any) -> Spec:
+    recipe = {"triplets": {"style": "natural", "crossfade_s": 0.25, "max_event_s": 1.0}}
+    return Spec.model_validate(merged(TINY, {"recipe": recipe} | changes))
+
+
+def turned_round(body: dict[str, Any]) -> str:
+    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
+    answers = []
+    for item in items_of(body):
+        caption, labels = item["caption"], item["labels"]
+        first, word, second = caption.partition(" before ")
+        negatives = []
+        if word and not caption.startswith("Before"):
+            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
+            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
+        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
+    return json.dumps({"answers": answers})
+
+
+@pytest.fixture
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the model says of the tiny corpus's plan."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    places, _ = plan_only(spec(), tmp_path / "plan", 0, Silent())
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(MODEL_PRICES)
+    out = tmp_path / "orders.parquet"
+    with LlmServer(turned_round, key=KEY) as server:
+        summary = generate(
+            Settings(
+                task="order-negatives",
+                source=Input(places.manifests),
+                out=out,
+                endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
+                store=tmp_path / "store.sqlite",
+                budget=5.0,
+                prices=prices,
+                policy=QUICK,
+            ),
+            Silent(),
+        )
+    assert (summary.answered, summary.left) == (144, 0)
+    return out
+
+
+def test_answers_become_captions_of_their_samples(answers: Path, tmp_path: Path) -> None:
+    summary = build(spec(enrich=[str(answers)]), tmp_path / "out", 0)
+    plain = build(spec(), tmp_path / "out", 0)
+    assert summary.version != plain.version
+    manifests = Path(summary.paths["manifests"])
+    rows = Corpus.open(manifests).samples().to_pylist()
+    bought = {row["id"]: row["texts"] for row in pq.read_table(answers).to_pylist()}
+    made = {
+        row["id"]: [each["text"] for each in row["negatives"] if each["generator"] == GENERATOR]
+        for row in rows
+    }
+    assert made == bought
+    assert sum(map(len, made.values())) > 10
+    found = audit(manifests)
+    assert not found.violations
+    assert found.negatives == sum(len(row["negatives"]) for row in rows)
+    assert Corpus.open(manifests).facts["generators"][GENERATOR] == sum(map(len, made.values()))
+    card = (Path(summary.paths["shards"]) / "README.md").read_text()
+    assert GENERATOR in card
+    assert "Some were written by a language model" in card
+    assert "no language model took part" in (Path(plain.paths["shards"]) / "README.md").read_text()
+    everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert KEY.encode() not in everything
+
+
+def test_answers_about_another_plan_are_refused(answers: Path, tmp_path: Path) -> None:
+    other = spec(enrich=[str(answers)], seed=8)
+    with pytest.raises(PlanError, match="the answer does not fit the sample") as error:
+        build(other, tmp_path / "out", 0)
+    assert "segue llm run" in error.value.mend
+    with pytest.raises(PlanError, match="the plan has no such sample"):
+        build(spec(enrich=[str(answers)], splits={"train": [1]}), tmp_path / "out", 0)
+
+
+def test_what_is_no_file_of_answers_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"none\.parquet: cannot be read"):
+        build(spec(enrich=[str(tmp_path / "none.parquet")]), tmp_path / "out", 0)
+    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "other.parquet")
+    with pytest.raises(SpecError, match="not a file of answers"):
+        build(spec(enrich=[str(tmp_path / "other.parquet")]), tmp_path / "out", 0)

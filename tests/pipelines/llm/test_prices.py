@@ -1,0 +1,91 @@
+"""What tokens cost: exact sums, own prices, models whose price is not known."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.llm.prices import (
+    FREE,
+    NANOS,
+    Price,
+    estimated_tokens,
+    most_tokens,
+    nanos,
+    price_of,
+    read_prices,
+    told,
+)
+from synth.errors import SpecError
+
+
+def test_shipped_prices_are_dated() -> None:
+    prices = read_prices()
+    assert prices["gpt-4o-mini"].input == Decimal("0.15")
+    assert all(price.noted for price in prices.values())
+
+
+def test_a_dated_model_has_the_price_of_its_family() -> None:
+    assert price_of("gpt-4o-mini-2024-07-18") == price_of("gpt-4o-mini")
+
+
+def test_costs_are_exact_and_rounded_up() -> None:
+    price = Price(input=Decimal("0.15"), cached=Decimal("0.075"), output=Decimal("0.6"))
+    assert price.cost(1_000_000, 1_000_000) == 0.75 * NANOS
+    assert price.cost(1000, 0, cached=400) == 600 * 150 + 400 * 75
+    assert Price(input=Decimal("0.0001"), output=Decimal(0)).cost(1, 0) == 1
+    halved = Price(input=Decimal(1), output=Decimal(4), batch=Decimal("0.5"))
+    assert halved.cost(10, 10, in_batch=True) * 2 == halved.cost(10, 10)
+    assert Price(input=Decimal(1), output=Decimal(1)).cost(100, 0, cached=50) == 100_000
+
+
+def test_own_prices_stand_above_the_shipped_ones(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("gpt-4o-mini: {input: 1, output: 2}\nours: {input: 0, output: 0}\n")
+    assert price_of("gpt-4o-mini", own).output == 2
+    assert price_of("ours", own).free
+    assert price_of("gpt-4o", own) == price_of("gpt-4o")
+
+
+def test_an_unknown_model_is_refused_unless_it_is_local() -> None:
+    with pytest.raises(SpecError, match="price of model 'secret' is not known") as caught:
+        price_of("secret")
+    assert "--prices" in caught.value.mend
+    assert price_of("secret", local=True) is FREE
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: {input: -1, output: 2}", "a.input"),
+        ("a: {input: 1}", "a.output"),
+        ("a: {input: 1, output: 2, per: token}", "a.per"),
+        ("a: [", "is no YAML"),
+        ("- a", "write `MODEL"),
+    ],
+)
+def test_wrong_prices_are_named(tmp_path: Path, text: str, said: str) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        price_of("a", own)
+    assert said in str(caught.value)
+
+
+def test_prices_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="no such file"):
+        read_prices(tmp_path / "none.yaml")
+
+
+@given(st.lists(st.text()))
+def test_the_worst_case_is_above_the_estimate(texts: list[str]) -> None:
+    assert most_tokens(texts) >= estimated_tokens(texts)
+
+
+def test_sums_for_people() -> None:
+    sums = (nanos(0), nanos(1234.5), nanos(0.5), nanos(0.00042), nanos(0.0000075))
+    assert [told(each) for each in sums] == ["$0.00", "$1,234.50", "$0.5", "$0.00042", "$0.0000075"]

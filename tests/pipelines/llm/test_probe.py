@@ -1,0 +1,177 @@
+"""The probe finds what an endpoint can do, and costs next to nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from llm_server import LlmServer
+
+from pipelines.llm.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.errors import Fault, FaultKind
+from pipelines.llm.probe import Capabilities, SchemaSupport, probe
+from pipelines.llm.request import Request, Usage
+
+HONOURED, IGNORED, REJECTED = SchemaSupport
+SCHEMA = (
+    '{"additionalProperties":false,"properties":{"captions":{"type":"string"}},'
+    '"required":["captions"],"type":"object"}'
+)
+ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 100, 0.7, 7)
+
+
+async def no_sleep(seconds: float) -> None: ...
+
+
+def probed(server: LlmServer, key: str = "none") -> Capabilities:
+    """What the probe finds; a request worded accordingly must then be accepted."""
+
+    async def work() -> Capabilities:
+        async with Endpoint(EndpointSettings(server.base_url, "tiny", key)) as endpoint:
+            found = await probe(endpoint, sleep=no_sleep)
+            assert endpoint.capabilities is found
+            await endpoint.ask(ASKED)
+            return found
+
+    return asyncio.run(work())
+
+
+FLAVOURS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "takes everything": ({}, {}),
+    "rejects max_tokens": ({"rejects": ["max_tokens"]}, {}),
+    "rejects max_completion_tokens": (
+        {"rejects": ["max_completion_tokens"]},
+        {"limit": "max_tokens"},
+    ),
+    "ignores response_format": ({"ignores_format": True}, {"schema": IGNORED}),
+    "rejects json_schema": ({"rejects": ["json_schema"]}, {"schema": REJECTED}),
+    "rejects every format": (
+        {"rejects": ["response_format"]},
+        {"schema": REJECTED, "json_object": False},
+    ),
+    "ignores a schema and rejects json_object": (
+        {"ignores_format": True, "rejects": ["json_object"]},
+        {"schema": IGNORED, "json_object": False},
+    ),
+    "takes no temperature": ({"rejects": ["temperature"]}, {"temperature": False}),
+    "takes no seed": ({"rejects": ["seed"]}, {"seed": False}),
+    "does not stream": (
+        {"rejects": ["stream", "stream_options"]},
+        {"streaming": False, "stream_usage": False},
+    ),
+    "does not say what a stream costs": (
+        {"rejects": ["stream_options"]},
+        {"stream_usage": False},
+    ),
+    "an old local server": (
+        {"rejects": ["max_completion_tokens", "json_schema", "seed", "stream_options"]},
+        {"limit": "max_tokens", "schema": REJECTED, "seed": False, "stream_usage": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLAVOURS)
+def test_each_flavour_is_found_out(name: str) -> None:
+    options, expected = FLAVOURS[name]
+    with LlmServer(**options) as server:
+        found = probed(server)
+        asked = sum(server.requests.values()) - 1
+    assert replace(found, spent=Usage(0, 0)) == replace(Capabilities(), **expected)
+    assert asked <= 10
+    if name == "takes everything":
+        assert asked == 1
+
+
+def test_its_price_is_counted() -> None:
+    with LlmServer(rejects=["seed"]) as server:
+
+        async def work() -> Capabilities:
+            settings = EndpointSettings(server.base_url, "tiny", "none")
+            async with Endpoint(settings) as endpoint:
+                return await probe(endpoint, sleep=no_sleep)
+
+        spent = asyncio.run(work()).spent
+        paid = (spent.input_tokens, spent.output_tokens)
+        # Whole answers and counted streams are exact; the rest are counted from above.
+        assert paid[0] >= server.billed_tokens[0]
+        assert paid[1] >= server.billed_tokens[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("auth", FaultKind.AUTH),
+        ("model", FaultKind.MODEL),
+        ("quota", FaultKind.QUOTA),
+        ("rate_limit", FaultKind.RATE_LIMIT),
+        ("server", FaultKind.SERVER),
+        ("bad_request", FaultKind.BAD_REQUEST),
+    ],
+)
+def test_an_endpoint_that_cannot_be_used_is_a_fault(name: str, kind: FaultKind) -> None:
+    with LlmServer(script=lambda body, attempt: name) as server:
+        with pytest.raises(Fault) as caught:
+            probed(server)
+        assert caught.value.kind is kind
+        assert server.billed_tokens == (0, 0)
+        if caught.value.is_final:
+            assert sum(server.requests.values()) == 1
+
+
+@pytest.mark.parametrize("name", ["rate_limit", "server", "drop", "empty"])
+def test_a_passing_fault_does_not_change_what_is_found(name: str) -> None:
+    script = [name] if name != "empty" else []
+    with LlmServer(script=script) as server:
+        assert replace(probed(server), spent=Usage(0, 0)) == Capabilities()
+
+
+@pytest.mark.parametrize("name", ["whitespace", "empty", "refusal", "content_filter"])
+def test_an_endpoint_that_makes_nothing_of_a_schema_is_not_given_one(name: str) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        kind = (body.get("response_format") or {}).get("type")
+        return name if kind == "json_schema" else ""
+
+    with LlmServer(script=script) as server:
+        found = probed(server)
+    assert (found.schema, found.json_object) == (IGNORED, True)
+
+
+def test_a_probe_that_fails_half_way_says_what_it_cost() -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "quota" if "temperature" in body else ""
+
+    with LlmServer(script=script, rejects=["response_format"]) as server:
+        with pytest.raises(Fault) as caught:
+            probed(server)
+        assert caught.value.kind is FaultKind.QUOTA
+        assert caught.value.usage is not None
+        spent = (caught.value.usage.input_tokens, caught.value.usage.output_tokens)
+        assert spent == server.billed_tokens
+
+
+def test_one_whose_answer_was_cut_off_is_not_thought_to_ignore_schemas() -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "cut_off" if "greeting" in body["messages"][0]["content"] else ""
+
+    with LlmServer(script=script) as server:
+        found = probed(server)
+    assert found.schema is HONOURED
+    assert found.spent.output_tokens < 100
+
+
+def test_one_that_breaks_on_a_format_is_asked_without() -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "server" if "response_format" in body else ""
+
+    with LlmServer(script=script) as server:
+        found = probed(server)
+    assert (found.schema, found.json_object) == (REJECTED, False)
+
+
+def test_capabilities_survive_storage() -> None:
+    found = Capabilities(limit="max_tokens", schema=IGNORED, seed=False, spent=Usage(9, 8, 7, True))
+    assert Capabilities.from_json(found.to_json()) == found
+    assert json.loads(found.to_json())["schema"] == "ignored"

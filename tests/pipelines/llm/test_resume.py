@@ -1,0 +1,184 @@
+"""Processes that die, or are many: nothing that was paid for is lost, nothing is bought twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import LlmServer
+from llm_tasks import (
+    KEY,
+    KEY_VARIABLE,
+    PRICES,
+    captions,
+    items_of,
+    obliging,
+    write_prompt,
+    write_rows,
+)
+
+_PROGRAM = """
+import os, signal, sys, typer
+from pipelines.cli import llm
+from pipelines.llm import runner
+from pipelines.llm.tickets import Tickets
+
+def dies(function, after):
+    left = [after]
+    def dying(*args, **kwargs):
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args, **kwargs)
+    return dying
+
+{patch}
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(llm.llm_run_command)
+app()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+
+
+def _start(
+    folder: Path, server: LlmServer, count: int, *more: str, patch: str = "", out: str = "out"
+) -> subprocess.Popen[str]:
+    (folder / "prices.yaml").write_text(PRICES)
+    source = write_rows(folder / f"{out}.jsonl", captions(count))
+    given = {
+        "--out": folder / f"{out}.parquet",
+        "--model": "tiny",
+        "--base-url": server.base_url,
+        "--key-variable": KEY_VARIABLE,
+        "--budget": "10",
+        "--prices": folder / "prices.yaml",
+        "--store": folder / "store.sqlite",
+        "--poll": "0.02",
+    }
+    options = [str(part) for pair in given.items() for part in pair]
+    program = [sys.executable, "-c", _PROGRAM.format(patch=patch)]
+    task = str(write_prompt(folder, 4))
+    return subprocess.Popen(
+        [*program, task, str(source), *options, "--json", *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _end(process: subprocess.Popen[str], code: int = 0) -> dict[str, Any]:
+    told, wrong = process.communicate(timeout=60)
+    assert process.returncode == code, wrong
+    assert KEY not in told + wrong
+    return dict(json.loads(told)) if told else {}
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def _asked(server: LlmServer) -> Counter[str]:
+    return Counter(item["caption"] for body in server.bodies for item in items_of(body))
+
+
+def _kept(folder: Path) -> set[str]:
+    """Captions whose reply is in the store."""
+    with sqlite3.connect(folder / "store.sqlite") as store:
+        query = "SELECT members FROM purchases WHERE state IN ('read', 'unread')"
+        members = [json.loads(row[0]) for row in store.execute(query)]
+    return {fields["caption"] for each in members for _, _, fields in each}
+
+
+def test_a_reply_that_was_kept_is_read_after_a_death(tmp_path: Path) -> None:
+    with LlmServer(obliging, key=KEY) as server:
+        patch = "runner.judged = dies(runner.judged, 3)"
+        _end(_start(tmp_path, server, 40, "--concurrency", "1", patch=patch), -signal.SIGKILL)
+        assert len(_kept(tmp_path)) == 16
+        done = _end(_start(tmp_path, server, 40, "--concurrency", "1"))
+    assert (done["answered"], done["from_store"], done["requests"]) == (40, 16, 6)
+    assert set(_asked(server).values()) == {1}
+
+
+def test_kill_and_resume(tmp_path: Path) -> None:
+    with LlmServer(obliging, key=KEY, latency_s=0.05) as server:
+        first = _start(tmp_path, server, 200, "--concurrency", "8")
+        _until(lambda: len(server.bodies) > 20)
+        first.kill()
+        first.communicate()
+        kept = _kept(tmp_path)
+        done = _end(_start(tmp_path, server, 200, "--concurrency", "8"))
+        asked = _asked(server)
+    assert (done["answered"], done["left"]) == (200, 0)
+    assert len(kept) >= 40
+    assert {asked[caption] for caption in kept} == {1}
+    twice = [caption for caption, times in asked.items() if times > 1]
+    assert len(twice) <= 8 * 4  # what was on its way when the process died
+    with sqlite3.connect(tmp_path / "store.sqlite") as store:
+        lost, spent = (
+            store.execute(query).fetchone()[0]
+            for query in (
+                "SELECT count(*) FROM purchases WHERE state = 'lost'",
+                "SELECT spent = (SELECT sum(cost) FROM purchases) FROM jobs",
+            )
+        )
+    assert 1 <= lost <= 8
+    assert spent == 1
+    assert not list((tmp_path / "store.sqlite.owners").iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_waits_for_what_was_sent(tmp_path: Path) -> None:
+    with LlmServer(obliging, key=KEY, latency_s=0.1) as server:
+        first = _start(tmp_path, server, 200, "--concurrency", "4")
+        _until(lambda: len(server.bodies) > 8)
+        first.send_signal(signal.SIGINT)
+        stopped = _end(first, 130)
+        assert stopped["stopped"] == "interrupted"
+        assert 0 < stopped["answered"] < 200
+        done = _end(_start(tmp_path, server, 200, "--concurrency", "8"))
+    assert (done["answered"], done["from_store"]) == (200, stopped["answered"])
+    assert set(_asked(server).values()) == {1}
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    with LlmServer(obliging, key=KEY, latency_s=0.05) as server:
+        both = [_start(tmp_path, server, 200, "--concurrency", "4", out=out) for out in "ab"]
+        done = [_end(process) for process in both]
+    assert [each["answered"] for each in done] == [200, 200]
+    assert set(_asked(server).values()) == {1}
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "Tickets.keep = dies(Tickets.keep, 0)",
+        "Tickets.close = dies(Tickets.close, 0)",
+        "import pipelines.llm.batches as b; b.judged = dies(b.judged, 5)",
+    ],
+    ids=["before the ticket is kept", "before the ticket is closed", "while replies are read"],
+)
+def test_a_batch_outlives_its_process(tmp_path: Path, patch: str) -> None:
+    with LlmServer(obliging, key=KEY) as server:
+        _end(_start(tmp_path, server, 40, "--batch", patch=patch), -signal.SIGKILL)
+        done = _end(_start(tmp_path, server, 40, "--batch"))
+        paths = Counter(server.paths)
+    assert (done["answered"], done["left"]) == (40, 0)
+    assert set(_asked(server).values()) == {1}
+    assert paths["/files"] == 1

@@ -1,0 +1,269 @@
+"""Prompts: the shipped ones, their messages, and the errors of files of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from synth.errors import SpecError
+from synth.llm.item import Item
+from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
+from synth.rng import digest
+
+SHIPPED = [
+    *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
+    *("strong-caption", "tag-caption", "translate"),
+]
+NASTY = '{{ 7 * 7 }} {% for x in y %} "}], "id": "b" \\ \n```\n {# # äöü 音 \u2028'
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    content: dict[str, Any] = {
+        "id": "mine",
+        "version": 1,
+        "about": "A test.",
+        "batch": 2,
+        "temperature": 0.5,
+        "max_output_tokens_per_item": 10,
+        "fields": {"caption": {"type": "string"}},
+        "answer": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "texts": "text",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "content": "{% if again %}Again.\n{% endif %}{% for item in items %}"
+                "{{ item | row('caption') }}\n{% endfor %}",
+            },
+        ],
+        "checks": [{"differs": {}}],
+        "examples": [{"fields": {"caption": "A dog"}, "answer": {"text": "The dog barks"}}],
+    }
+    content.update(changes)
+    path = folder / "mine.yaml"
+    kept = {key: value for key, value in content.items() if value is not None}
+    path.write_text(yaml.safe_dump(kept, sort_keys=False), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Prompt:
+    return load_prompt(write(tmp_path))
+
+
+def test_the_shipped_prompts() -> None:
+    assert shipped_prompts() == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
+    prompt = load_prompt(name)
+    examples = list(prompt.examples())
+    assert 2 <= len(examples) <= 4
+    said = prompt._opening[-1]
+    assert said["role"] == "assistant"
+    answers = prompt.parse(said["content"])
+    for item, answer in examples:
+        assert answers[item.id] == answer
+        assert prompt.faults(item, answer) == []
+        assert all(isinstance(text, str) for text in prompt.texts(answer))
+    assert prompt.version >= 1
+    assert prompt.batch >= 1
+    assert json.loads(json.dumps(prompt.schema)) == prompt.schema
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_messages_are_the_same_each_time_and_bear_the_ids(name: str) -> None:
+    items = [
+        Item(f"clip/{number} ü", item.fields)
+        for number, (item, _) in enumerate(load_prompt(name).examples())
+    ][: load_prompt(name).batch]
+    first, second = (load_prompt(name).messages(items) for _ in range(2))
+    assert first == second
+    assert [each["role"] for each in first] == ["system", "user", "assistant", "user"]
+    lines = first[-1]["content"].splitlines()[1:]
+    assert [json.loads(line)["id"] for line in lines] == [item.id for item in items]
+
+
+def test_the_messages_of_one_prompt_are_pinned() -> None:
+    prompt = load_prompt("binding-negatives")
+    said = prompt.messages([Item("a", {"caption": "A man sings and a dog barks"})])
+    assert (
+        digest(json.dumps(said))
+        == "fa31b5251a9b6eef226d343a9d379fbcd20b81017d74c4d2a9e5b8d9564e3189"
+    )
+
+
+def test_digest_changes_with_what_is_said_and_with_nothing_else(tmp_path: Path) -> None:
+    first = load_prompt(write(tmp_path)).digest
+    same = {"temperature": 1.0, "batch": 5, "checks": [], "about": "Else."}
+    assert load_prompt(write(tmp_path, **same)).digest == first
+    for changes in (
+        {"version": 2},
+        {"messages": [{"role": "user", "content": "{{ items[0] | row('caption') }}"}]},
+        {"examples": [{"fields": {"caption": "A cat"}, "answer": {"text": "The dog barks"}}]},
+        {
+            "answer": {
+                "type": "object",
+                "properties": {"text": {"type": "string", "description": "Short."}},
+            }
+        },
+    ):
+        assert load_prompt(write(tmp_path, **changes)).digest != first
+
+
+def test_text_of_an_item_can_break_neither_template_nor_json(mine: Prompt) -> None:
+    said = mine.messages([Item("a", {"caption": NASTY}), Item(NASTY, {"caption": "x"})])
+    lines = said[-1]["content"].split("\n")
+    assert json.loads(lines[0]) == {"id": "a", "caption": NASTY}
+    assert json.loads(lines[1]) == {"id": NASTY, "caption": "x"}
+    assert len(lines) == 2
+
+
+def test_a_refused_answer_is_asked_for_again_with_the_reason(mine: Prompt) -> None:
+    items = [Item("a", {"caption": "x"}), Item("b", {"caption": "y"})]
+    said = mine.messages(items, {"b": NASTY, "gone": "no"})[-1]["content"].split("\n")
+    assert said[0] == "Again."
+    assert "refused" not in json.loads(said[1])
+    assert json.loads(said[2])["refused"] == NASTY
+
+
+def test_schema_faults_spoil_one_answer_only(mine: Prompt) -> None:
+    answers = mine.parse('{"answers": [{"id": "a", "text": 3}, {"id": "b", "text": "ok"}]}')
+    item = Item("a", {"caption": "x"})
+    assert mine.faults(item, answers["a"]) == ["'text' must be of type string, not integer"]
+    assert mine.faults(item, answers["b"]) == []
+    assert mine.faults(item, {"text": "X"}) == ['"X" is the original itself']
+    assert mine.texts(answers["b"]) == ["ok"]
+    assert mine.texts(answers["a"]) == []
+
+
+@pytest.mark.parametrize("name", ["order-negatives", "binding-negatives"])
+def test_an_empty_list_is_a_right_answer(name: str) -> None:
+    answer: dict[str, Any] = {"negatives": []}
+    if name == "order-negatives":
+        answer["notation"] = "Rain"
+    assert load_prompt(name).faults(Item("a", {"caption": "It rains"}), answer) == []
+
+
+def test_an_order_negative_must_be_false_on_the_timeline() -> None:
+    prompt = load_prompt("order-negatives")
+    events = {
+        "sequence": [
+            {"event": "Bark", "clip": "d", "start": 0, "frames": 100, "gain_db": 0.0},
+            {"event": "Rain", "clip": "r", "start": 0, "frames": 100, "gain_db": 0.0},
+        ],
+        "crossfade": 0,
+    }
+    fields = {"caption": "Rain falls after a dog barks", "labels": ["Bark", "Rain"]}
+    fields["scene"] = events  # type: ignore[assignment]
+    answer = {
+        "notation": "Bark + Rain",
+        "negatives": [{"caption": "Rain falls before a dog barks", "notation": "Rain + Bark"}],
+    }
+    assert prompt.faults(Item("a", fields), answer) == []
+    events["sequence"].reverse()  # type: ignore[attr-defined]
+    assert any("may be true" in fault for fault in prompt.faults(Item("a", fields), answer))
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([], "0 items"),
+        ([Item(name, {"caption": "x"}) for name in "abc"], "3 items"),
+        ([Item("a", {"caption": "x"})] * 2, "same id"),
+    ],
+)
+def test_requests_that_cannot_be_made(mine: Prompt, items: list[Item], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        mine.messages(items)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({}, "'caption' is missing"), ({"caption": 3}, "'caption' must be of type string")],
+)
+def test_items_that_lack_a_field(mine: Prompt, fields: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SpecError, match=f"prompt mine: item 'a': {reason}"):
+        mine.messages([Item("a", fields)])
+
+
+def user(content: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": content}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"tempreature": 1}, "tempreature: there is no such key.*did you mean 'temperature'"),
+        ({"version": None}, "version: Field required"),
+        ({"version": "1"}, "version: "),
+        ({"batch": 0}, "batch: "),
+        ({"temperature": 3.0}, "temperature: "),
+        ({"id": "Mine"}, "id: "),
+        ({"id": "other"}, "not the file's name"),
+        ({"answer": {"type": "string"}}, "answer: answer.type"),
+        ({"answer": {"type": "object", "properties": {"t": {"type": "x"}}}}, "answer.t.type"),
+        ({"fields": {"id": {}}}, "'id' cannot be the name"),
+        ({"texts": "txt"}, "texts: an answer has no texts at 'txt'"),
+        ({"checks": ["differ"]}, "checks.0: there is no check"),
+        ({"checks": [{"differs": "title"}]}, "checks.0.differs: 'title'"),
+        ({"checks": [{"scenes": "labels"}]}, "checks.0.scenes: 'labels'"),
+        ({"checks": [{"plain": {"of": "nothing"}}]}, "no texts at 'nothing'"),
+        ({"messages": []}, "messages: "),
+        ({"messages": [{"role": "system", "content": "x"}]}, "the last message asks"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role"),
+        ({"messages": user("{% for %}")}, "messages.0.content, line 1"),
+        ({"messages": user("{{ nothing }}")}, "messages.0.content: 'nothing' is undefined"),
+        ({"messages": user("{{ items[0].fields.title }}")}, "no attribute 'title'"),
+        ({"messages": user("{{ items[0] | row('title') }}")}, "'title' is no field"),
+        ({"messages": user("{{ ''.__class__.__mro__ }}")}, "unsafe"),
+        ({"messages": user("{{ items.append(1) }}")}, "unsafe|not safely callable"),
+        ({"messages": user("{% include 'x' %}")}, "no loader"),
+        ({"examples": []}, "examples: "),
+        ({"examples": [{"fields": {}, "answer": {"text": "x"}}]}, "'caption' is missing"),
+        (
+            {"examples": [{"fields": {"caption": "x"}, "answer": {"text": "X"}}]},
+            "example-1: its answer is refused",
+        ),
+    ],
+)
+def test_a_bad_file_is_one_clear_error(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    path = write(tmp_path, **changes)
+    with pytest.raises(SpecError, match=f"(?s){path.name}: .*({reason})"):
+        load_prompt(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "expected keys and values"),
+        ("- a", "expected keys and values"),
+        ("a: [", "not YAML"),
+        ("a: 1\nb: 2\na: 3", "line 3: 'a' is given twice"),
+        ("a: !!python/object/apply:os.getcwd []", "not YAML"),
+        ("? [a, b]\n: 1", "file"),
+        ("\x00", "not YAML"),
+    ],
+)
+def test_what_is_no_prompt_file(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError, match=reason):
+        load_prompt(path)
+
+
+def test_files_that_cannot_be_found(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="cannot be read"):
+        load_prompt(tmp_path / "none.yaml")
+    with pytest.raises(SpecError, match="did you mean 'translate'"):
+        load_prompt("translat")
+    (tmp_path / "latin.yaml").write_bytes(b"id: \xff")
+    with pytest.raises(SpecError, match="cannot be read"):
+        load_prompt(tmp_path / "latin.yaml")

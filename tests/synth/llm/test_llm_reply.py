@@ -1,0 +1,74 @@
+"""Replies: JSON out of what a model writes, answers by id."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from synth.llm.errors import AnswerError
+from synth.llm.reply import read_reply
+
+GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
+READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"\n  {GOOD}\t\n",
+        f"\ufeff{GOOD}",
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}```",
+        f"```{GOOD}```",
+        f"```JSON  \n{GOOD}\n  ```\n",
+        f"Here you are:\n```json\n{GOOD}\n```\nAnything else?",
+        f"```json\n{GOOD}",
+        "```json\r\n" + GOOD + "\r\n```",
+    ],
+)
+def test_reads_json_within_fences_and_spaces(text: str) -> None:
+    assert read_reply(text) == READ
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("```json\n```", "empty"),
+        (GOOD[:-20], "cut short"),
+        (f"```json\n{GOOD[:-20]}", "cut short"),
+        ("I cannot do that.", "not JSON"),
+        (f"{GOOD} {GOOD}", "not JSON"),
+        ('{"answers": [{"id": "a", "x": NaN}]}', "NaN"),
+        ('{"answers": [{"id": "a", "x": ' + "9" * 5000 + "}]}", "not JSON"),
+        ("[" * 100_000, "too deep"),
+        ('{"answers": [{"id": "a", "id": "b"}]}', "key twice"),
+        ('{"answers": [{"id": "a"}, {"id": "a"}]}', "answered twice"),
+        ('{"answers": [{"id": "7"}, {"id": 7}]}', "answered twice"),
+        ('[{"id": "a"}]', "not an object"),
+        ("null", "not an object"),
+        ('{"answers": {"a": {}}}', "keys"),
+        ('{"answers": [], "note": "done"}', "note"),
+        ("{}", "none"),
+    ],
+)
+def test_refuses_what_cannot_be_used(text: str, reason: str) -> None:
+    with pytest.raises(AnswerError, match=reason):
+        read_reply(text)
+
+
+@pytest.mark.parametrize(
+    ("entries", "ids"),
+    [
+        ([], []),
+        ([{"id": 7}, {"id": "8"}], ["7", "8"]),
+        ([{"id": None}, {"id": True}, {"id": 1.0}, {"id": ["a"]}, {}, "a", 3, None], []),
+        ([{"x": 1}, {"id": "a"}], ["a"]),
+        ([{"id": "never asked for"}, {"id": ""}], ["never asked for", ""]),
+    ],
+)
+def test_only_entries_with_an_id_are_answers(entries: list[Any], ids: list[str]) -> None:
+    assert list(read_reply(json.dumps({"answers": entries}))) == ids
