@@ -7,6 +7,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from rankings import coarse, ranking
 from sklearn.metrics import average_precision_score
 
 from train.bench.metrics import (
@@ -22,21 +23,6 @@ from train.bench.metrics.classification import Ranked
 from train.bench.metrics.compositional import CHANCES
 
 SEEDS = range(4)
-
-
-def coarse(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Similarities with many ties."""
-    return rng.integers(0, 4, shape) / 4
-
-
-def some_right(rng: np.random.Generator, queries: int, items: int) -> np.ndarray:
-    correct = rng.random((queries, items)) < 0.2
-    correct[np.arange(queries), rng.integers(0, items, queries)] = True
-    return correct
-
-
-def ranking(row: np.ndarray, right: np.ndarray) -> list[int]:
-    return sorted(range(len(row)), key=lambda item: (-row[item], right[item]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rankings import coarse, ranking, some_right
 from sklearn.metrics import average_precision_score, top_k_accuracy_score
 
 from train.bench.metrics import (
@@ -13,21 +14,6 @@ from train.bench.metrics import (
 )
 
 SEEDS = range(4)
-
-
-def coarse(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Similarities with many ties."""
-    return rng.integers(0, 4, shape) / 4
-
-
-def some_right(rng: np.random.Generator, queries: int, items: int) -> np.ndarray:
-    correct = rng.random((queries, items)) < 0.2
-    correct[np.arange(queries), rng.integers(0, items, queries)] = True
-    return correct
-
-
-def ranking(row: np.ndarray, right: np.ndarray) -> list[int]:
-    return sorted(range(len(row)), key=lambda item: (-row[item], right[item]))
 
 
 # Retrieval

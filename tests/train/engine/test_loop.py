@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
+from runs import Dies, equal, weights
 
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
@@ -20,7 +20,6 @@ from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import Mode, Stage, TrainConfig
 from train.engine.loop import train
-from train.engine.progress import Silent
 from train.engine.validation import Validator
 from train.model.clap import Clap
 from train.run_folder import load_run, load_tensors, save_tensors
@@ -28,35 +27,12 @@ from train.run_folder import load_run, load_tensors, save_tensors
 Settings = Callable[..., TrainConfig]
 
 
-class Breaks(Silent):
-    """Dies without warning when a step is done."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-        self.training = False
-
-    def phase(self, name: str, total: int, done: int = 0) -> None:
-        self.training = name == "training"
-
-    def advance(self, done: int, note: str = "") -> None:
-        if self.training and done == self.step:
-            raise RuntimeError("killed")
-
-
-class Interrupts(Breaks):
+class Interrupts(Dies):
     """Presses Ctrl-C when a step is done."""
 
     def advance(self, done: int, note: str = "") -> None:
         if self.training and done == self.step:
             os.kill(os.getpid(), signal.SIGINT)
-
-
-def weights(folder: Path) -> dict[str, Tensor]:
-    return torch.load(folder / "model.pt", weights_only=True)["model"]  # type: ignore[no-any-return]
-
-
-def equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
-    return left.keys() == right.keys() and all(torch.equal(left[k], right[k]) for k in left)
 
 
 @pytest.mark.parametrize("step", [2, 4, 7, 11])
@@ -65,13 +41,13 @@ def test_a_killed_run_resumes_to_equal_bits(settings: Settings, tmp_path: Path, 
     train(whole)
     broken = settings(out=tmp_path / "broken")
     with pytest.raises(RuntimeError, match="killed"):
-        train(broken, Breaks(step))
+        train(broken, Dies(step))
     with pytest.raises(CorpusError, match="no trained model"):
         load_run(broken.out)
     torch.rand(3)  # the caller's random state must not matter
     result = train(broken, resume=True)
     assert result.finished
-    assert equal(weights(whole.out), weights(broken.out))
+    assert equal(whole.out, broken.out)
     logs = [
         [
             {key: value for key, value in json.loads(line).items() if key != "samples_per_s"}
@@ -91,7 +67,7 @@ def test_ctrl_c_ends_cleanly_and_resumes(settings: Settings, tmp_path: Path) -> 
     result = train(stopped, Interrupts(6))
     assert (result.finished, result.step) == (False, 6)
     assert train(stopped, resume=True).finished
-    assert equal(weights(whole.out), weights(stopped.out))
+    assert equal(whole.out, stopped.out)
 
 
 def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
@@ -102,7 +78,7 @@ def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
     virtual = settings(out=tmp_path / "virtual", mode=Mode.VIRTUAL)
     for config in (cached, streamed, virtual):
         train(config)
-    assert equal(weights(cached.out), weights(virtual.out))
+    assert equal(cached.out, virtual.out)
     for left, right in zip(
         weights(cached.out).values(), weights(streamed.out).values(), strict=True
     ):
@@ -160,7 +136,7 @@ def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
     moved = tmp_path / "moved"
     shutil.copytree(settings().corpus.parents[1], moved)
     with pytest.raises(RuntimeError, match="killed"):
-        train(settings(), Breaks(6))
+        train(settings(), Dies(6))
     with pytest.raises(SpecError, match="another corpus") as error:
         train(settings(corpus=build_corpus(seed=8)), resume=True)
     assert "--overwrite" in error.value.mend
@@ -218,7 +194,7 @@ def test_a_run_that_dies_in_validation_goes_on_from_there(
         samples_per_s=result.samples_per_s,
         data_wait=result.data_wait,
     )
-    assert equal(weights(whole.out), weights(broken.out))
+    assert equal(whole.out, broken.out)
     steps = [
         (facts["step"], "val_loss" in facts)
         for line in (broken.out / "log.jsonl").read_text().splitlines()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from runs import Dies, equal, lines, weights
 from torch import Tensor
 
 from synth.errors import SpecError
@@ -21,38 +21,9 @@ from train.config.loss import InfoNce, Modular, TeminalB
 from train.config.model import Group
 from train.config.run import Precision, Stage, TrainConfig
 from train.engine.loop import train
-from train.engine.progress import Silent
 from train.run_folder import load_run
 
 Settings = Callable[..., TrainConfig]
-
-
-class Dies(Silent):
-    """Dies without warning when a step is done."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-        self.training = False
-
-    def phase(self, name: str, total: int, done: int = 0) -> None:
-        self.training = name == "training"
-
-    def advance(self, done: int, note: str = "") -> None:
-        if self.training and done == self.step:
-            raise RuntimeError("killed")
-
-
-def weights(folder: Path) -> dict[str, Tensor]:
-    return torch.load(folder / "model.pt", weights_only=True)["model"]  # type: ignore[no-any-return]
-
-
-def equal(left: Path, right: Path) -> bool:
-    one, other = weights(left), weights(right)
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
-
-
-def lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
