@@ -98,6 +98,8 @@ class Enrichment:
         positives, negatives = list(sample.positives), list(sample.negatives)
         for answer in self.answers.get(sample.id, ()):
             self._check(answer, sample)
+            contrary = negatives if _KINDS[answer.prompt.id] == RESTATEMENT else positives
+            _refuse_shared(answer, sample, {each.text for each in contrary})
             known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
             kind = _KINDS[answer.prompt.id]
             found = [each for each in _captions(answer, sample, kind) if each.text not in known]
@@ -108,15 +110,25 @@ class Enrichment:
         fields = {"caption": sample.caption.text} | scene_fields(sample.scene, self.audible)
         wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
         item = Item(sample.id, {name: fields[name] for name in wanted & fields.keys()})
-        true = {sample.caption.text, *(each.text for each in sample.positives)}
         faults = answer.prompt.faults(item, answer.value)
-        if _KINDS[answer.prompt.id] != RESTATEMENT:
-            texts = answer.prompt.texts(answer.value)
-            faults += [f"{text!r} is a true caption of it" for text in texts if text in true]
         if faults:
             raise PlanError(
                 f"{answer.path}: {sample.id}: the answer does not fit the sample: {faults[0]}",
                 mend=_MEND,
+            )
+
+
+def _refuse_shared(answer: Answer, sample: Sample, contrary: set[str]) -> None:
+    """Check that no text of an answer is taken for the opposite elsewhere.
+
+    Raises:
+        PlanError: Naming the first that is.
+    """
+    for text in answer.prompt.texts(answer.value):
+        if text in contrary:
+            raise PlanError(
+                f"{answer.path}: {sample.id}: {text!r} would be a true and a false caption of it",
+                mend="leave one of the files out of `enrich`, or ask again with another model",
             )
 
 

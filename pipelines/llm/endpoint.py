@@ -239,11 +239,17 @@ def _check_address(url: str) -> None:
 def _key(variable: str) -> str:
     if variable == NO_KEY:
         return NO_KEY
+    if not variable.isidentifier():
+        # Most likely the key itself, which is told nobody.
+        raise SpecError(
+            "--key-variable takes the name of an environment variable, not the key",
+            mend="export OPENAI_API_KEY=..., and name that",
+        )
     key = os.environ.get(variable, "").strip()
     if not key:
         raise SpecError(
             f"the environment variable {variable} holds no key",
-            mend=f'export {variable}=..., or key_variable: "none" for a server without keys',
+            mend=f"export {variable}=..., or --key-variable none for a server without keys",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise SpecError(f"the environment variable {variable} holds something that is no key")

@@ -16,9 +16,10 @@ from pipelines.llm.records import ItemState
 from pipelines.llm.work import Task, item_digest
 from pipelines.manifest import find_manifest
 from synth.atomic import replacing
-from synth.errors import SourceError, SpecError
+from synth.errors import SceneError, SourceError, SpecError
 from synth.llm.item import Item
 from synth.llm.prompt import Prompt
+from synth.llm.truth_check import events_timeline
 from synth.schema import AUDIBLE, canonical_json
 
 ANSWERS: Final = pa.schema(
@@ -137,8 +138,15 @@ def _row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> Ro
             fields[key] = _typed(value, schema)
     try:
         prompt.check_item(Item(name, fields))
-    except SpecError as error:
-        raise SourceError(f"{where}: {error.message}", mend="mend the row") from error
+        blank = next((key for key in prompt.file.fields if not str(fields[key]).strip()), None)
+        if blank is not None:
+            raise SpecError(f"{blank!r} is blank")
+        if "events" in fields:
+            events_timeline(fields["events"])
+    except (SpecError, SceneError) as error:
+        raise SourceError(
+            f"{where}: {error.message}", mend="mend the row, or take it out"
+        ) from error
     return Row(name, fields, item_digest(fields))
 
 

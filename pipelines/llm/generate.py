@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import time
 from collections import Counter
@@ -108,6 +109,13 @@ def generate(settings: Settings, observer: Observer) -> Summary:
         SegueError: If the run cannot start. What ends it later is in the summary.
     """
     run = _checked(settings)
+    if settings.budget is not None and not math.isfinite(settings.budget):
+        raise SpecError(f"--budget {settings.budget}: not an amount", mend="give it in dollars")
+    if settings.batch and settings.retry_failed:
+        raise SpecError(
+            "--retry-failed and --batch exclude each other: the same batch brings the same answers",
+            mend="leave --batch out for the items that failed",
+        )
     if settings.budget is None and not run.price.free:
         raise SpecError(
             f"no budget is given, and model {run.task.model} costs money",

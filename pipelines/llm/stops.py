@@ -35,7 +35,7 @@ class Stop:
         """The next request might cost more than there is left."""
         return cls(
             StopKind.BUDGET,
-            "the budget is spent: the next request might go above it",
+            "the next request might cost more than the budget has left",
             "the same command with a larger --budget goes on; nothing is bought twice",
         )
 

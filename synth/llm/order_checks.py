@@ -1,6 +1,6 @@
 """Checks that a text tells what something else tells: its original, or the notation beside it.
 
-Only what the words leave no doubt of is held against a text; one that cannot be read passes.
+Only what the words leave no doubt of is held against a text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from synth.scene import Sequence as InSequence
 
 
 class SameOrder(Check):
-    """No text turns round an order that its original tells, or denies what that affirms.
+    """No text changes an order that its original tells, or denies what that affirms.
 
     Args:
         source: The item's field that holds the original.
@@ -42,24 +42,29 @@ class SameOrder(Check):
         original = content_of(caption)
         found = []
         for text in self.chosen(case):
-            turned = _turned(aligned(content_of(text), original), original)
-            if turned:
-                shown = " and ".join(map(quoted, turned))
-                found.append(f"{quoted(text)} turns round the order of {shown}")
+            fault = _changed(aligned(content_of(text), original), original)
+            if fault:
+                found.append(f"{quoted(text)} {fault}")
             if bool(denials(text)) is not bool(denials(caption)):
                 found.append(f"{quoted(text)} must deny what the original denies, and nothing else")
         return found
 
 
-def _turned(content: Content, original: Content) -> tuple[str, str] | None:
+def _changed(content: Content, original: Content) -> str:
+    """How a text tells another order than its original, "" where it does not."""
     ours, theirs = told(content), told(original)
-    if ours is None or theirs is None:
-        return None
+    wanted = {} if theirs is None else theirs.relations()
+    if not wanted:
+        return ""
+    if ours is None:
+        return "tells its order unclearly; use then, before, after, while or followed by"
     given = ours.relations()
-    turned = (
-        pair for pair, sign in theirs.relations().items() if sign and given.get(pair) == -sign
+    changed = min(
+        (pair for pair, sign in wanted.items() if given.get(pair, sign) != sign), default=None
     )
-    return min(turned, default=None)
+    if changed is None:
+        return ""
+    return f"changes the order of {' and '.join(map(quoted, changed))}"
 
 
 class Shares(Check):

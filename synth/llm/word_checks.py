@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import ClassVar, Final
 
+from synth.language.negators import denials
 from synth.llm.check import Case, Check, quoted
 from synth.llm.content import Content, Told, aligned, content_of, told
 
+_BOUND: Final = 2  # a source and what it does
 _SAME_ORDER: Final = "tells no order that contradicts the original's"
 
 
@@ -32,11 +34,14 @@ class _SameWords(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Texts with other words, and those that the check in question refuses."""
-        original = content_of(str(case.field(self.source)))
+        caption = str(case.field(self.source))
+        original = content_of(caption)
         found = []
         for text in self.chosen(case):
             content = aligned(content_of(text), original)
             fault = _other_words(content, original) or self._fault(content, original)
+            if not fault and bool(denials(text)) is not bool(denials(caption)):
+                fault = "must deny what the original denies, and nothing else"
             if fault:
                 found.append(f"{quoted(text)} {fault}")
         return found
@@ -87,8 +92,12 @@ class Rebound(_SameWords):
     main: ClassVar[str] = "source"
 
     def _fault(self, content: Content, original: Content) -> str:
+        if any(len(part) < _BOUND for each in (original, content) for part in each.parts):
+            return "has sources that share a verb, which cannot be traded; give an empty list"
         if _bindings(content) == _bindings(original):
             return "joins each noun with the same verb as the original does"
+        if len(content.parts) != len(original.parts):
+            return "must leave everything but the sources where it is"
         return ""
 
 

@@ -94,7 +94,7 @@ def test_the_messages_of_one_prompt_are_pinned() -> None:
     said = prompt.messages([Item("a", {"caption": "A man sings and a dog barks"})])
     assert (
         digest(json.dumps(said))
-        == "fa31b5251a9b6eef226d343a9d379fbcd20b81017d74c4d2a9e5b8d9564e3189"
+        == "edf1e7c376936a365090fe966ab650713952d70751af6404dc1021d2a02ecf18"
     )
 
 
