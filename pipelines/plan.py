@@ -191,7 +191,8 @@ def _shards(
                 )
                 if sample.id in enrichment.answers:
                     known.add(sample.id)
-                rows.append(enrichment.added(sample).row())
+                    sample = enrichment.added(sample)
+                rows.append(sample.row())
                 index += 1
                 made += 1
             observer.advance("plan")

@@ -57,17 +57,3 @@ def place(step: int, stages: Sequence[Stage]) -> Place:
             return Place(number, left)
         left -= stage.steps
     raise IndexError(f"step {step} lies behind the last of {step - left}")
-
-
-def swapped_share(step: int, share: float, after: int, over: int) -> float:
-    """Share of wrong captions replaced by swapped ones (Manco et al., section 5.1).
-
-    Args:
-        step: Of the stage.
-        share: The highest, 0 to 1.
-        after: Steps before the first replacement.
-        over: Steps of the rise.
-    """
-    if step < after:
-        return 0.0
-    return share * (min((step - after) / over, 1.0) if over else 1.0)

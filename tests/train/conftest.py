@@ -1,4 +1,4 @@
-"""A tiny built corpus, and a training run small enough for a test."""
+"""A tiny built corpus, a training run small enough for a test, and tiny transformers models."""
 
 from __future__ import annotations
 
@@ -66,3 +66,27 @@ def settings(corpus: Path, tmp_path: Path) -> Callable[..., TrainConfig]:
         return config.model_copy(update=changes)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def clap_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny CLAP; not to be changed."""
+    from tiny_models import save_clap
+
+    return save_clap(tmp_path_factory.mktemp("clap"))
+
+
+@pytest.fixture(scope="session")
+def fused_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny fused CLAP; not to be changed."""
+    from tiny_models import save_clap
+
+    return save_clap(tmp_path_factory.mktemp("fused"), fused=True)
+
+
+@pytest.fixture(scope="session")
+def hubert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny HuBERT; not to be changed."""
+    from tiny_models import save_hubert
+
+    return save_hubert(tmp_path_factory.mktemp("hubert"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from train.bench.evaluate import evaluate
+from train.bench.evaluate import Evaluation, evaluate
+from train.bench.metrics import Metric
+from train.cli.eval import result_json
 from train.cli.train import make_config, train_command
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
@@ -59,3 +62,13 @@ def test_json_has_the_shape_of_metrics(
     measured = evaluate(config.out, config.corpus, "val")
     assert validated == {f"val_{name}": one.to_json() for name, one in measured.items()}
     assert "val_bat" in validated
+
+
+def test_json_of_a_test_counts_what_was_left_out_beside_the_metrics() -> None:
+    bat = Metric(0.75, 0.5, 0.9, 0.5, 12)
+    found = Evaluation({"bat": bat}, {"model": "m"}, {"negatives: samples without a false text": 3})
+    assert result_json(found) == {
+        "bat": bat.to_json(),
+        "_left_out": {"negatives: samples without a false text": 3},
+    }
+    assert result_json(replace(found, left_out={})) == {"bat": bat.to_json()}

@@ -2,9 +2,10 @@
 
 import pytest
 
+from train.config.loss import TextSwap
 from train.config.run import Decay, Stage
 from train.config.text import Ramp
-from train.schedule import Place, learning_rate, place, swapped_share
+from train.schedule import Place, learning_rate, place
 
 
 def test_place_walks_through_the_stages() -> None:
@@ -41,6 +42,7 @@ def test_ramps_wait_then_rise_then_stay() -> None:
         [0.2, 0.2, 0.2, 0.4, 0.6, 0.6]
     )
     assert [Ramp(start=0, end=1, after=3).at(step) for step in (2, 3)] == [0, 1]
-    assert [swapped_share(step, 0.15, 5, 20) for step in (4, 5, 15, 25, 80)] == pytest.approx(
+    swaps = TextSwap(share=0.15, after=5, over=20)
+    assert [swaps.share_at(step) for step in (4, 5, 15, 25, 80)] == pytest.approx(
         [0, 0, 0.075, 0.15, 0.15]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from synth.errors import SpecError
 from train.bench.embedder import Embeddings, Said
@@ -54,24 +54,6 @@ class DataKind(StrEnum):
     """CSV with filename and category (ESC-50)."""
     PROBES = "probe set"
     """What `segue text` writes."""
-
-
-TASKS: Final[Mapping[DataKind, tuple[Task, ...]]] = {
-    DataKind.CORPUS: (
-        Task.BAT,
-        Task.TRIPLETS,
-        Task.RETRIEVAL,
-        Task.NEGATIVES,
-        Task.NEGATION,
-        Task.ZERO_SHOT,
-        Task.ZSTE,
-    ),
-    DataKind.COMPA: (Task.COMPA,),
-    DataKind.CAPTIONS: (Task.RETRIEVAL,),
-    DataKind.CLASSES: (Task.ZERO_SHOT, Task.ZSTE),
-    DataKind.PROBES: (Task.PTE, Task.BAT, Task.AS_THEN),
-}
-"""The tasks that a kind of data may allow; what is in the data decides which it does."""
 
 
 @dataclass(frozen=True)

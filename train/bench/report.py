@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +12,15 @@ from typing import Any, Final
 from synth.atomic import replacing, write_text
 from synth.errors import SpecError
 from train.bench.evaluate import Evaluation
-from train.bench.metrics import Metric
 
 METRICS_FILE: Final = "metrics.json"
 FACTS_FILE: Final = "facts.json"
 REPORT_FILE: Final = "report.md"
 PLOT_FILE: Final = "report.png"
 _RANK: Final = "median_rank"
+_TITLE: Final = ("model", "corpus", "table", "set", "split", "fold")
+_TITLE_WIDTH: Final = 90
+_IN_FRONT: Final = 3  # of the frame, which would hide what lies at 0 and 100 %
 
 
 def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dict[str, Path]:
@@ -46,7 +49,7 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
     for name, text in texts.items():
         write_text(folder / name, text)
     if plot:
-        draw(evaluation.metrics, folder / PLOT_FILE)
+        draw(evaluation, folder / PLOT_FILE)
     names = [*texts, *([PLOT_FILE] if plot else [])]
     return {name: folder / name for name in names}
 
@@ -81,7 +84,7 @@ def shown(name: str, value: float) -> str:
     return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
 
 
-def draw(metrics: Mapping[str, Metric], path: Path) -> None:
+def draw(evaluation: Evaluation, path: Path) -> None:
     """A bar a metric with its interval and a mark at chance; median ranks are not drawn.
 
     Raises:
@@ -90,26 +93,33 @@ def draw(metrics: Mapping[str, Metric], path: Path) -> None:
     figure_class = _figure_class()
     drawn = {
         name: one
-        for name, one in metrics.items()
+        for name, one in evaluation.metrics.items()
         if not name.endswith(_RANK) and not math.isnan(one.value)
     }
-    height = 1.2 + 0.3 * max(len(drawn), 1)
+    title = textwrap.wrap(_title(evaluation.facts), _TITLE_WIDTH)
+    height = 1.2 + 0.2 * len(title) + 0.3 * max(len(drawn), 1)
     figure = figure_class(figsize=(8, height), layout="constrained")
+    # A path may hold dollar signs, which are no formula.
+    figure.suptitle("\n".join(title), fontsize="medium", parse_math=False)
     axes = figure.add_subplot()
     places = list(range(len(drawn)))
     values = [100 * one.value for one in drawn.values()]
     below = [100 * max(one.value - one.low, 0) for one in drawn.values()]
     above = [100 * max(one.high - one.value, 0) for one in drawn.values()]
     axes.barh(places, values, height=0.6, color="#7aa6c2", label="value")
-    axes.errorbar(
+    intervals = axes.errorbar(
         values,
         places,
         xerr=[below, above],
         fmt="none",
         ecolor="#1f3a4d",
-        capsize=2,
+        capsize=4,
+        capthick=2,
+        zorder=_IN_FRONT,
         label="95 % interval",
     )
+    for line in intervals.get_children():
+        line.set_clip_on(False)
     axes.plot(
         [100 * one.chance for one in drawn.values()],
         places,
@@ -118,6 +128,8 @@ def draw(metrics: Mapping[str, Metric], path: Path) -> None:
         markersize=12,
         markeredgewidth=2,
         color="#c0392b",
+        clip_on=False,
+        zorder=_IN_FRONT,
         label="chance",
     )
     axes.set_yticks(places, list(drawn))
@@ -129,6 +141,11 @@ def draw(metrics: Mapping[str, Metric], path: Path) -> None:
     with replacing(path) as partial:
         # The software's version would make bytes differ between machines.
         figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
+
+
+def _title(facts: Mapping[str, str]) -> str:
+    """Which model was tested on what."""
+    return ", ".join(f"{name}: {facts[name]}" for name in _TITLE if name in facts)
 
 
 def _figure_class() -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
 from train.bench.embedder import open_embedder
-from train.bench.evaluate import assess, open_benchmark
+from train.bench.evaluate import Evaluation, assess, open_benchmark
 from train.bench.plan import Task
 from train.bench.report import write_report
 from train.bench.settings import BenchSettings
@@ -19,6 +19,7 @@ from train.cli.show import metric_table, progress_bars, quieten_transformers
 from train.config.run import Mode
 
 _TEMPLATES = list(BenchSettings().templates)
+_LEFT_OUT: Final = "_left_out"
 
 
 def eval_command(
@@ -104,7 +105,7 @@ def eval_command(
         found = assess(embedder, benchmark, task, str(model), progress.advance)
     files = write_report(found, out) if out is not None else {}
     if as_json:
-        print(json.dumps({name: metric.to_json() for name, metric in found.metrics.items()}))
+        print(json.dumps(result_json(found)))
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(metric_table(f"{model} on {data}", found.metrics), soft_wrap=False)
@@ -112,3 +113,10 @@ def eval_command(
         console.print(f"left out: {count:,} ({reason})", markup=False)
     for path in files.values():
         console.print(str(path), markup=False)
+
+
+def result_json(found: Evaluation) -> dict[str, dict[str, Any]]:
+    """The metrics by name; where anything was passed over, its counts under `_left_out`."""
+    metrics: dict[str, dict[str, Any]]
+    metrics = {name: metric.to_json() for name, metric in found.metrics.items()}
+    return metrics | ({_LEFT_OUT: dict(found.left_out)} if found.left_out else {})

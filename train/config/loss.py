@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from train.config.section import Section
+from train.config.text import Ramp
 
 
 class Role(StrEnum):
@@ -108,6 +109,10 @@ class TextSwap(Section):
     share: float = Field(default=0.15, ge=0, le=1)
     after: int = Field(default=0, ge=0)
     over: int = Field(default=0, ge=0)
+
+    def share_at(self, step: int) -> float:
+        """Share of a row's wrong captions that are replaced at a step of the stage, 0 to 1."""
+        return Ramp(start=0, end=self.share, after=self.after, over=self.over).at(step)
 
 
 class Sigmoid(Section):

@@ -59,3 +59,12 @@ class TextSampling(Section):
     restatements: bool = True
     p_caption: Ramp = ALWAYS
     p_insert: Ramp = NEVER
+
+    @property
+    def needing_tags(self) -> tuple[str, ...]:
+        """The settings that ask for tags of the clips, by their names in a file."""
+        asked = {
+            "text.p_caption": self.p_caption != ALWAYS,
+            "text.p_insert": self.p_insert != NEVER,
+        }
+        return tuple(name for name, wanted in asked.items() if wanted)

@@ -9,7 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from synth.units import to_frames
+from synth.units import Frames, to_frames
 from train.config.run import TrainConfig
 from train.data.split import SplitData
 from train.model.towers.base import AudioTower, Chunks
@@ -36,11 +36,12 @@ class FeatureCache:
         return Chunks(self.chunks.values[chosen], self.chunks.mask[chosen])
 
 
-def crops(data: SplitData, config: TrainConfig) -> bool:
-    """Whether any sample is longer than the settings let it be."""
-    return config.crop_s is not None and data.longest > to_frames(
-        config.crop_s, data.corpus.sample_rate
-    )
+def crop_frames(data: SplitData, config: TrainConfig) -> Frames | None:
+    """Longest that the settings let a sample be; None where no sample is longer."""
+    if config.crop_s is None:
+        return None
+    frames = to_frames(config.crop_s, data.corpus.sample_rate)
+    return frames if data.longest > frames else None
 
 
 def feature_cache(
@@ -58,7 +59,7 @@ def feature_cache(
     Returns:
         The features, or None where they do not fit, or samples are cropped at random.
     """
-    if crops(data, config):
+    if crop_frames(data, config) is not None:
         return None
     silence = torch.zeros(1, data.longest, device=device)
     shape = tower.features(silence).values.shape[1:]

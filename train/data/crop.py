@@ -62,9 +62,10 @@ class Cropper:
         Raises:
             SpecError: Naming the first that would.
         """
-        for position in positions:
+        most = max(longest, self.frames)
+        for position in (one for one in positions if self.data.frames[one] > most):
             (row,) = self.data.rows([position])
-            if row["frames"] > max(longest, self.frames) and not self._first(row, stage, iter(())):
+            if not self._first(row, stage, iter(())):
                 rate = self.data.corpus.sample_rate
                 raise SpecError(
                     f"sample {row['id']}: no part of {self.frames / rate:g} s proves a caption, "

@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from synth.units import Frames, to_frames
+from synth.units import Frames
 from train.config.run import Stage, TrainConfig
-from train.data.audio import AudioBatch, crops
+from train.data.audio import AudioBatch, crop_frames
 from train.data.crop import Cropper
 from train.data.meaning import number_of
 from train.data.order import BatchOrder
@@ -112,10 +112,8 @@ class Assembler:
             SpecError: If the settings ask for what the corpus has not.
         """
         sampler = TextSampler.of(config.text, data.tags, config.seed)
-        cropper = None
-        if config.crop_s is not None and crops(data, config):
-            frames = to_frames(config.crop_s, data.corpus.sample_rate)
-            cropper = Cropper(data, frames, config.seed)
+        frames = crop_frames(data, config)
+        cropper = None if frames is None else Cropper(data, frames, config.seed)
         return cls(data, tokenizer, sampler, cropper, cached)
 
     def check(self, stage: Stage, positions: Sequence[int], longest: Frames | None) -> None:

@@ -81,9 +81,23 @@ class SplitData:
         return self.table["relation"].to_pylist()  # type: ignore[no-any-return]
 
     @cached_property
-    def longest(self) -> int:
+    def frames(self) -> list[Frames]:
+        """Length of every sample in frames."""
+        return self.table["frames"].to_pylist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def longest(self) -> Frames:
         """Length of the longest sample in frames."""
-        return max(self.table["frames"].to_pylist(), default=0)
+        return max(self.frames, default=0)
+
+    @cached_property
+    def negative_kinds(self) -> frozenset[str]:
+        """Every kind of false caption that a sample has."""
+        return frozenset(
+            kind
+            for chunk in self.table["negatives"].chunks
+            for kind in pc.unique(chunk.flatten().field("kind")).to_pylist()
+        )
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
         """The manifest rows at `positions`, each with its `position`."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow.compute as pc
-
 from synth.errors import SpecError
 from train.config.loss import Role, TeminalA, TeminalB, TextSwap
 from train.config.run import Stage
@@ -19,17 +17,12 @@ def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
     Raises:
         SpecError: If the loss would be another one without what is missing.
     """
-    kinds = {
-        kind
-        for chunk in data.table["negatives"].chunks
-        for kind in pc.unique(chunk.flatten().field("kind")).to_pylist()
-    }
-    if Role.DENIED in stage.roles and FULLY_NEGATED not in kinds:
+    if Role.DENIED in stage.roles and FULLY_NEGATED not in data.negative_kinds:
         raise SpecError(
             f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",
             mend="leave it out, or build a corpus with the `negation` recipe",
         )
-    if isinstance(stage.loss, TextSwap) and not kinds:
+    if isinstance(stage.loss, TextSwap) and not data.negative_kinds:
         raise SpecError(
             f"loss textswap needs false captions, and corpus {data.corpus.name} has none",
             mend="build a corpus with the `tag_captions` recipe",

@@ -21,7 +21,7 @@ from synth.schema import canonical_json
 from synth.tag import Tag
 from train.config.loss import Role
 from train.config.run import Stage
-from train.config.text import ALWAYS, NEVER, TextSampling
+from train.config.text import TextSampling
 from train.data.meaning import meaning
 
 FULLY_NEGATED: Final = f"negate-{Mode.FULL.value}"
@@ -85,11 +85,7 @@ class TextSampler:
         Raises:
             SpecError: If the settings ask for tags, and no clip bears one.
         """
-        wants = {
-            "text.p_caption": sampling.p_caption != ALWAYS,
-            "text.p_insert": sampling.p_insert != NEVER,
-        }
-        asked = [name for name, wanted in wants.items() if wanted]
+        asked = sampling.needing_tags
         if asked and not any(tags.values()):
             raise SpecError(
                 f"{' and '.join(asked)} needs tags, and no clip of the corpus bears one",
@@ -148,7 +144,7 @@ class TextSampler:
 
 def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> frozenset[str]:
     """What the settings may say that no caption of the corpus says: tags and negators."""
-    if sampling.p_caption == ALWAYS and sampling.p_insert == NEVER:
+    if not sampling.needing_tags:
         return frozenset()
     names = {tag.name for each in tags.values() for tag in each}
     return frozenset({*names, *shipped_negators().plain, ","})

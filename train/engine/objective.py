@@ -26,7 +26,7 @@ from train.engine.random_state import RandomState
 from train.losses.batch import Embedded, World
 from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
-from train.schedule import place, swapped_share
+from train.schedule import place
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Objective:
         if not isinstance(stage.loss, TextSwap):
             return loss_of(stage.loss, rows, self.world)
         swaps = stage.loss
-        share = swapped_share(step_of_stage, swaps.share, swaps.after, swaps.over)
+        share = swaps.share_at(step_of_stage)
         # Drawn for all rows, so that each row's draws do not depend on the number of processes.
         total = len(self.world.gather(rows.texts))
         seed = int(digest(str(self.config.seed), "textswap", str(step))[:15], 16)

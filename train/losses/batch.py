@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -99,8 +98,3 @@ class Alone:
     def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
         """The mean, 0 of none."""
         return rows.sum() / max(len(rows), 1)
-
-
-def no_extras(like: Float[Tensor, "batch dim"]) -> Extras:
-    """Extras of a batch that has none."""
-    return Extras(like[:0], torch.zeros(0, dtype=torch.long, device=like.device))

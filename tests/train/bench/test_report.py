@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,11 @@ def test_equal_results_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("metrics.json", "facts.json", "report.md"):
         assert first[name].read_bytes() == second[name].read_bytes()
     assert markdown(FOUND) == markdown(FOUND)
+
+
+def test_a_plots_title_takes_any_name(tmp_path: Path) -> None:
+    named = replace(FOUND, facts={"model": r"runs/$\x$/" + 30 * "long/", "table": "clotho.csv"})
+    assert write_report(named, tmp_path)["report.png"].stat().st_size > 0
 
 
 def test_without_matplotlib_there_is_no_plot(

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,6 +165,10 @@ def test_too_few_validation_samples_in_play_leave_the_last_weights(
     config = settings(corpus=corpus, stages=(Stage(steps=5, relations=tuple(told)),))
     result = train(config)
     assert (result.finished, result.best_step) == (True, 5)
+    assert load_run(config.out).config == config
+    # The run was cleared before patience was found to have nothing to watch.
+    with pytest.raises(SpecError, match="patience"):
+        train(config.model_copy(update={"patience": 1, "eval_every": 1}), overwrite=True)
     assert load_run(config.out).config == config
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import CLAP_RATE, save_clap, save_hubert
+from tiny_models import CLAP_RATE
 
 from train.config.model import ModelConfig
 from train.config.run import TrainConfig
@@ -16,21 +16,6 @@ from train.model.clap import build_model
 from train.run_folder import MODEL_FILE, save_settings, save_tensors
 
 MakeRun = Callable[..., Path]
-
-
-@pytest.fixture(scope="session")
-def clap_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clap(tmp_path_factory.mktemp("clap"))
-
-
-@pytest.fixture(scope="session")
-def fused_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clap(tmp_path_factory.mktemp("fused"), fused=True)
-
-
-@pytest.fixture(scope="session")
-def hubert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_hubert(tmp_path_factory.mktemp("hubert"))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from train.losses.batch import Embedded, Extras, no_extras
+from train.losses.batch import Embedded, Extras
 
 DIM = 5
 Loss = Callable[[Embedded], Tensor]
@@ -62,7 +62,7 @@ def make_distinct(batch: Embedded) -> Embedded:
 
 def make_bare(batch: Embedded) -> Embedded:
     """The batch without extras."""
-    none = no_extras(batch.audio)
+    none = Extras(batch.audio[:0], torch.zeros(0, dtype=torch.long))
     return dataclasses.replace(batch, positives=none, negatives=none, denied=none)
 
 

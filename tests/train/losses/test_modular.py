@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from train.config.loss import ModularVariant
-from train.losses.batch import Alone, Embedded, Extras, no_extras
+from train.losses.batch import Alone, Embedded, Extras
 from train.losses.hard_negatives import hard_negative_loss, info_nce
 from train.losses.modular import modular_loss
 
@@ -74,10 +74,10 @@ def test_without_extras_it_is_info_nce(
 
 @both
 def test_without_positives_it_is_hard_negatives(
-    variant: ModularVariant, ragged: Callable[..., Embedded]
+    variant: ModularVariant, ragged: Callable[..., Embedded], bare: Change
 ) -> None:
     batch = ragged(2, rows=6)
-    batch = dataclasses.replace(batch, positives=no_extras(batch.audio))
+    batch = dataclasses.replace(batch, positives=bare(batch).positives)
     loss = modular_loss(batch, Alone(), variant).item()
     assert loss == pytest.approx(hard_negative_loss(batch, Alone()).item(), abs=EXACT)
 

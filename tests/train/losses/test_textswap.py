@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from train.losses.batch import Alone, Embedded, Extras, no_extras
+from train.losses.batch import Alone, Embedded, Extras
 from train.losses.hard_negatives import info_nce
 from train.losses.textswap import textswap_loss
 
@@ -60,9 +60,11 @@ def test_share_zero_is_info_nce(ragged: Make) -> None:
     assert swap(batch, 0, torch.zeros(6, 6)).item() == pytest.approx(expected, abs=EXACT)
 
 
-def test_rows_without_swapped_captions_replace_nothing(ragged: Make) -> None:
+def test_rows_without_swapped_captions_replace_nothing(
+    ragged: Make, bare: Callable[[Embedded], Embedded]
+) -> None:
     batch = ragged(2, rows=6)
-    batch = dataclasses.replace(batch, negatives=no_extras(batch.audio))
+    batch = dataclasses.replace(batch, negatives=bare(batch).negatives)
     assert swap(batch, 1).item() == pytest.approx(info_nce(batch, Alone()).item(), abs=EXACT)
 
 

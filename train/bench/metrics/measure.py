@@ -53,6 +53,8 @@ def measure(
 ) -> Metric:
     """A statistic of units, with an interval from drawing whole groups anew.
 
+    Of a single group the interval is the value alone, and tells nothing of how it may vary.
+
     Args:
         statistic: Of the units at some positions.
         count: Number of units.
