@@ -156,7 +156,7 @@ def located(
 ) -> tuple[Library, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
-    library = ingest(spec, out / BANKS, run, threads, observer)
+    library = ingest(spec.intake, out / BANKS, run, threads, observer)
     digest = spec.build_digest(library.digest)
     return library, Places(out.resolve(), spec.corpus, spec.version or digest[:VERSION_LETTERS])
 

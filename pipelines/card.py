@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import yaml
 
-from pipelines.places import Places
+from synth.licence import parse_licence
+from synth.licence_mix import hugging_face_licence
 
+NAMED_ELSEWHERE: Final = ("cc", "other")
 MODEL: Final = "llm:"
 
 
-def dataset_card(
-    places: Places, facts: Mapping[str, Any], clips: Sequence[Mapping[str, Any]]
-) -> str:
-    """Markdown that says what the corpus holds, how it was made and under which licences."""
+def dataset_card(facts: Mapping[str, Any]) -> str:
+    """Markdown that says what the corpus holds, how it was made and under which licences.
+
+    Args:
+        facts: What `corpus.json` says.
+    """
     front_matter = {
         "pretty_name": f"{facts['corpus']} ({facts['version']})",
+        **_licence_of(facts),
         "task_categories": ["audio-classification"],
         "tags": ["audio-captioning", "audio-text-retrieval", "webdataset", "synthetic", "segue"],
         "configs": [
@@ -34,8 +38,7 @@ def dataset_card(
         f"| {split} | {counts['samples']:,} | {counts['shards']:,} |"
         for split, counts in facts["splits"].items()
     )
-    licences = Counter(clip["licence"] for clip in clips if clip["split"])
-    rights = "\n".join(f"| {name} | {count:,} |" for name, count in sorted(licences.items()))
+    rights = "\n".join(f"| {name} | {count:,} |" for name, count in facts["licences"].items())
     generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
     return f"""---
 {yaml.safe_dump(front_matter, sort_keys=False).strip()}
@@ -54,6 +57,7 @@ caption in `negatives` proven false. {_by_whom(facts["generators"])}
 {splits}
 
 Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
+`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
 
 ## Who made the captions
 
@@ -61,12 +65,32 @@ Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the 
 |---|---:|
 {generators}
 
-## Licences of the clips
+## Licences
+
+{_rights(facts)} `ATTRIBUTION.csv` credits every clip, and each sample's JSON names the licence of
+its own mix and those of its clips. This is bookkeeping, no legal advice.
 
 | licence | clips |
 |---|---:|
 {rights}
 """
+
+
+def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The licence in the front matter, by the Hub's identifiers."""
+    licence = parse_licence(facts["licence"])
+    found = {"license": hugging_face_licence(licence)}
+    if found["license"] in NAMED_ELSEWHERE:
+        found["license_name"] = licence.id.lower()
+        if licence.url:
+            found["license_link"] = licence.url
+    return found
+
+
+def _rights(facts: Mapping[str, Any]) -> str:
+    if facts["licence_reason"]:
+        return f"There is no one licence for all samples together: {facts['licence_reason']}."
+    return f"A work of all these clips can be under {facts['licence']}."
 
 
 def _by_whom(generators: Mapping[str, int]) -> str:

@@ -59,7 +59,7 @@ class _PoolRunner:
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with _interrupts_held():
+            with interrupts_held():
                 future: Future[T] = self._pool.submit(function, *args, **kwargs)
             return future.result()
         except BrokenProcessPool as error:
@@ -71,7 +71,7 @@ class _PoolRunner:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Ctrl-C waits; a worker started meanwhile inherits this until it can ignore it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

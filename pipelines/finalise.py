@@ -13,16 +13,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
+from pipelines.attribution import ATTRIBUTION_FILE, licence_facts, used_clips, write_attribution
 from pipelines.card import dataset_card
+from pipelines.croissant import CROISSANT_FILE, croissant
 from pipelines.ingest import Library
 from pipelines.places import Places
 from pipelines.plan import ShardPlan
-from pipelines.render import is_done, read_receipt
+from pipelines.render import is_done, link, read_receipt, sha256
 from pipelines.spec import Spec
 from synth.atomic import replacing, write_text
 from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
 from synth.schema import FORMAT_VERSION, SAMPLES
+from synth.sources.base import Origin
 
 SPEC_FILE = "spec.yaml"
 SIZES_FILE = "sizes.json"
@@ -47,12 +50,16 @@ def finalise(
             mend="run `segue build` again",
         )
     _write_samples(places, shards)
+    link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
     _write_sizes(places, shards)
-    facts = _facts(spec, library, places, shards)
+    clips = used_clips(library.clips, places.manifests / SAMPLES_FILE)
+    facts = _facts(spec, library, places, shards) | licence_facts(clips)
     settings = spec.model_dump(mode="json", exclude_none=True)
     write_text(places.manifests / SPEC_FILE, yaml.safe_dump(settings, sort_keys=False))
-    card = dataset_card(places, facts, library.clips)
-    write_text(places.shards / CARD_FILE, card)
+    for folder in (places.manifests, places.shards):
+        write_attribution(clips, folder / ATTRIBUTION_FILE)
+    write_text(places.shards / CARD_FILE, dataset_card(facts))
+    _write_croissant(places, facts, shards)
     write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
     return facts
 
@@ -107,6 +114,13 @@ def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
         write_text(places.shards / split / SIZES_FILE, json.dumps(sizes, indent=2) + "\n")
 
 
+def _write_croissant(places: Places, facts: dict[str, Any], shards: Sequence[ShardPlan]) -> None:
+    receipts = [read_receipt(places, shard.shard) for shard in shards]
+    samples = sha256(places.shards / SAMPLES_FILE)
+    value = croissant(facts, [each for each in receipts if each is not None], samples)
+    write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
+
+
 def _facts(
     spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
 ) -> dict[str, Any]:
@@ -120,6 +134,8 @@ def _facts(
     generators = _generators(places)
     captioned = any(clip["captions"] for clip in library.clips)
     rate = spec.audio.sample_rate
+    source = spec.make_source()
+    origin: Origin | None = getattr(source, "origin", None)
     receipts = (read_receipt(places, shard.shard) for shard in shards)
     libraries = {
         json.dumps(receipt.libraries, sort_keys=True) for receipt in receipts if receipt is not None
@@ -130,7 +146,8 @@ def _facts(
         "format_version": FORMAT_VERSION,
         "digest": spec.build_digest(library.digest),
         "recipe": spec.make_recipe().name,
-        "source": spec.make_source().name,
+        "source": source.name,
+        "citation": origin.reference if origin else "",
         "sample_rate": rate,
         "audio_format": spec.audio.format.value,
         "fade": spec.audio.fade.value,

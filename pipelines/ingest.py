@@ -2,43 +2,43 @@
 
 The library's clips are taken in parts. A part is a PCM file, the rows of its clips and, written
 last, a receipt; its name holds the digest of all that determines it, so that a part which is there
-is right, whichever build made it.
+is right, whichever build made it. Where a part ends is told by the clips' ids, so that a clip more
+or less changes one part alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
+from pipelines.admission import Admission
+from pipelines.decoder import Decoder, Outcome, Task
 from pipelines.executor import Runner
+from pipelines.intake import Intake
 from pipelines.locks import in_turn
 from pipelines.observe import Observer
-from pipelines.spec import Spec
 from synth.atomic import remove_partials, replacing, write_text
-from synth.bank import INDEX_SCHEMA, encode
-from synth.catalogue import (
-    Acceptance,
-    assign_splits,
-    catalogue,
-    listed,
-    quarantined,
-    withdraw_copies,
-)
-from synth.errors import ClipError, SourceError
-from synth.rng import digest
+from synth.bank import INDEX_SCHEMA
+from synth.catalogue import listed, quarantined
+from synth.errors import SourceError
+from synth.fingerprint import FINGERPRINT_VERSION
+from synth.rng import digest, uniform_hash
 from synth.schema import CLIPS, canonical_json, table
 from synth.sources import ClipRef, Source, Unheard
 
-INGEST_VERSION: Final = 2
+INGEST_VERSION: Final = 4
 PART_CLIPS: Final = 64
+MAX_PART_CLIPS: Final = 256
 _PART_SCHEMA: Final = pa.schema(
     [
         *CLIPS,
@@ -52,10 +52,10 @@ _PART_SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """An ingested sound library.
+    """An ingested sound library; each clip listed is in `clips` or in `quarantine`, in one alone.
 
     Args:
-        clips: Rows of `schema.CLIPS`, by id in the source's order.
+        clips: Rows of `schema.CLIPS`, by id in the source's order; `split` is "" outside of all.
         quarantine: Rows of `schema.QUARANTINE`.
         index: The bank's index file.
         digest: Of the clips' content and splits.
@@ -71,10 +71,8 @@ class Library:
 class Part:
     """A part to ingest: everything a worker needs."""
 
-    source: Source
+    task: Task
     refs: tuple[ClipRef, ...]
-    rate: int
-    acceptance: Acceptance
     folder: Path
     key: str
 
@@ -87,69 +85,139 @@ class Part:
         return all(self.path(suffix).is_file() for suffix in (".json", ".parquet", ".pcm"))
 
 
-def ingest(spec: Spec, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
-    """Catalogue the spec's source and fill the bank; parts that are there are not read again.
+def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
+    """Catalogue a library and fill the bank; parts that are there are not read again.
+
+    Files are opened in processes of their own, `threads` of them and one at least, which are killed
+    over the time limit; what a source makes by itself is made by `run`.
 
     Raises:
-        SourceError: If the library is not where, or not what, the spec says, or holds no clip that
-            can be used.
+        SourceError: If the library is not where, or not what, its settings say, or holds no clip
+            that can be used.
     """
-    source = spec.make_source()
+    admission = Admission.of(intake)
+    if admission.blocks:
+        observer.start("block", len(admission.blocks), "lists")
+        observer.finish("block", admission.weakness)
+    source = intake.source
+    refs = list(islice(source.refs(), intake.limit))
+    _refuse_repeated(refs)
+    refused = [
+        quarantined(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
+    ]
+    refs = [ref for ref in refs if not ref.refusal]
     if isinstance(source, Unheard):
-        return _unheard(spec, source, banks)
-    folder = banks / f"{source.name}-{spec.audio.sample_rate}"
-    parts = list(_parts(source, spec, folder))
-    observer.start("ingest", sum(len(part.refs) for part in parts), "clips")
-
-    def one(part: Part) -> None:
-        if not part.is_whole():
-            run(ingest_part, part)
-        observer.advance("ingest", len(part.refs))
-
+        rows = [listed(source.name, ref) | source.row(ref) for ref in refs]
+        return _library(admission, rows, refused, banks / source.name)
+    task = Task(source, intake.rate, intake.acceptance)
+    folder = banks / f"{source.name}-{intake.rate}"
+    parts = [Part(task, *chunk) for chunk in _parts(task, refs, folder)]
+    observer.start("ingest", len(refs), "clips")
     with in_turn(folder):
         remove_partials(folder)
-        with ThreadPoolExecutor(max(1, threads)) as pool:
-            list(pool.map(one, parts))
-        library = _assemble(spec, source, parts)
+        missing = [part for part in parts if not part.is_whole()]
+        observer.advance("ingest", len(refs) - sum(len(part.refs) for part in missing))
+        if source.reads_files:
+            _read(missing, task, max(1, threads), observer)
+        else:
+            _make(missing, run, max(1, threads), observer)
+        library = _assemble(admission, intake.rate, source, parts, refused, folder)
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
     return library
 
 
+def _read(parts: Sequence[Part], task: Task, processes: int, observer: Observer) -> None:
+    """Ingest parts of files, each by a decoder that can be killed."""
+    decoders = [Decoder(task) for _ in range(min(processes, len(parts)))]
+    idle: SimpleQueue[Decoder] = SimpleQueue()
+    for decoder in decoders:
+        idle.put(decoder)
+
+    def one(part: Part) -> None:
+        decoder = idle.get()
+        try:
+            _store(part, _observed(decoder.outcomes(part.refs), observer))
+        except BaseException:
+            decoder.close()  # it is still at work on the rest of the part
+            raise
+        finally:
+            idle.put(decoder)
+
+    with ThreadPoolExecutor(processes) as pool:
+        try:
+            list(pool.map(one, parts))
+        finally:
+            for decoder in decoders:
+                decoder.close()
+
+
+def _make(parts: Sequence[Part], run: Runner, threads: int, observer: Observer) -> None:
+    """Ingest parts of clips that are made rather than read."""
+
+    def one(part: Part) -> None:
+        run(ingest_part, part)
+        observer.advance("ingest", len(part.refs))
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(one, parts))
+
+
 def ingest_part(part: Part) -> None:
-    """Decode, measure and store the clips of one part."""
+    """Open, measure and store the clips of one part in this process."""
+    _store(part, map(part.task.outcome, part.refs))
+
+
+def _observed(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:
+    for outcome in outcomes:
+        yield outcome
+        observer.advance("ingest")
+
+
+def _store(part: Part, outcomes: Iterable[Outcome]) -> None:
+    """Write what became of a part's clips; the receipt last."""
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, str]] = []
     start = 0
     with replacing(part.path(".pcm")) as partial, partial.open("wb") as file:
-        for ref in part.refs:
-            try:
-                clip = catalogue(part.source, ref, part.rate, part.acceptance)
-            except ClipError as error:
-                refused.append(quarantined(ref.id, ref.location, "ingest", str(error)))
+        for ref, outcome in zip(part.refs, outcomes, strict=True):
+            if isinstance(outcome, str):
+                refused.append(quarantined(ref.id, ref.location, "ingest", outcome))
                 continue
-            pcm, scale = encode(clip.audio)
-            file.write(pcm.astype("<i2").tobytes())
-            place = {"part": part.path(".pcm").name, "start": start, "scale": scale}
-            rows.append(clip.row | place | {"bank_frames": len(pcm)})
-            start += len(pcm)
+            frames = len(outcome.pcm)
+            file.write(outcome.pcm.astype("<i2").tobytes())
+            place = {"part": part.path(".pcm").name, "start": start, "scale": outcome.scale}
+            rows.append(outcome.row | place | {"bank_frames": frames})
+            start += frames
     with replacing(part.path(".parquet")) as partial:
         pq.write_table(table(rows, _PART_SCHEMA), partial)
     write_text(part.path(".json"), canonical_json({"clips": len(rows), "quarantine": refused}))
 
 
-def _parts(source: Source, spec: Spec, folder: Path) -> Iterator[Part]:
-    acceptance = spec.clips.acceptance
+def _parts(
+    task: Task, refs: Sequence[ClipRef], folder: Path
+) -> Iterator[tuple[tuple[ClipRef, ...], Path, str]]:
+    source = task.source
+    incidental = {"root", "audio"}
     settings = (
-        source.model_dump(mode="json", exclude={"root"}) if isinstance(source, BaseModel) else {}
+        source.model_dump(mode="json", exclude=incidental) if isinstance(source, BaseModel) else {}
     )
-    common = [INGEST_VERSION, source.name, settings, asdict(acceptance)]
-    refs = list(source.refs())
-    _refuse_repeated(refs)
-    for begin in range(0, len(refs), PART_CLIPS):
-        chunk = tuple(refs[begin : begin + PART_CLIPS])
+    versions = [INGEST_VERSION, FINGERPRINT_VERSION]
+    common = [*versions, source.name, settings, asdict(task.acceptance)]
+    for chunk in _chunks(refs):
         listing = [[asdict(ref), source.stamp(ref)] for ref in chunk]
-        key = digest(canonical_json(common), canonical_json(listing))[:20]
-        yield Part(source, chunk, spec.audio.sample_rate, acceptance, folder, key)
+        yield chunk, folder, digest(canonical_json(common), canonical_json(listing))[:20]
+
+
+def _chunks(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
+    """Refs in runs that end where an id says so: a clip more or less changes one run alone."""
+    chunk: list[ClipRef] = []
+    for ref in refs:
+        chunk.append(ref)
+        if len(chunk) == MAX_PART_CLIPS or uniform_hash("part", ref.id) * PART_CLIPS < 1:
+            yield tuple(chunk)
+            chunk = []
+    if chunk:
+        yield tuple(chunk)
 
 
 def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
@@ -168,10 +236,17 @@ def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
         seen.add(ref.id)
 
 
-def _assemble(spec: Spec, source: Source, parts: Sequence[Part]) -> Library:
+def _assemble(
+    admission: Admission,
+    rate: int,
+    source: Source,
+    parts: Sequence[Part],
+    refused: Sequence[dict[str, str]],
+    folder: Path,
+) -> Library:
     clips: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
-    quarantine: list[dict[str, str]] = []
+    quarantine = list(refused)
     for part in parts:
         quarantine += json.loads(part.path(".json").read_text(encoding="utf-8"))["quarantine"]
         for row in pq.read_table(part.path(".parquet")).to_pylist():
@@ -188,28 +263,22 @@ def _assemble(spec: Spec, source: Source, parts: Sequence[Part]) -> Library:
     if not clips:
         raise SourceError(
             f"source {source.name}: none of {len(quarantine)} clips can be used",
-            mend=f"the first was refused because it {quarantine[0]['reason']}"
+            mend=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
             if quarantine
             else "the library lists no clips",
         )
-    index = _write_index(parts[0].folder, entries, spec.audio.sample_rate)
-    return _library(spec, clips, quarantine, index)
-
-
-def _unheard(spec: Spec, source: Unheard, banks: Path) -> Library:
-    """The catalogue of a library without recordings; its bank does not exist."""
-    refs = list(source.refs())
-    _refuse_repeated(refs)
-    clips = [listed(source.name, ref) | source.row(ref) for ref in refs]
-    return _library(spec, clips, [], banks / source.name)
+    index = _write_index(folder, entries, rate)
+    return _library(admission, clips, quarantine, index)
 
 
 def _library(
-    spec: Spec, clips: list[dict[str, Any]], quarantine: list[dict[str, str]], index: Path
+    admission: Admission,
+    clips: list[dict[str, Any]],
+    quarantine: list[dict[str, str]],
+    index: Path,
 ) -> Library:
-    clips, repeated = withdraw_copies(clips)
-    quarantine += repeated
-    quarantine += assign_splits(clips, spec.split_rules, spec.seed)
+    clips, withdrawn = admission.admitted(clips)
+    quarantine += withdrawn
     content = digest(
         *(
             canonical_json({name: value for name, value in row.items() if name not in _INCIDENTAL})
@@ -219,7 +288,7 @@ def _library(
     return Library(clips, quarantine, index, content)
 
 
-_INCIDENTAL: Final = frozenset({"location", "levels_db"})
+_INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
 
 
 def _write_index(folder: Path, entries: list[dict[str, Any]], rate: int) -> Path:

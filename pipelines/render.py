@@ -136,9 +136,9 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
         if twin is None:
             missing.append(shard)
             continue
-        _link(twin.shard(shard.split, shard.shard), places.shard(shard.split, shard.shard))
-        _link(twin.measurements(shard.shard), places.measurements(shard.shard))
-        _link(twin.receipt(shard.shard), places.receipt(shard.shard))
+        link(twin.shard(shard.split, shard.shard), places.shard(shard.split, shard.shard))
+        link(twin.measurements(shard.shard), places.measurements(shard.shard))
+        link(twin.receipt(shard.shard), places.receipt(shard.shard))
     return missing
 
 
@@ -198,7 +198,8 @@ def _rows(plan: Path, row_group: int) -> Iterator[dict[str, Any]]:
         yield from file.read_row_group(row_group).to_pylist()
 
 
-def _link(source: Path, target: Path) -> None:
+def link(source: Path, target: Path) -> None:
+    """Let `target` be the same file, or a copy where the file system has no links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target) as partial:
         try:

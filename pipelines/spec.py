@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from pipelines.choice import RecipeChoice, SourceChoice
 from pipelines.enrich import enrichment_digest
+from pipelines.intake import Intake
+from synth.audio_file import Mislabelled
 from synth.catalogue import Acceptance, SplitRule
 from synth.dsp import Fade
+from synth.errors import SpecError
 from synth.lexicon import words_digest
-from synth.recipes import RECIPES, Recipe
+from synth.licence_filter import Allowed
+from synth.recipes import Recipe
 from synth.recipes.base import Levels, Setting
 from synth.render import RENDER_VERSION, Mixdown
 from synth.rng import Randomness, digest
 from synth.schema import FORMAT_VERSION, canonical_json
 from synth.shards import AudioFormat
-from synth.sources import SOURCES, Source, Unheard, source_class
+from synth.sources import Source, Unheard, opened
 from synth.units import Decibels, Frames, Seconds, to_frames
 
 PLAN_VERSION: Final = 3
@@ -106,16 +104,33 @@ class AudioSpec(_Model):
 
 
 class ClipsSpec(_Model):
-    """Which clips are used, and what of them counts as sounding; see `catalogue.Acceptance`."""
+    """Which clips are used, and what of them counts as sounding; others are quarantined.
+
+    Args:
+        min_active_s: Shortest active span.
+        max_s: Longest file.
+        active_range_db: A 50 ms block belongs to the active span if it is at most this far below
+            the loudest one.
+        max_channels: Most channels that are mixed down to one.
+        min_rate: Lowest sampling rate in Hz.
+        max_rate: Highest sampling rate in Hz; a corpus at more wants it raised.
+        mislabelled: `refuse` or `accept` files of another format than their name says.
+        decode_timeout_s: Longest that reading and measuring one clip may take.
+    """
 
     min_active_s: Seconds = Field(default=0.1, gt=0)
-    max_s: Seconds = Field(default=600.0, gt=0)
+    max_s: Seconds = Field(default=600.0, gt=0, le=36_000)
     active_range_db: Decibels = Field(default=50.0, gt=0, le=120)
+    max_channels: int = Field(default=2, ge=1, le=64)
+    min_rate: int = Field(default=4_000, ge=1_000)
+    max_rate: int = Field(default=96_000, ge=8_000, le=max(get_args(SampleRate)))
+    mislabelled: Mislabelled = Mislabelled.REFUSE
+    decode_timeout_s: Seconds = Field(default=60.0, gt=0, le=3600)
 
     @property
     def acceptance(self) -> Acceptance:
         """The same as the catalogue takes it."""
-        return Acceptance(self.min_active_s, self.max_s, self.active_range_db)
+        return Acceptance(**self.model_dump())
 
 
 class TruthSpec(_Model):
@@ -134,44 +149,6 @@ class ShardsSpec(_Model):
     samples: int = Field(default=512, ge=1, le=100_000)
 
 
-class _Choice(_Model):
-    """Exactly one of several things by name, with its settings; a bare name takes the defaults."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _parse(cls, value: Any) -> Any:
-        known = ", ".join(cls.model_fields)
-        if isinstance(value, str):
-            value = {value: {}}
-        if not isinstance(value, dict) or len(value) != 1:
-            raise ValueError(f"expected exactly one of {known}, with its settings below it")
-        ((name, settings),) = value.items()
-        if name not in cls.model_fields:
-            raise ValueError(f"there is no {name!r}; there are {known}")
-        return {name: settings or {}}
-
-    @property
-    def chosen(self) -> Any:
-        """The one that was named."""
-        return next(value for _, value in self if value is not None)
-
-
-if TYPE_CHECKING:
-    SourceChoice: TypeAlias = _Choice
-    RecipeChoice: TypeAlias = _Choice
-else:
-    SourceChoice = create_model(
-        "SourceChoice",
-        __base__=_Choice,
-        **{name: (source_class(name) | None, None) for name in SOURCES},
-    )
-    RecipeChoice = create_model(
-        "RecipeChoice",
-        __base__=_Choice,
-        **{name: (recipe | None, None) for name, recipe in RECIPES.items()},
-    )
-
-
 class Spec(_Model):
     """A corpus, wholly determined.
 
@@ -188,6 +165,8 @@ class Spec(_Model):
         shards: See `ShardsSpec`.
         enrich: Files of answers of a language model over this spec's plan (`segue llm run`), which
             become captions.
+        licences: Only clips under these are used, as in `[CC0, CC-BY]`; all without.
+        block: Lists of recordings or clips, or corpora, none of whose sounds may be used.
     """
 
     corpus: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)
@@ -201,6 +180,8 @@ class Spec(_Model):
     splits: dict[SplitName, float | list[str | int]] = Field(default={"train": 1.0})
     shards: ShardsSpec = ShardsSpec()
     enrich: tuple[Path, ...] = ()
+    licences: tuple[str, ...] | None = None
+    block: tuple[Path, ...] = ()
 
     @field_validator("version")
     @classmethod
@@ -208,6 +189,16 @@ class Spec(_Model):
         if version == "latest":
             raise ValueError("'latest' is the name of the pointer to the newest version")
         return version
+
+    @field_validator("licences")
+    @classmethod
+    def _known_licences(cls, licences: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if licences is not None:
+            try:
+                Allowed.of(licences)
+            except SpecError as error:
+                raise ValueError(str(error)) from error
+        return licences
 
     @field_validator("splits")
     @classmethod
@@ -247,15 +238,26 @@ class Spec(_Model):
             for name, share in self.splits.items()
         )
 
+    @property
+    def intake(self) -> Intake:
+        """What ingest is given."""
+        return Intake(
+            source=self.make_source(),
+            rate=self.audio.sample_rate,
+            acceptance=self.clips.acceptance,
+            split_rules=self.split_rules,
+            seed=self.seed,
+            licences=self.licences,
+            block=self.block,
+        )
+
     def make_source(self) -> Source | Unheard:
         """The source with its settings."""
-        source: Source | Unheard = self.source.chosen
-        return source
+        return opened(self.source.chosen)  # type: ignore[arg-type]
 
     def make_recipe(self) -> Recipe:
         """The recipe with its settings."""
-        recipe: Recipe = self.recipe.chosen
-        return recipe
+        return self.recipe.chosen  # type: ignore[return-value]
 
     def plan_digest(self, catalogue_digest: str) -> str:
         """What determines the plan: every setting, the seed and the clips' content.

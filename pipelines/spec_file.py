@@ -10,9 +10,11 @@ from typing import Any, Final, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from pipelines.choice import Choice
 from pipelines.spec import Spec
 from synth.errors import SpecError
 
+_LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}
 
 
@@ -44,11 +46,12 @@ def read_spec(path: Path) -> Spec:
 
 def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     absolute = dict(value)
-    if isinstance(value.get("enrich"), list):
-        absolute["enrich"] = [
-            str((folder / Path(each).expanduser()).resolve()) if isinstance(each, str) else each
-            for each in value["enrich"]
-        ]
+    for key in _LISTS:
+        if isinstance(value.get(key), list):
+            absolute[key] = [
+                str((folder / Path(each).expanduser()).resolve()) if isinstance(each, str) else each
+                for each in value[key]
+            ]
     for part, key in _PATHS.items():
         chosen = value.get(part)
         if isinstance(chosen, Mapping):
@@ -116,6 +119,9 @@ def _line(node: yaml.Node, keys: list[str]) -> int:
 def _fields(model: type[BaseModel], keys: list[str]) -> list[str]:
     """The fields of the model that lies under `keys`."""
     for key in keys:
+        if issubclass(model, Choice):
+            model = model.settings_of(key)
+            continue
         annotation = model.model_fields[key].annotation
         inner = [annotation, *get_args(annotation)]
         model = next(one for one in inner if isinstance(one, type) and issubclass(one, BaseModel))

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import soxr
 
+from synth.audio_file import Limits, Mislabelled, reading
 from synth.dsp import Audio, active_span, levels, loudness, peak
 from synth.errors import ClipError
+from synth.fingerprint import fingerprint, to_bytes
+from synth.licence import parse_licence
 from synth.rng import uniform_hash
 from synth.sources.base import ClipRef, Source
-from synth.units import Decibels, Seconds, resampled_frames, to_decibels
+from synth.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
+
+MAX_PEAK: Final = 1e6
+"""Integers taken for floating point reach 120 dB over full scale; more is damage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +31,26 @@ class Acceptance:
         max_s: Longest file.
         active_range_db: A 50 ms block belongs to the active span if it is at most this far below
             the loudest one.
+        max_channels: Most channels that are mixed down to one.
+        min_rate: Lowest sampling rate in Hz.
+        max_rate: Highest sampling rate in Hz.
+        mislabelled: Whether a file's name must tell its format.
+        decode_timeout_s: Longest that reading and measuring one clip may take.
     """
 
     min_active_s: Seconds = 0.1
     max_s: Seconds = 600.0
     active_range_db: Decibels = 50.0
+    max_channels: int = 2
+    min_rate: int = 4_000
+    max_rate: int = 96_000
+    mislabelled: Mislabelled = Mislabelled.REFUSE
+    decode_timeout_s: Seconds = 60.0
+
+    @property
+    def limits(self) -> Limits:
+        """What of it a file's header can break."""
+        return Limits(self.max_s, self.max_channels, self.min_rate, self.max_rate, self.mislabelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +71,25 @@ def catalogue(
     Raises:
         ClipError: If the clip cannot be used, with the reason.
     """
-    recording = source.load(ref)
+    limits = acceptance.limits
+    with reading(limits):
+        recording = source.load(ref)
     audio, rate = recording.audio, recording.rate
+    limits.check(recording.channels, rate)
+    limits.check_length(len(audio), 1, rate)
+    if not len(audio):
+        raise ClipError("is silent: it holds no samples")
     if not np.isfinite(audio).all():
         raise ClipError("holds samples that are not finite numbers")
-    if len(audio) > acceptance.max_s * rate:
-        raise ClipError(f"lasts {len(audio) / rate:.1f} s, the limit is {acceptance.max_s:g} s")
+    if peak(audio) > MAX_PEAK:
+        raise ClipError(f"holds samples of {peak(audio):.1e}, full scale is 1")
     span = active_span(audio, rate, acceptance.active_range_db)
     if span is None:
         raise ClipError("is silent throughout")
     active = audio[span.onset : span.offset]
     if len(active) < acceptance.min_active_s * rate:
         raise ClipError(
-            f"sounds for {len(active) / rate:.3f} s only, "
+            f"sounds for {_length(len(active), rate)} only, "
             f"the least is {acceptance.min_active_s:g} s"
         )
     row = listed(source.name, ref) | {
@@ -75,17 +102,28 @@ def catalogue(
         "peak_db": round(to_decibels(peak(active)), 3),
         "levels_db": np.round(levels(active, rate), 1).tolist(),
         "sha256": recording.sha256,
+        "fingerprint": to_bytes(fingerprint(active, rate)),
     }
     return CataloguedClip(row, resample(active, rate, bank_rate))
 
 
+def _length(frames: Frames, rate: int) -> str:
+    if frames * 1000 >= rate:
+        return f"{frames / rate:.3f} s"
+    return "one sample" if frames == 1 else f"{frames} samples"
+
+
 def listed(source: str, ref: ClipRef) -> dict[str, Any]:
     """The columns of `schema.CLIPS` that the library itself fills."""
-    return asdict(ref) | {
+    row = asdict(ref)
+    for name in ("duration_s", "refusal"):
+        del row[name]
+    return row | {
         "source": source,
         "labels": list(ref.labels),
         "captions": list(ref.captions),
         "tags": [asdict(tag) for tag in ref.tags],
+        "licence": parse_licence(ref.licence).id,
         "source_split": ref.split,
         "split": "",
         "recording": ref.recording or ref.id,

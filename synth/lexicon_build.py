@@ -24,8 +24,16 @@ from synth.shipped import shipped
 Inflect: TypeAlias = Callable[[str, str], str]
 """The form of a verb (base form) under a Penn tag: VBZ, VBP or VBG."""
 
-SOURCES: Final[Mapping[str, bool]] = {"audioset.csv": False, "esc50.csv": True}
-"""The source files; True where the labels exclude one another, so that none may be kin."""
+SOURCES: Final[Mapping[str, bool]] = {
+    "audioset.csv": False,
+    "esc50.csv": True,
+    "urbansound8k.csv": True,
+}
+"""The source files; True where the labels exclude one another, so that none may be kin.
+
+A label that two vocabularies share is listed once: UrbanSound8K's `car_horn` and `siren` are among
+ESC-50's.
+"""
 
 COLUMNS: Final = ("label", "noun", "subject", "verb", "rest", "plural", "family")
 BUILT: Final = ("label", "noun", "clause", "gerund", "family")

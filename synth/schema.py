@@ -15,7 +15,7 @@ from synth.notation import format_scene
 from synth.scene import Scene, events, labels, to_json
 from synth.units import Frames
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 
 def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
@@ -50,6 +50,7 @@ CLIPS: Final = _schema(
     ("peak_db", pa.float64()),
     ("levels_db", pa.list_(pa.float32())),
     ("sha256", _TEXT),
+    ("fingerprint", pa.binary()),
 )
 
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))

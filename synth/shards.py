@@ -18,6 +18,8 @@ import soundfile
 from synth.atomic import replacing
 from synth.dsp import Pcm
 from synth.errors import CorpusError
+from synth.licence import parse_licence
+from synth.licence_mix import effective
 from synth.render import Rendering
 from synth.scene import from_json
 from synth.timeline import timeline
@@ -82,6 +84,9 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
         "split": row["split"],
         "recipe": row["recipe"],
         "notation": row["notation"],
+        "licence": effective(
+            parse_licence(clips[place.excerpt.clip]["licence"]) for place in placements
+        ).id,
         "events": [
             {
                 "label": place.label,

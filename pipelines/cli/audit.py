@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +11,30 @@ from rich.console import Console
 
 from pipelines.audit import Audit, audit
 from pipelines.blind import Blind
-from pipelines.cli.options import CorpusArgument, JsonOption
+from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json, progress_bars
+from pipelines.leakage import compare_corpora, compare_splits
+from synth.errors import SpecError
+from synth.leakage.compare import Leakage
 
 SHOWN = 10
 
 
 def audit_command(
-    corpus: CorpusArgument,
+    corpora: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Manifest folder: data_manifests/CORPUS (the latest build) or a version below it; "
+            "with --leakage two of them, or one whose splits are compared.",
+            show_default=False,
+        ),
+    ],
+    leakage: Annotated[
+        bool,
+        typer.Option(
+            "--leakage", help="Prove that two corpora, or the splits of one, share no recording."
+        ),
+    ] = False,
     blind: Annotated[
         bool,
         typer.Option("--blind", help="Try to tell true from false captions by their text alone."),
@@ -30,10 +47,18 @@ def audit_command(
     """Prove a corpus's captions true and its negatives false, from its manifest.
 
     Takes a finished corpus or a plan. Ends with status 1 where a sentence is not what it is said to
-    be.
+    be. With `--leakage` the clips that samples use are compared instead, by recording, by bytes and
+    by sound, and the status is 1 where any is shared.
 
-    Example: `segue audit data_manifests/scenes --blind`
+    Examples: `segue audit data_manifests/scenes --blind`,
+    `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
+    if leakage:
+        _leakage(corpora, as_json)
+        return
+    if len(corpora) > 1:
+        raise SpecError("one corpus is audited at a time", mend="or compare two with --leakage")
+    (corpus,) = corpora
     with progress_bars(quiet=as_json) as observer:
         found = audit(corpus, observer)
         told = _blind(corpus, samples) if blind else None
@@ -43,6 +68,46 @@ def audit_command(
         _print(found, told)
     if found.violations:
         raise typer.Exit(1)
+
+
+def _leakage(corpora: list[Path], as_json: bool) -> None:
+    """Compare two corpora, or the splits of one, and end with status 1 where they share."""
+    if len(corpora) > 2:
+        raise SpecError("--leakage compares two corpora", mend="compare them pair by pair")
+    found = (
+        {f"{corpora[0]} and {corpora[1]}": compare_corpora(corpora[0], corpora[1])}
+        if len(corpora) == 2
+        else compare_splits(corpora[0])
+    )
+    disjoint = all(each.disjoint for each in found.values())
+    if as_json:
+        whole = {name: each.to_json() for name, each in found.items()}
+        shared = sum(each.shared for each in found.values())
+        print_json({"disjoint": disjoint, "shared": shared, "compared": whole})
+    else:
+        _print_leakage(found)
+    if not disjoint:
+        raise typer.Exit(1)
+
+
+def _print_leakage(found: Mapping[str, Leakage]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if not found:
+        console.print("one split only: there is nothing to compare")
+    for name, each in found.items():
+        colour = "green" if each.disjoint else "red"
+        console.print(
+            f"{name}: {each.clips_a:,} and {each.clips_b:,} clips, [{colour}]{each.shared:,} "
+            f"shared[/] ({each.by_recording:,} by recording, {each.by_bytes:,} by bytes, "
+            f"{each.by_sound:,} by sound)"
+        )
+        for pair in each.pairs[:SHOWN]:
+            console.print(f"  {pair.a} and {pair.b}: {pair.detail}", markup=False)
+        unheard = each.unheard_a + each.unheard_b
+        if unheard:
+            console.print(
+                f"  {unheard:,} clips are too short or too steady to be known by their sound"
+            )
 
 
 def _blind(corpus: Path, samples: int) -> Blind:

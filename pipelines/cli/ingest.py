@@ -2,40 +2,82 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice, takewhile
 from pathlib import Path
+from typing import Annotated, Final, TypeAlias
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.build import worker_count
-from pipelines.cli.options import JsonOption, OutOption, SpecArgument, WorkersOption
+from pipelines.cli.library import named_source
+from pipelines.cli.options import JsonOption, OutOption, WorkersOption
 from pipelines.cli.show import print_json, progress_bars
 from pipelines.executor import workers as worker_pool
-from pipelines.ingest import ingest
+from pipelines.ingest import Library, ingest
+from pipelines.intake import Intake
 from pipelines.places import BANKS
+from pipelines.spec import AudioSpec, ClipsSpec
 from pipelines.spec_file import read_spec
+from synth.sources import ClipRef, Unheard, opened, source_names
+
+LibraryArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC|NAME:ROOT",
+        help="A corpus spec, or a source and its folder, as in esc50:/data/ESC-50.",
+        show_default=False,
+    ),
+]
+LimitOption: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Take the library's first so many clips only.")
+]
+SHOWN: Final = 20
+KIND_WORDS: Final = 4
+_NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
 def ingest_command(
-    spec: SpecArgument,
+    library: LibraryArgument,
     out: OutOption = Path(),
     workers: WorkersOption = None,
+    limit: LimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a spec's sound library: check and measure every clip, and fill the bank.
+    """Read a sound library: check and measure every clip, and fill the bank.
 
-    `segue build` does this by itself; here it can be looked at first.
+    `segue build` does this by itself; here it can be looked at first. Interrupted, the same command
+    goes on with the parts that are missing.
     """
-    parsed = read_spec(spec)
+    intake = replace(_intake(library), limit=limit)
+    if isinstance(intake.source, Unheard):
+        _show_listing(intake, as_json)
+        return
     count = worker_count(workers)
     with progress_bars(quiet=as_json) as observer, worker_pool(count) as run:
-        library = ingest(parsed, out / BANKS, run, count, observer)
+        _show(intake, ingest(intake, out / BANKS, run, count, observer), as_json)
+
+
+def _intake(text: str) -> Intake:
+    if text.partition(":")[0] in source_names() and not Path(text).is_file():
+        source = opened(named_source(text))
+        return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
+    return read_spec(Path(text)).intake
+
+
+def _show(intake: Intake, library: Library, as_json: bool) -> None:
+    listed = len(library.clips) + len(library.quarantine)
     splits = Counter(clip["split"] or "(none)" for clip in library.clips)
-    reasons = Counter(row["reason"] for row in library.quarantine)
     if as_json:
+        reasons = Counter(row["reason"] for row in library.quarantine)
         print_json(
             {
+                "listed": listed,
                 "clips": len(library.clips),
                 "quarantined": len(library.quarantine),
                 "splits": dict(splits),
@@ -49,14 +91,95 @@ def ingest_command(
     seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in library.clips)
     console.print(
         f"{len(library.clips):,} clips of {len({c['recording'] for c in library.clips}):,} "
-        f"recordings, {len(labels):,} labels, {seconds / 60:.1f} min of sound; "
-        f"{len(library.quarantine):,} quarantined"
+        f"recordings, {len(labels):,} labels, {seconds / 60:.1f} min of sound"
     )
-    table = Table("split", "clips")
-    for split, clips in sorted(splits.items()):
-        table.add_row(split, f"{clips:,}")
+    outside = splits["(none)"]
+    console.print(
+        f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
+        f"+ {outside:,} outside of splits = {listed:,} listed{_limited(intake)}"
+    )
+    _print_table(console, ("split", "clips"), splits)
+    if library.quarantine:
+        _print_reasons(console, library.quarantine)
+
+
+def _show_listing(intake: Intake, as_json: bool) -> None:
+    """A table without its audio: what it lists."""
+    refs = list(islice(intake.source.refs(), intake.limit))
+    refused = [
+        {"location": ref.location, "reason": ref.refusal, "id": ref.id}
+        for ref in refs
+        if ref.refusal
+    ]
+    usable = [ref for ref in refs if not ref.refusal]
+    splits = Counter(ref.split or "(none)" for ref in usable)
+    captions, tags, labels = (_count(usable, name) for name in ("captions", "tags", "labels"))
+    if as_json:
+        print_json(
+            {
+                "listed": len(refs),
+                "clips": len(usable),
+                "quarantined": len(refused),
+                "splits": dict(splits),
+                "reasons": dict(Counter(row["reason"] for row in refused)),
+                "captions": captions,
+                "tags": tags,
+                "labels": labels,
+                "bank": None,
+            }
+        )
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} tags "
+        f"and {labels:,} labels{_limited(intake)}; there is no audio to build from, "
+        "`segue plan` plans over it"
+    )
+    _print_table(console, ("the library's split", "clips"), splits)
+    if refused:
+        _print_reasons(console, refused)
+
+
+def _count(refs: Iterable[ClipRef], name: str) -> int:
+    return sum(len(getattr(ref, name)) for ref in refs)
+
+
+def _limited(intake: Intake) -> str:
+    if intake.limit is None:
+        return ""
+    return f" (limited to the first {intake.limit:,} clips of the library)"
+
+
+def _print_table(console: Console, heads: tuple[str, str], counts: Mapping[str, int]) -> None:
+    table = Table(heads[0])
+    table.add_column(heads[1], justify="right")
+    for name, count in sorted(counts.items()):
+        table.add_row(name, f"{count:,}")
     console.print(table)
-    for row in library.quarantine[:20]:
-        console.print(f"  {row['location']}: {row['reason']}", markup=False)
-    if len(library.quarantine) > 20:
-        console.print(f"  and {len(library.quarantine) - 20:,} more")
+
+
+def _print_reasons(console: Console, quarantine: Iterable[Mapping[str, str]]) -> None:
+    """Quarantined clips, counted by kind of reason, the most frequent first."""
+    kinds: dict[str, list[Mapping[str, str]]] = {}
+    for row in quarantine:
+        kinds.setdefault(kind_of(row["reason"]), []).append(row)
+    ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
+    for rows in ranked[:SHOWN]:
+        line = f"  {len(rows):,} quarantined: {shared_words([row['reason'] for row in rows])}"
+        console.print(f"{line} (as {rows[0]['location']})", markup=False)
+    if len(ranked) > SHOWN:
+        console.print(f"  and {sum(map(len, ranked[SHOWN:])):,} for other reasons")
+
+
+def kind_of(reason: str) -> str:
+    """What reasons that differ in numbers and names have in common: their first words."""
+    return " ".join(_NUMBER.sub("#", reason).split()[:KIND_WORDS])
+
+
+def shared_words(reasons: list[str]) -> str:
+    """The reason itself where all are the same, else the words that all begin with."""
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    columns = zip(*(reason.split() for reason in reasons), strict=False)
+    common = takewhile(lambda words: len(set(words)) == 1, columns)
+    return " ".join([*(words[0] for words in common), "…"])

@@ -3,36 +3,100 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import re
+from dataclasses import asdict
+from typing import Annotated, Any, Final
 
+import typer
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
+from rich.padding import Padding
 
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json
-from synth.sources import SOURCES, source_class
+from synth.errors import SourceError
+from synth.sources import Settings, source_class, source_names
+
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="One source, to see what it takes.")
+]
+_CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
+_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
 
 
-def sources_command(as_json: JsonOption = False) -> None:
-    """List the sound libraries that can be read, and their settings."""
-    rows: dict[str, dict[str, Any]] = {}
-    for name in SOURCES:
-        found = source_class(name)
-        module = inspect.getmodule(found)
-        summary = (inspect.getdoc(module) or "").split("\n\n", 1)[0].replace("\n", " ")
-        settings: dict[str, str] = {
-            key: "required" if field.is_required() else repr(field.default)
-            for key, field in getattr(found, "model_fields", {}).items()
-        }
-        rows[name] = {"summary": summary, "settings": settings}
+def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
+    """List the sound libraries that can be read; with a name, tell all that is known of one.
+
+    Example: `segue sources clotho`
+    """
+    names = source_names() if name is None else (name,)
+    rows = {each: _told(each, of_many=name is None) for each in names}
     if as_json:
         print_json(rows)
         return
-    table = Table("source", "what it reads", "settings")
-    for name, row in rows.items():
-        listed = ", ".join(
-            key if value == "required" else f"[dim]{key}[/]"
-            for key, value in row["settings"].items()
-        )
-        table.add_row(name, row["summary"], listed)
-    Console().print(table)
+    console = Console(highlight=False)
+    if name is not None:
+        _show(console, name, rows[name])
+        return
+    width = max(map(len, rows))
+    for each, row in rows.items():
+        summary = _CITED.sub(".", row["summary"])
+        console.print(f"[bold]{escape(each):<{width}}[/]  {escape(summary)}", soft_wrap=True)
+    console.print("\n`segue sources NAME` tells the settings of one, where to get it, its licence.")
+
+
+def _told(name: str, of_many: bool) -> dict[str, Any]:
+    """What is known of a source, as JSON values; one of many that is broken spoils no list."""
+    try:
+        found = source_class(name)
+    except SourceError as error:
+        if not of_many:
+            raise
+        return {
+            "summary": f"cannot be used: {error.message}",
+            "layout": "",
+            "settings": {},
+            "about": {},
+            "origin": None,
+        }
+    page = inspect.getdoc(inspect.getmodule(found)) or inspect.getdoc(found) or ""
+    summary, _, layout = page.partition("\n\n")
+    settings = {
+        key: "required"
+        if field.is_required()
+        else repr(field.get_default(call_default_factory=True))
+        for key, field in found.model_fields.items()
+    }
+    return {
+        "summary": " ".join(summary.split()),
+        "layout": layout,
+        "settings": settings,
+        "about": _about(found),
+        "origin": asdict(found.origin) if found.origin else None,
+    }
+
+
+def _about(found: type[Settings]) -> dict[str, str]:
+    """What the docstrings of a class and those above it say of each setting."""
+    told: dict[str, str] = {}
+    for each in reversed(found.__mro__):
+        page = inspect.cleandoc(each.__doc__ or "") if issubclass(each, Settings) else ""
+        for match in _ARGUMENT.finditer(page.partition("Args:\n")[2]):
+            told[match["key"]] = " ".join(match["told"].split())
+    return {key: told.get(key, "") for key in found.model_fields}
+
+
+def _show(console: Console, name: str, row: dict[str, Any]) -> None:
+    console.print(f"[bold]{escape(name)}[/]  {escape(row['summary'])}", soft_wrap=True)
+    if row["layout"]:
+        console.print(f"\n{escape(row['layout'])}", soft_wrap=True)
+    console.print("\n[bold]settings[/]")
+    for key, default in row["settings"].items():
+        said = default if default == "required" else f"default {default}"
+        console.print(f"  {escape(key)} [dim]({escape(said)})[/]")
+        if row["about"][key]:
+            console.print(Padding(escape(row["about"][key]), (0, 0, 0, 6)))
+    console.print()
+    for key, value in (row["origin"] or {}).items():
+        if value:
+            console.print(f"[bold]{key}[/]  {escape(value)}", soft_wrap=True)

@@ -1,7 +1,8 @@
 """Readers of tag lists and captions: MTG-Jamendo, MSD, LP-MusicCaps, MusicCaps, plain CSV.
 
 Nothing in a file is evaluated: Python-literal lists, as MusicCaps has them in its CSV, are read by
-a small grammar of quoted strings.
+a small grammar of quoted strings. The sources of these datasets read lists and tags by what is
+here.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from synth.errors import SourceError
+from synth.language.jamendo import HEADER, read_jamendo
 from synth.language.tag_words import listed_kind, spelled
 from synth.language.tags import Vocabulary
 from synth.tag import Tag
@@ -25,7 +28,6 @@ FORMATS: Final = (
     "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV with a "
     "column caption, tag, tags or aspect_list"
 )
-_JAMENDO: Final = ("TRACK_ID", "ARTIST_ID", "ALBUM_ID", "PATH", "DURATION", "TAGS")
 _STRING: Final = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\"""")
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
 _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
@@ -58,8 +60,8 @@ def read_items(path: Path) -> list[Item]:
     if path.suffix == ".json":
         return _json_items(path)
     text = _text(path)
-    if text.startswith("\t".join(_JAMENDO[:2])):
-        return list(_jamendo_items(path, text))
+    if text.startswith("\t".join(HEADER[:2])):
+        return [Item(track.id, track.tags) for track in read_jamendo(path)]
     return list(_csv_items(path, text))
 
 
@@ -87,6 +89,17 @@ def read_captions(path: Path) -> list[Item]:
             f"{path}: holds no caption", mend="expected a caption column, or LP-MusicCaps JSON"
         )
     return found
+
+
+@lru_cache(maxsize=65_536)
+def listed_tag(name: str) -> Tag:
+    """A tag without a category, as sentences spell it; the shipped list's category if it is there.
+
+    Args:
+        name: At least one letter; runs of spaces are one.
+    """
+    kind = listed_kind(name)
+    return Tag(kind.value if kind else "", _name(name))
 
 
 def parse_list(text: str) -> list[str]:
@@ -145,7 +158,7 @@ def _captioned(path: Path, row: int, entry: Any) -> Item:
     match entry:
         case {"prediction": str(caption)} if caption.strip():
             return Item(str(row), (), _tidy(caption))
-    raise SourceError(f"{path}, entry {row}: has no text in prediction", mend="leave it out")
+    raise SourceError(f"{path}: entry {row}: has no text in prediction", mend="leave it out")
 
 
 def _aspects(path: Path, key: str, entry: Mapping[str, Any]) -> Item:
@@ -154,45 +167,18 @@ def _aspects(path: Path, key: str, entry: Mapping[str, Any]) -> Item:
             tags = _unique(_listed(path, key, aspect) for aspect in aspects)
             return Item(key, tags, _tidy(caption))
     raise SourceError(
-        f"{path}, entry {key!r}: aspect_list is no list or caption no text", mend="leave it out"
+        f"{path}: entry {key!r}: aspect_list is no list or caption no text", mend="leave it out"
     )
 
 
 def _listed(path: Path, row: int | str, name: Any) -> Tag:
-    """A tag without a category: the shipped list's where it has the tag."""
     if not isinstance(name, str) or not name.strip():
-        raise SourceError(f"{path}, entry {row}: {name!r} is no tag", mend="expected a text")
-    kind = listed_kind(name)
-    return Tag(kind.value if kind else "", _name(name))
+        raise SourceError(f"{path}: entry {row}: {name!r} is no tag", mend="expected a text")
+    return listed_tag(name)
 
 
 def _name(name: str) -> str:
     return spelled(_tidy(name))
-
-
-def _jamendo_items(path: Path, text: str) -> Iterator[Item]:
-    """Rows of six columns or more, each after the fifth a `category---tag`."""
-    for number, line in enumerate(text.split("\n")[1:], start=2):
-        if not line.strip():
-            continue
-        cells = line.rstrip("\r").split("\t")
-        if len(cells) < len(_JAMENDO):
-            raise SourceError(
-                f"{path}, line {number}: {len(cells)} columns", mend="expected six or more"
-            )
-        yield Item(
-            cells[0],
-            _unique(_jamendo_tag(path, number, cell) for cell in cells[5:] if cell.strip()),
-        )
-
-
-def _jamendo_tag(path: Path, number: int, cell: str) -> Tag:
-    category, parted, name = cell.strip().partition("---")
-    if not (category and parted and name):
-        raise SourceError(
-            f"{path}, line {number}: {cell!r} is no tag", mend="expected category---tag"
-        )
-    return Tag(category, _name(name))
 
 
 def _csv_items(path: Path, text: str) -> Iterator[Item]:
@@ -216,7 +202,7 @@ def _csv_items(path: Path, text: str) -> Iterator[Item]:
                 gathered[item.id] = Item(item.id, _unique((*before.tags, *item.tags)))
     except csv.Error as error:
         raise SourceError(
-            f"{path}, line {reader.line_num}: {error}", mend="save it as CSV anew"
+            f"{path}: line {reader.line_num}: {error}", mend="save it as CSV anew"
         ) from error
     yield from gathered.values()
 
@@ -226,7 +212,7 @@ def _csv_item(
 ) -> Item:
     if None in row or None in row.values():
         raise SourceError(
-            f"{path}, line {line}: has more or fewer cells than the first line",
+            f"{path}: line {line}: has more or fewer cells than the first line",
             mend="put quotes around cells that hold commas",
         )
     category = (row.get("category") or "").strip()
@@ -248,7 +234,7 @@ def _cells(path: Path, line: int, cell: str) -> list[str]:
             return [part for part in parse_list(cell) if part.strip()]
         except ValueError as error:
             raise SourceError(
-                f"{path}, line {line}: the tags are no list", mend=f"expected {error}"
+                f"{path}: line {line}: the tags are no list", mend=f"expected {error}"
             ) from error
     return [part for part in cell.split(";" if ";" in cell else ",") if part.strip()]
 

@@ -2,34 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
 
 from synth.errors import SourceError
-from synth.sources.base import ClipRef, Recording, Source, Unheard
+from synth.sources.base import ClipRef, Recording, Settings, Source, Unheard
+from synth.sources.collected import Collected, Listing
 
 SOURCES: Final[Mapping[str, str]] = {
     "audiocaps": "synth.sources.audiocaps:AudioCaps",
+    "audioset_strong": "synth.sources.audioset_strong:AudioSetStrong",
+    "clotho": "synth.sources.clotho:Clotho",
     "esc10": "synth.sources.esc10:Esc10",
     "esc50": "synth.sources.esc50:Esc50",
-    "foley": "synth.sources.foley:Foley",
+    "fma": "synth.sources.fma:Fma",
     "folder": "synth.sources.folder:Folder",
+    "foley": "synth.sources.foley:Foley",
+    "fsd50k": "synth.sources.fsd50k:Fsd50k",
+    "hf": "synth.sources.hf:HuggingFace",
     "jam": "synth.sources.jam:Jam",
+    "lp_musiccaps": "synth.sources.lp_musiccaps:LpMusicCaps",
+    "macs": "synth.sources.macs:Macs",
+    "magnatagatune": "synth.sources.magnatagatune:MagnaTagATune",
+    "mtg_jamendo": "synth.sources.mtg_jamendo:MtgJamendo",
+    "musiccaps": "synth.sources.musiccaps:MusicCaps",
+    "parquet": "synth.sources.parquet:Parquet",
+    "song_describer": "synth.sources.song_describer:SongDescriber",
+    "urbansound8k": "synth.sources.urbansound8k:UrbanSound8K",
     "vocabulary": "synth.sources.vocabulary:Vocabulary",
+    "wavtext5k": "synth.sources.wavtext5k:WavText5K",
 }
+ENTRY_POINTS: Final = "segue.sources"
 
-__all__ = ["SOURCES", "ClipRef", "Recording", "Source", "Unheard", "source_class"]
+__all__ = [
+    "ENTRY_POINTS",
+    "SOURCES",
+    "ClipRef",
+    "Recording",
+    "Settings",
+    "Source",
+    "Unheard",
+    "opened",
+    "source_class",
+    "source_names",
+]
 
 
-def source_class(name: str) -> Callable[..., Source | Unheard]:
-    """The class of a source by its name; its keyword arguments are the settings.
+def source_names() -> tuple[str, ...]:
+    """The sources that come with Segue, then those of other packages."""
+    return (*SOURCES, *_others())
+
+
+def source_class(name: str) -> type[Settings]:
+    """The class of a source by its name; its fields are the settings.
+
+    Other packages add theirs by an entry point of the group `segue.sources`, which names a subclass
+    of `Settings` that keeps the protocol `Source`.
 
     Raises:
-        SourceError: If there is no such source.
+        SourceError: If there is no such source, or another package's cannot be used.
     """
-    if name not in SOURCES:
-        raise SourceError(f"no source {name!r}", mend=f"there are {', '.join(SOURCES)}")
-    module, attribute = SOURCES[name].split(":")
-    found: Any = getattr(import_module(module), attribute)
-    return found  # type: ignore[no-any-return]
+    if name in SOURCES:
+        module, attribute = SOURCES[name].split(":")
+        found: type[Settings] = getattr(import_module(module), attribute)
+        return found
+    others = _others()
+    if name not in others:
+        raise SourceError(f"no source {name!r}", mend=f"there are {', '.join(source_names())}")
+    return _loaded(name, others[name])
+
+
+def opened(source: Settings) -> Source | Unheard:
+    """The source, or its listing where its audio has not been collected.
+
+    Raises:
+        SourceError: If its audio is said to lie where there is no folder.
+    """
+    if isinstance(source, Collected) and source.files() is None:
+        return Listing(source)  # type: ignore[return-value]
+    return source  # type: ignore[return-value]
+
+
+def _others() -> dict[str, EntryPoint]:
+    """Entry points of other packages; a name of ours is not theirs to take."""
+    found = entry_points(group=ENTRY_POINTS)
+    return {each.name: each for each in found if each.name not in SOURCES}
+
+
+def _loaded(name: str, point: EntryPoint) -> type[Settings]:
+    try:
+        found = point.load()
+    except Exception as error:
+        raise SourceError(
+            f"source {name!r} ({point.value}) cannot be imported: {error}",
+            mend="mend or uninstall the package that offers it",
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Settings)):
+        raise SourceError(
+            f"source {name!r} ({point.value}) is no subclass of synth.sources.Settings",
+            mend="see docs/sources.md for what a source must be",
+        )
+    return found

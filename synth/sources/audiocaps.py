@@ -1,35 +1,36 @@
 """AudioCaps: captions of 10 s AudioSet clips (Kim et al., 2019).
 
 Captions come as `train.csv`, `val.csv` and `test.csv` (audiocap_id, youtube_id, start_time,
-caption) from github.com/cdjkim/audiocaps; the audio has to be collected from YouTube by whoever may
-do so. Files are found by any of the names in common use, see `_stems`. Licence: captions MIT.
+caption); the audio has to be collected from YouTube by whoever may do so. Files are found by any of
+the names in common use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar, Final
 
-from synth.errors import SourceError
-from synth.sources.base import ClipRef, FileSource, require_folder
+from synth.sources.base import ClipRef, Origin
+from synth.sources.collected import AudioFiles, Collected, refuse_absent
 from synth.sources.tables import Columns, read_rows
+from synth.sources.youtube import stems
 
 COLUMNS: Final = ("audiocap_id", "youtube_id", "start_time", "caption")
 SPLITS: Final = ("train", "val", "test")
-SUFFIXES: Final = (".wav", ".flac", ".ogg", ".mp3", ".m4a", ".opus")
+CLIP_S: Final = 10.0
+_MEND: Final = "give the folder of AudioCaps' train.csv, val.csv and test.csv"
 
 
-class AudioCaps(FileSource):
-    """The caption files of `root`, and a folder of audio.
-
-    Args:
-        root: Holds the CSV files.
-        audio: Folder of the audio files, below `root` or absolute; sub-folders are searched.
-    """
+class AudioCaps(Collected):
+    """The caption files of `root`, and a folder of audio."""
 
     name: ClassVar[str] = "audiocaps"
-    audio: Path = Path("audio")
+    origin: ClassVar[Origin] = Origin(
+        title="AudioCaps",
+        url="https://github.com/cdjkim/audiocaps",
+        licence="captions for academic use; audio by its YouTube owners",
+        reference="Kim et al., AudioCaps: Generating Captions for Audios in The Wild, NAACL 2019",
+    )
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a (youtube_id, start_time), with all its captions; the split is the file's.
@@ -38,59 +39,38 @@ class AudioCaps(FileSource):
         quarantined when it is opened.
 
         Raises:
-            SourceError: If there is no caption file or no audio folder.
+            SourceError: If there is no caption file, or `audio` is set and no folder.
         """
-        mend = "give the folder of AudioCaps' train.csv, val.csv and test.csv"
-        require_folder(self.root, "the AudioCaps folder", mend)
-        folder = require_folder(
-            self.root / self.audio, "the audio folder of AudioCaps", "set audio: FOLDER"
-        )
-        present = [name for name in SPLITS if (self.root / f"{name}.csv").is_file()]
-        if not present:
-            raise SourceError(f"{self.root}: no train.csv, val.csv or test.csv", mend=mend)
-        files = {
-            path.stem: path.relative_to(folder)
-            for path in sorted(folder.rglob("*"))
-            if path.suffix.lower() in SUFFIXES
-        }
+        present = [split for split in SPLITS if (self.root / f"{split}.csv").is_file()]
+        tables = [self.root / f"{split}.csv" for split in present]
+        refuse_absent(self.root, tables, "train.csv, val.csv or test.csv", _MEND)
+        files = self.files()
         for split in present:
-            captions: dict[tuple[str, str], list[str]] = {}
-            ids: dict[tuple[str, str], str] = {}
-            for row in read_rows(self.root / f"{split}.csv", Columns(COLUMNS, mend)):
-                if not row["start_time"].replace(".", "", 1).isdecimal():
-                    raise SourceError(
-                        f"{self.root / split}.csv: clip {row['audiocap_id']}: "
-                        f"start_time is {row['start_time']!r}, expected seconds",
-                        mend="mend the row or remove it",
-                    )
-                key = (row["youtube_id"], row["start_time"])
-                captions.setdefault(key, []).append(row["caption"])
-                ids.setdefault(key, row["audiocap_id"])
-            for (youtube_id, start), texts in captions.items():
-                stems = _stems(ids[youtube_id, start], youtube_id, start)
-                found = next((files[stem] for stem in stems if stem in files), Path(stems[0]))
-                yield ClipRef(
-                    id=f"audiocaps/{youtube_id}_{start}",
-                    location=str(self.audio / found),
-                    labels=(),
-                    captions=tuple(texts),
-                    recording=f"youtube/{youtube_id}",
-                    licence="unknown",
-                    attribution=f"AudioCaps; YouTube {youtube_id}",
-                    split=split,
-                )
+            yield from self._split(split, files)
 
-
-def _stems(audiocap_id: str, youtube_id: str, start: str) -> tuple[str, ...]:
-    """File names in common use for one clip, without extension."""
-    begin = int(float(start))
-    return (
-        f"{youtube_id}_{start}",
-        f"{youtube_id}_{begin}",
-        f"Y{youtube_id}_{start}",
-        f"{youtube_id}_{begin}_{begin + 10}",
-        f"{youtube_id}_{begin * 1000}_{(begin + 10) * 1000}",
-        audiocap_id,
-        youtube_id,
-        f"Y{youtube_id}",
-    )
+    def _split(self, split: str, files: AudioFiles | None) -> Iterator[ClipRef]:
+        path = self.root / f"{split}.csv"
+        captions: dict[tuple[str, str], list[str]] = {}
+        ids: dict[tuple[str, str], str] = {}
+        for row in read_rows(path, Columns(COLUMNS, _MEND)):
+            row.seconds("start_time")
+            if not row["youtube_id"]:
+                row.wrong("names no youtube_id")
+            key = (row["youtube_id"], row["start_time"])
+            texts = captions.setdefault(key, [])
+            if row["caption"].strip():
+                texts.append(row["caption"])
+            ids.setdefault(key, row["audiocap_id"])
+        for (youtube_id, start), texts in captions.items():
+            names = (*stems(youtube_id, start, CLIP_S), ids[youtube_id, start])
+            yield ClipRef(
+                id=f"audiocaps/{youtube_id}_{start}",
+                location=files.named(*names) if files else names[0],
+                labels=(),
+                captions=tuple(texts),
+                recording=f"youtube/{youtube_id}",
+                licence="unknown",
+                attribution=f"AudioCaps; YouTube {youtube_id}",
+                split=split,
+                duration_s=CLIP_S,
+            )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
@@ -12,11 +10,11 @@ from pydantic import Field
 
 from synth.errors import SourceError
 from synth.sources.base import ClipRef, FileSource, require_folder
-from synth.sources.tables import Columns, read_rows
+from synth.sources.tables import Columns, read_rows, tags_of, texts_of
+from synth.sources.walk import walk
 from synth.tag import Tag
 
 SEPARATOR: Final = ";"
-_TAG_SEPARATOR: Final = re.compile("[;,|]")
 _COLUMNS: Final = Columns(
     required=("path",),
     optional=("label", "caption", "tags", "split", "recording", "licence", "attribution"),
@@ -62,39 +60,34 @@ class Folder(FileSource):
                 mend="put the files of each label into a folder of that name, or set index: FILE",
             )
         loose = []
-        seen: set[str] = set()
-        for folder, folders, names in os.walk(self.root, followlinks=True):
-            real = os.path.realpath(folder)
-            folders[:] = [] if real in seen else sorted(filter(_is_shown, folders))
-            for name in [] if real in seen else sorted(filter(_is_shown, names)):
-                location = (Path(folder) / name).relative_to(self.root)
-                if len(location.parts) == 1:
-                    loose.append(name)
-                else:
-                    yield self._ref(location.as_posix(), labels=location.parts[:1])
-            seen.add(real)
+        for path in walk(self.root):
+            location = path.relative_to(self.root)
+            if len(location.parts) == 1:
+                loose.append(path.name)
+            else:
+                yield self._ref(location.as_posix(), labels=location.parts[:1])
         for name in loose:
             yield self._ref(name, labels=())
 
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
         path = self.root / index
-        seen: dict[str, int] = {}
+        seen: dict[str, str] = {}
         rows = read_rows(path, _COLUMNS)
-        for number, row in enumerate(rows, start=2):
+        for row in rows:
+            if not row["path"].strip():
+                row.wrong("names no path")
             location = Path(row["path"]).as_posix()
             if location in seen:
-                raise SourceError(
-                    f"{path}: row {number}: {location} is listed in row {seen[location]} already",
-                    mend="keep one row a file; part several labels by ';'",
+                row.wrong(
+                    f"{location} is listed in {seen[location]} already",
+                    "keep one row a file; part several labels by ';'",
                 )
-            seen[location] = number
-            labels = (label.strip() for label in row.get("label", "").split(SEPARATOR))
-            caption = row.get("caption", "").strip()
+            seen[location] = row.place
             yield self._ref(
                 location,
-                labels=tuple(label for label in labels if label),
-                captions=(caption,) if caption else (),
-                tags=_tags(row.get("tags", "")),
+                labels=texts_of(row.get("label"), SEPARATOR),
+                captions=texts_of(row.get("caption")),
+                tags=tags_of(row.get("tags")),
                 recording=row.get("recording", ""),
                 licence=row.get("licence", ""),
                 attribution=row.get("attribution", ""),
@@ -124,12 +117,3 @@ class Folder(FileSource):
             attribution=attribution or self.attribution,
             split=split,
         )
-
-
-def _tags(field: str) -> tuple[Tag, ...]:
-    pairs = (each.rpartition(":") for each in _TAG_SEPARATOR.split(field) if each.strip())
-    return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)
-
-
-def _is_shown(name: str) -> bool:
-    return not name.startswith(".")

@@ -25,6 +25,7 @@ class Foley(Settings):
     """
 
     name: ClassVar[str] = "foley"
+    reads_files: ClassVar[bool] = False
     classes: tuple[str, ...] = foley.CLASSES
     takes: int = Field(default=40, ge=1, le=100_000)
     seed: int = Field(default=0, ge=0, lt=2**63)

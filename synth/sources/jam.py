@@ -24,6 +24,7 @@ class Jam(Settings):
     """
 
     name: ClassVar[str] = "jam"
+    reads_files: ClassVar[bool] = False
     tracks: int = Field(default=200, ge=1, le=100_000)
     seed: int = Field(default=0, ge=0, lt=2**63)
 

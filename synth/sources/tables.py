@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Collection, Iterator
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import SourceError
+from synth.rng import digest
 from synth.sources.base import require_file
+from synth.tag import Tag
+from synth.units import Seconds
+
+MEND_ROW: Final = "mend the row or remove it"
+_BLOCK: Final = 1 << 20
+_DELIMITERS: Final = {",": "commas", "\t": "tabs"}
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_TRUTHS: Final = {"true": True, "false": False, "": None}
+_TAG_SEPARATOR: Final = re.compile("[;,|]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,9 @@ class Columns:
         if missing:
             raise SourceError(f"{where}: no column {', '.join(map(repr, missing))}", mend=self.mend)
         known = (*self.required, *self.optional)
+        twice = [name for name in known if list(found).count(name) > 1]
+        if twice:
+            raise SourceError(f"{where}: column {twice[0]!r} is there twice", mend="keep one")
         for name in found:
             near = difflib.get_close_matches(name.strip().lower(), known, 1, cutoff=0.8)
             if name not in known and near and near[0] not in found:
@@ -48,31 +65,147 @@ class Columns:
                 )
 
 
-def read_rows(path: Path, columns: Columns) -> Iterator[dict[str, str]]:
+class Row(dict[str, str]):
+    """The fields of a row by column, and where it is, for errors.
+
+    Args:
+        fields: By column.
+        where: File and line, or row.
+    """
+
+    __slots__ = ("where",)
+
+    def __init__(self, fields: Mapping[str, str], where: str) -> None:
+        super().__init__(fields)
+        self.where = where
+
+    @property
+    def place(self) -> str:
+        """Its line, without the file."""
+        return self.where.rpartition(": ")[2]
+
+    def wrong(self, reason: str, mend: str = MEND_ROW) -> NoReturn:
+        """Refuse the row.
+
+        Raises:
+            SourceError: Always.
+        """
+        raise SourceError(f"{self.where}: {reason}", mend=mend)
+
+    def seconds(self, column: str) -> Seconds:
+        """The time in a column.
+
+        Raises:
+            SourceError: If it is none.
+        """
+        return seconds_of(self[column], column, self.where)
+
+
+def read_rows(
+    path: Path, columns: Columns, *, delimiter: str = ",", fallback: str = ""
+) -> Iterator[Row]:
     """The rows of a CSV or Parquet file as text, nulls as "".
 
     Args:
         path: `.parquet` files are read as Parquet, others as CSV in UTF-8 (with or without BOM).
         columns: Columns that are looked for; others are passed on.
+        delimiter: What parts the fields of a CSV file.
+        fallback: Encoding of a CSV file that is not in UTF-8; "" for none.
 
     Raises:
-        SourceError: If the file is missing, lacks or misspells a column, or a row has too few or
-            many fields.
+        SourceError: If the file is missing, empty, lacks or misspells a column, or a row has too
+            few or many fields.
     """
     require_file(path, "the index", columns.mend)
-    read = _parquet_rows if path.suffix == ".parquet" else _csv_rows
-    yield from read(path, columns)
+    if path.suffix == ".parquet":
+        rows = _parquet_rows(path, columns)
+    else:
+        rows = _csv_rows(path, columns, delimiter, fallback)
+    number = 0
+    for number, row in enumerate(rows, start=1):  # noqa: B007
+        yield row
+    if number == 0:
+        raise SourceError(f"{path}: holds no rows below its header", mend=columns.mend)
 
 
-def _parquet_rows(path: Path, columns: Columns) -> Iterator[dict[str, str]]:
+def read_cells(
+    path: Path, mend: str, *, delimiter: str = ",", quoted: bool = True, fallback: str = ""
+) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each row of a CSV file, and the line where it ends; empty lines are left out.
+
+    Args:
+        path: A file in UTF-8, with or without BOM.
+        mend: What to tell a user whose file cannot be read.
+        delimiter: What parts the fields.
+        quoted: Whether quotes hold fields together.
+        fallback: Encoding of a file that is not in UTF-8; "" for none.
+
+    Raises:
+        SourceError: If it cannot be read, or its quotes do not match.
+    """
+    line = 0
     try:
-        file = pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise SourceError(f"{path}: not a Parquet file: {error}", mend=columns.mend) from error
-    columns.check(file.schema_arrow.names, str(path))
-    for batch in file.iter_batches(batch_size=4096):
-        for row in batch.to_pylist():
-            yield {key: _text(value) for key, value in row.items()}
+        encoding = fallback if fallback and not _is_utf8(path) else "utf-8-sig"
+        with path.open(encoding=encoding, newline="") as file:
+            reader = csv.reader(
+                file,
+                delimiter=delimiter,
+                quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+                strict=True,
+            )
+            for cells in reader:
+                line = reader.line_num
+                if cells:
+                    yield line, cells
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}", mend=mend
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: after line {line}: {error}", mend="save it as UTF-8") from error
+    except csv.Error as error:
+        raise SourceError(
+            f"{path}: after line {line}: {error}",
+            mend="save it as CSV, quotes closed and doubled inside a field",
+        ) from error
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            while file.read(_BLOCK):
+                pass
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[Row]:
+    rows = read_cells(path, columns.mend, delimiter=delimiter, fallback=fallback)
+    line, header = next(rows, (1, []))
+    columns.check(header, f"{path}: row {line}")
+    for line, cells in rows:
+        where = f"{path}: line {line}"
+        if len(cells) != len(header):
+            raise SourceError(
+                f"{where}: expected {len(header)} fields, not {len(cells)}",
+                mend=f"quote fields that hold {_DELIMITERS.get(delimiter, 'commas')} "
+                "or line breaks",
+            )
+        yield Row(dict(zip(header, cells, strict=True)), where)
+
+
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
+    try:
+        with pq.ParquetFile(path) as file:
+            columns.check(file.schema_arrow.names, str(path))
+            batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=4096))
+            for number, row in enumerate(chain.from_iterable(batches), start=1):
+                fields = {key: _text(value) for key, value in row.items()}
+                yield Row(fields, f"{path}: row {number}")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        told = " ".join(str(error).split())
+        raise SourceError(f"{path}: not a Parquet file: {told}", mend=columns.mend) from error
 
 
 def _text(value: object) -> str:
@@ -81,18 +214,82 @@ def _text(value: object) -> str:
     return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _csv_rows(path: Path, columns: Columns) -> Iterator[dict[str, str]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns.check(reader.fieldnames or (), f"{path}: row 1")
-            for row in reader:
-                if None in row or None in row.values():
-                    fields = len(reader.fieldnames or ())
-                    raise SourceError(
-                        f"{path}: line {reader.line_num}: expected {fields} fields",
-                        mend="quote fields that hold commas or line breaks",
-                    )
-                yield row
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path}: {error}", mend="save it as CSV in UTF-8") from error
+def distinct(rows: Iterable[Row], *key: str) -> Iterator[Row]:
+    """The rows, each once; a row that is there again, equal in all fields, is left out.
+
+    Args:
+        rows: Of one table.
+        key: The columns that tell rows apart.
+
+    Raises:
+        SourceError: If two rows of the same key differ.
+    """
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    for row in rows:
+        name = tuple(row[column] for column in key)
+        said = digest(*row.values())
+        if name not in first:
+            first[name] = said, row.place
+            yield row
+        elif first[name][0] != said:
+            row.wrong(
+                f"two rows on {', '.join(name)} differ, the other is {first[name][1]}",
+                "keep the right one",
+            )
+
+
+def seconds_of(text: str, name: str, where: str) -> Seconds:
+    """A time in seconds that a table writes, 0 or more.
+
+    Args:
+        text: As written: "30", "12.5", "1e-3".
+        name: What it is, for errors.
+        where: The row, for errors.
+
+    Raises:
+        SourceError: If it is none.
+    """
+    if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
+        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", mend=MEND_ROW)
+    return float(text)
+
+
+def length_of(text: str, name: str, where: str) -> Seconds:
+    """A length in seconds that a table writes, more than 0.
+
+    Raises:
+        SourceError: If it is none; arguments as of `seconds_of`.
+    """
+    seconds = seconds_of(text, name, where)
+    if seconds == 0:
+        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", mend=MEND_ROW)
+    return seconds
+
+
+def truth_of(row: Row, column: str) -> bool | None:
+    """Whether a column says True, in any case of letters; None where it says nothing.
+
+    Raises:
+        SourceError: If it says anything else.
+    """
+    said = row[column].strip().lower()
+    if said not in _TRUTHS:
+        row.wrong(f"{column} is {row[column]!r}, expected True or False")
+    return _TRUTHS[said]
+
+
+def texts_of(value: object, separator: str = "") -> tuple[str, ...]:
+    """The texts in a list column, or in a text parted by `separator`; empty ones left out."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = value.split(separator) if separator else [value]
+    parts = value if isinstance(value, list) else [value]
+    return tuple(text for part in parts if part is not None and (text := str(part).strip()))
+
+
+def tags_of(value: object) -> tuple[Tag, ...]:
+    """The tags in a list or text column: "genre:rock; mood:calm" or bare names, parted by ;,|."""
+    names = _TAG_SEPARATOR.split(value) if isinstance(value, str) else texts_of(value)
+    pairs = (each.rpartition(":") for each in names if each.strip())
+    return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)

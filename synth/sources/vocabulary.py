@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from synth.rng import Randomness, digest
+from synth.rng import Randomness
 from synth.shipped import shipped
 from synth.sources.base import ClipRef, Settings
-from synth.units import Seconds, to_frames
-
-_RATE: Final = 48_000
-_LEVEL_DB: Final = -20.0
+from synth.sources.collected import listed_row
+from synth.units import Seconds
 
 
 class Vocabulary(Settings):
@@ -62,15 +60,4 @@ class Vocabulary(Settings):
         label, take = ref.location.rsplit("/", 1)
         rng = Randomness(self.seed).at(f"vocabulary/{label}", int(take))
         low, high = np.log(self.seconds)
-        frames = to_frames(float(np.exp(rng.uniform(low, high))), _RATE)
-        return {
-            "sample_rate": _RATE,
-            "channels": 1,
-            "frames": frames,
-            "onset": 0,
-            "offset": frames,
-            "loudness_lufs": _LEVEL_DB,
-            "peak_db": 0.0,
-            "levels_db": [],
-            "sha256": digest(self.name, str(self.seed), ref.id),
-        }
+        return listed_row(float(np.exp(rng.uniform(low, high))), self.name, str(self.seed), ref.id)

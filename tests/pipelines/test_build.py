@@ -378,9 +378,14 @@ def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) ->
     (root / "gong").symlink_to(root / "bell")
     summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
     refused = pq.read_table(Path(summary.paths["manifests"]) / "quarantine.parquet").to_pylist()
-    locations = {row["location"] for row in refused}
-    # The linked folder is a folder that was walked already.
-    assert locations == {"bell/notes.txt", "bell/sound.wma", "loose.wav"}
+    reasons = {row["location"]: row["reason"] for row in refused}
+    linked = {name for name in reasons if name.startswith("gong/")}
+    assert set(reasons) - linked == {"bell/notes.txt", "bell/sound.wma", "loose.wav"}
+    # What a linked folder holds a second time is told file by file.
+    assert {name.removeprefix("gong/") for name in linked} == {
+        path.name for path in (root / "bell").iterdir()
+    }
+    assert all("same file" in reasons[name] for name in linked if name.endswith(".wav"))
 
 
 def test_a_finished_version_is_not_written_to(tiny: Tiny, tmp_path: Path) -> None:

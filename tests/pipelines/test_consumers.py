@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from pathlib import Path
 
 import datasets
+import mlcroissant
 import numpy as np
 import pandas as pd
 import pytest
 import soundfile
 import webdataset
+from etils import epath
+from huggingface_hub import DatasetCard
 
 from synth.corpus import Corpus
 
@@ -136,3 +140,49 @@ def test_card_names_the_splits_for_hugging_face(corpus: Corpus) -> None:
     assert card.startswith("---\n")
     assert "path: train/*.tar" in card
     assert "CC0-1.0" in card
+
+
+def test_mlcroissant_accepts_the_description_and_reads_by_it(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It keeps what it extracts by file name alone, for all corpora of this machine.
+    monkeypatch.setattr(
+        "mlcroissant._src.operation_graph.operations.extract.EXTRACT_PATH", epath.Path(tmp_path)
+    )
+    found = mlcroissant.Dataset(jsonld=str(corpus.shards / "croissant.json"))
+    assert not found.metadata.issues.errors
+    # Equal corpora have equal files, so nothing says when one was made.
+    expected = ("datePublished", "citeAs")
+    warnings = found.metadata.issues.warnings
+    assert all(any(name in each for name in expected) for each in warnings)
+    rows = {row["id"]: row for row in corpus.samples().to_pylist()}
+    samples = list(found.records("samples"))
+    assert [sample["samples/id"].decode() for sample in samples] == list(rows)
+    for sample in samples:
+        row = rows[sample["samples/id"].decode()]
+        assert sample["samples/caption"].decode() == row["caption"]
+        assert [label.decode() for label in sample["samples/labels"]] == row["labels"]
+        assert sample["samples/frames"] == row["frames"]
+    sounds = {record["audio/id"].decode(): record for record in found.records("audio")}
+    assert set(sounds) == set(rows)
+    for name, record in sounds.items():
+        pcm, rate = soundfile.read(io.BytesIO(record["audio/audio"]), dtype="int16")
+        assert (len(pcm), rate) == (rows[name]["frames"], rows[name]["sample_rate"])
+
+
+def test_checksums_of_the_description_are_those_of_the_files(corpus: Corpus) -> None:
+    described = json.loads((corpus.shards / "croissant.json").read_text())["distribution"]
+    files = [each for each in described if each["@type"] == "cr:FileObject"]
+    assert {file["contentUrl"] for file in files} == {
+        path.relative_to(corpus.shards).as_posix()
+        for path in [*corpus.shards.rglob("*.tar"), corpus.shards / "samples.parquet"]
+    }
+    for file in files:
+        data = (corpus.shards / file["contentUrl"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == file["sha256"]
+
+
+def test_hugging_face_hub_accepts_the_card(corpus: Corpus) -> None:
+    card = DatasetCard.load(corpus.shards / "README.md")
+    assert card.data.license == "cc0-1.0"
+    assert card.data.configs[0]["data_files"][0]["split"] == "train"

@@ -1,16 +1,22 @@
-"""Decoding: what libsndfile reads is read, what nobody reads is a clip error."""
+"""Decoding: whole files are read, what is missing, lied about or no audio is a clip error."""
 
 from __future__ import annotations
 
 import io
+import os
+import shutil
+import struct
 import subprocess
+import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from synth.audio_file import read_audio
+from synth.audio_file import Limits, Mislabelled, read_audio, reading
 from synth.errors import ClipError
 
 
@@ -21,6 +27,8 @@ def encoded(audio: np.ndarray, rate: int, kind: str, subtype: str | None = None)
 
 
 NOISE = np.random.default_rng(0).uniform(-0.5, 0.5, 4800).astype(np.float32)
+LONG = np.tile(NOISE, 10)
+STRICT = Limits(max_s=600, max_channels=2, min_rate=4000, max_rate=96_000)
 
 
 @pytest.mark.parametrize(
@@ -45,45 +53,277 @@ def test_lossy_files_are_read(kind: str) -> None:
     assert len(samples) >= len(NOISE)
 
 
-def test_the_extension_is_not_trusted() -> None:
-    samples, _ = read_audio(encoded(NOISE, 48_000, "FLAC"), ".wav")
+def test_a_file_of_many_blocks_is_read_to_its_end() -> None:
+    audio = np.tile(NOISE, 250)  # 1.2 million frames
+    samples, _ = read_audio(encoded(audio, 48_000, "FLAC"), ".flac")
+    assert len(samples) == len(audio)
+    assert np.abs(samples[:, 0] - audio).max() <= 1 / 32768
+
+
+def test_a_name_may_tell_another_format_unless_that_is_refused() -> None:
+    data = encoded(NOISE, 48_000, "FLAC")
+    samples, _ = read_audio(data, ".wav")
     assert len(samples) == len(NOISE)
+    with (
+        reading(Limits(mislabelled=Mislabelled.REFUSE)),
+        pytest.raises(ClipError, match=r"holds FLAC, although its name ends in \.wav"),
+    ):
+        read_audio(data, ".wav")
+    with reading(Limits(mislabelled=Mislabelled.REFUSE)):
+        for suffix in (".flac", ".FLAC", "", ".sound"):
+            read_audio(data, suffix)
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".mp3", ".m4a", ""])
-def test_what_is_no_audio_is_a_clip_error(suffix: str) -> None:
+@pytest.mark.parametrize(
+    "data", [b"path,label\na.wav,dog\n" * 40, b"#EXTM3U\nfile:///etc/passwd\n", b"R", bytes(4096)]
+)
+def test_what_is_no_audio_is_a_clip_error(suffix: str, data: bytes) -> None:
     with pytest.raises(ClipError, match="decode"):
-        read_audio(b"path,label\na.wav,dog\n" * 40, suffix)
+        read_audio(data, suffix)
 
 
-@pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
-@pytest.mark.parametrize("share", [0.9, 0.5, 0.05, 0.001])
-def test_a_truncated_file_is_read_as_far_as_it_goes_or_a_clip_error(
-    kind: str, share: float
+# Truncation
+
+LIBSNDFILES = [
+    ("WAV", "PCM_16"),
+    ("WAV", "PCM_24"),
+    ("WAV", "FLOAT"),
+    ("WAVEX", "PCM_16"),
+    ("RF64", "PCM_16"),
+    ("AIFF", "PCM_16"),
+    ("AIFF", "FLOAT"),
+    ("AU", "PCM_16"),
+    ("CAF", "PCM_16"),
+    ("FLAC", "PCM_16"),
+    ("OGG", "VORBIS"),
+    ("OGG", "OPUS"),
+    ("MP3", "MPEG_LAYER_III"),
+]
+
+
+@pytest.mark.parametrize(("kind", "subtype"), LIBSNDFILES)
+def test_a_file_that_ends_too_early_is_a_clip_error(kind: str, subtype: str) -> None:
+    data = encoded(LONG, 48_000, kind, subtype)
+    with reading(STRICT):
+        samples, _ = read_audio(data, "")
+        assert len(samples) == len(LONG)
+        for end in (-1, -9, -100, *(int(len(data) * share) for share in (0.9, 0.5, 0.05, 0.001))):
+            with pytest.raises(ClipError):
+                read_audio(data[:end], "")
+
+
+FFMPEGS = {
+    "cbr.mp3": "-b:a 128k",
+    "vbr.mp3": "-q:a 4",
+    "untagged.mp3": "-b:a 128k -write_xing 0 -id3v2_version 0",
+    "half.mp3": "-ar 22050 -b:a 48k",
+    "tagged.mp3": "-metadata title=x -id3v2_version 3 -write_id3v1 1",
+    "layer2.mp2": "-b:a 192k",
+    "vorbis.ogg": "-c:a libvorbis",
+    "opus.opus": "-c:a libopus",
+    "flac.oga": "-c:a flac",
+    "flac.flac": "-metadata title=x",
+    "list.wav": "-ac 2 -metadata title=x",
+    "float.wav": "-c:a pcm_f32le",
+    "adpcm.wav": "-c:a adpcm_ima_wav",
+    "aiff.aiff": "",
+    "float.aifc": "-c:a pcm_f32be -f aiff",
+    "aac.m4a": "-c:a aac",
+    "fast.m4a": "-c:a aac -movflags faststart",
+    "alac.m4a": "-c:a alac",
+    "adts.aac": "-c:a aac",
+    "opus.webm": "-c:a libopus",
+    "wma.wma": "",
+}
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ffmpeg") / "noise.wav"
+    soundfile.write(path, LONG, 48_000)
+    return path
+
+
+@pytest.mark.parametrize("name", FFMPEGS)
+def test_files_that_ffmpeg_writes_are_read_if_they_are_whole(
+    ffmpeg: None, second: Path, name: str
 ) -> None:
-    noise = np.tile(NOISE, 10)
-    data = encoded(noise, 48_000, kind)
-    try:
-        samples, rate = read_audio(data[: int(len(data) * share)], f".{kind.lower()}")
-    except ClipError:
-        return
-    assert rate == 48_000
-    assert len(samples) < len(noise)
-    assert np.isfinite(samples).all()
-
-
-def test_what_libsndfile_cannot_read_goes_through_ffmpeg(ffmpeg: None, tmp_path: Path) -> None:
-    wav, m4a = tmp_path / "noise.wav", tmp_path / "noise.m4a"
-    soundfile.write(wav, np.tile(NOISE, 10), 48_000)
-    command = ["ffmpeg", "-loglevel", "error", "-i", str(wav), "-c:a", "aac", str(m4a)]
+    path = second.with_name(name)
+    command = ["ffmpeg", "-y", "-loglevel", "error", "-i", second, *FFMPEGS[name].split(), path]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
-    samples, rate = read_audio(m4a.read_bytes(), ".m4a")
-    assert (rate, samples.shape[1]) == (48_000, 1)
-    assert abs(len(samples) - 48_000) < 4096
-    assert 0.2 < np.abs(samples).max() <= 1
+    data = path.read_bytes()
+    limits = Limits(mislabelled=Mislabelled.REFUSE)
+    samples, rate = read_audio(data, path.suffix, limits)
+    assert len(samples) / rate == pytest.approx(1.0, abs=0.05)
+    assert 0.2 < np.abs(samples).max() <= 1.2
+    for end in (-1 if "tagged" not in name else -200, len(data) * 9 // 10, len(data) // 3 + 5):
+        with pytest.raises(ClipError):
+            read_audio(data[:end], path.suffix, limits)
+
+
+@pytest.mark.parametrize("form", ["wav", "flac", "mp3", "ogg -c:a libvorbis", "matroska"])
+def test_files_that_were_written_to_a_pipe_are_whole(ffmpeg: None, second: Path, form: str) -> None:
+    command = ["ffmpeg", "-loglevel", "error", "-i", second, "-f", *form.split(), "-"]
+    data = subprocess.run(command, check=True, capture_output=True).stdout
+    samples, rate = read_audio(data, "")
+    assert len(samples) / rate == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("size", [0, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFFFFF, 0x80000000])
+def test_a_wave_file_whose_writer_never_came_back_is_whole(size: int) -> None:
+    data = encoded(LONG, 48_000, "WAV")
+    at = data.index(b"data") + 4
+    samples, _ = read_audio(data[:at] + struct.pack("<I", size) + data[at + 4 :], ".wav")
+    assert len(samples) == len(LONG)
+
+
+def test_what_follows_the_sound_does_not_count() -> None:
+    data = encoded(LONG, 48_000, "WAV")
+    listed = b"LIST" + struct.pack("<I", 4) + b"INFO"
+    for tail in (listed, b"junk", b"TAG" + bytes(125)):
+        assert len(read_audio(data + tail, ".wav")[0]) == len(LONG)
+    header = data[: data.index(b"data") + 4] + bytes(4)
+    assert len(read_audio(header, ".wav")[0]) == 0
+    assert len(read_audio(header + listed, ".wav")[0]) == 0
+
+
+def test_a_page_that_is_missing_is_found() -> None:
+    data = encoded(np.tile(NOISE, 60), 48_000, "OGG")
+    pages = [at for at in range(len(data)) if data.startswith(b"OggS", at)]
+    assert len(pages) > 5
+    with pytest.raises(ClipError, match="page 3 is missing"):
+        read_audio(data[: pages[3]] + data[pages[4] :], ".ogg")
+
+
+def test_files_joined_end_to_end_miss_no_page() -> None:
+    data = encoded(LONG, 48_000, "OGG")
+    assert len(read_audio(data + data, ".ogg")[0]) >= len(LONG)
+
+
+# What headers say
+
+
+def with_field(data: bytes, at: int, form: str, value: int) -> bytes:
+    field = struct.pack(form, value)
+    return data[:at] + field + data[at + len(field) :]
+
+
+@pytest.mark.parametrize(
+    ("at", "form", "value", "reason"),
+    [
+        (24, "<I", 0, "is sampled at 0 Hz, the least is 4,000 Hz"),
+        (24, "<I", 192_000, "is sampled at 192,000 Hz, the limit is 96,000 Hz"),
+        (24, "<I", 0xFFFFFFFF, "is sampled at 4,294,967,295 Hz"),
+        (22, "<H", 0, "has 0 channels by its header"),
+        (22, "<H", 8, "has 8 channels, at most 2 are mixed down"),
+        (22, "<H", 65_535, "has 65535 channels"),
+    ],
+)
+def test_a_header_outside_the_limits_is_refused(
+    at: int, form: str, value: int, reason: str
+) -> None:
+    data = with_field(encoded(NOISE, 48_000, "WAV"), at, form, value)
+    with pytest.raises(ClipError) as refused:
+        read_audio(data, ".wav", STRICT)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["FLAC", "AIFF", "OGG"])
+def test_limits_hold_for_every_format(kind: str) -> None:
+    wide = encoded(np.zeros((100, 4)), 48_000, kind)
+    with pytest.raises(ClipError, match="has 4 channels, at most 2"):
+        read_audio(wide, "", STRICT)
+    fast = encoded(np.zeros(100), 48_000, kind)
+    with pytest.raises(ClipError, match="is sampled at 48,000 Hz, the limit is 44,100 Hz"):
+        read_audio(fast, "", Limits(max_rate=44_100))
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_decoded() -> None:
     data = encoded(np.zeros(48_000, dtype=np.float32), 8_000, "FLAC")
     with pytest.raises(ClipError, match=r"lasts 6\.0 s, the limit is 5 s"):
-        read_audio(data, ".flac", max_s=5)
+        read_audio(data, ".flac", Limits(max_s=5))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux to limit memory")
+@pytest.mark.parametrize(
+    ("max_s", "reason"),
+    [(600, "lasts 1,431,655.8 s, the limit is 600 s"), (1e9, "would take 256.0 GiB of memory")],
+)
+def test_an_absurd_length_takes_no_memory(tmp_path: Path, max_s: float, reason: str) -> None:
+    program = """
+import resource, sys
+from pathlib import Path
+from synth.audio_file import Limits, read_audio
+from synth.errors import ClipError
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 28),) * 2)
+try:
+    read_audio(Path(sys.argv[1]).read_bytes(), ".flac", Limits(max_s=float(sys.argv[2])))
+except ClipError as error:
+    print(error)
+"""
+    data = bytearray(encoded(NOISE, 48_000, "FLAC"))
+    data[21] |= 0x0F  # STREAMINFO promises 2**36 - 1 samples
+    data[22:26] = b"\xff" * 4
+    path = tmp_path / "endless.flac"
+    path.write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", program, path, str(max_s)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.stdout.strip() == reason, done.stderr
+
+
+# ffmpeg
+
+
+@pytest.fixture
+def m4a(ffmpeg: None, second: Path) -> bytes:
+    path = second.with_name("for-ffmpeg.m4a")
+    command = ["ffmpeg", "-y", "-loglevel", "error", "-i", second, "-c:a", "aac", path]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return path.read_bytes()
+
+
+def test_what_libsndfile_cannot_read_goes_through_ffmpeg(m4a: bytes) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        samples, rate = read_audio(m4a, ".m4a")
+    assert (rate, samples.shape[1]) == (48_000, 1)
+    assert abs(len(samples) - 48_000) < 4096
+    assert 0.2 < np.abs(samples).max() <= 1
+    with pytest.raises(ClipError, match=r"the limit is 0\.5 s"):
+        read_audio(m4a, ".m4a", Limits(max_s=0.5))
+
+
+def test_without_ffmpeg_the_reason_says_how_to_get_it(
+    m4a: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    with pytest.raises(ClipError) as refused:
+        read_audio(m4a, ".m4a")
+    assert str(refused.value) == (
+        "holds MPEG-4 that libsndfile cannot decode (Format not recognised); ffmpeg and ffprobe "
+        "would be needed: install it with `apt install ffmpeg`, `brew install ffmpeg` or "
+        "`conda install ffmpeg`"
+    )
+
+
+# Real files
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "count"), [("ESC-50", "*.wav", 229), ("ESC-10", "*.ogg", 320)]
+)
+def test_no_real_file_is_refused(
+    shared_data: Callable[[str], Path], name: str, pattern: str, count: int
+) -> None:
+    limits = Limits(600, 2, 4000, 96_000, Mislabelled.REFUSE)
+    paths = sorted(shared_data(name).rglob(pattern))
+    assert len(paths) == count
+    for path in paths:
+        samples, _ = read_audio(path.read_bytes(), path.suffix, limits)
+        assert len(samples)

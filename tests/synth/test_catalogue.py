@@ -85,8 +85,9 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         catalogue(source, ref, 16_000, Acceptance())
 
 
-def test_eight_channels_at_192_khz_are_accepted(tmp_path: Path) -> None:
-    clip = accept(tmp_path, noise(192_000, 8), 192_000, bank_rate=48_000)
+def test_eight_channels_at_192_khz_are_accepted_where_they_are_asked_for(tmp_path: Path) -> None:
+    limits = {"max_channels": 8, "max_rate": 192_000}
+    clip = accept(tmp_path, noise(192_000, 8), 192_000, bank_rate=48_000, **limits)
     assert clip.row["channels"] == 8
     assert clip.row["sample_rate"] == 192_000
     assert clip.audio.shape == (48_000,)

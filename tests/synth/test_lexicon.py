@@ -43,6 +43,11 @@ ESC50_LIST = (
     "train vacuum_cleaner washing_machine water_drops wind"
 )
 ESC50 = ESC50_LIST.split()
+URBANSOUND8K_LIST = (
+    "air_conditioner car_horn children_playing dog_bark drilling engine_idling gun_shot jackhammer "
+    "siren street_music"
+)
+URBANSOUND8K = URBANSOUND8K_LIST.split()
 ORDERING = {"second", "later"}
 # The forms the first corpora were built with: label, noun, clause and gerund of ESC-50's labels.
 ESC50_FORMS = "b8653d84fcd03e0ea9b71090d5fd9c1f6536d875312a4a9cc16ec7892202a0ea"
@@ -59,7 +64,7 @@ LISTED = sorted(shipped_phrases())
 VOCABULARIES = {name: labels_of(name) for name in SOURCES}
 
 
-@pytest.mark.parametrize("label", sorted({*ESC50, *CLASSES, *ESC50_NAMES.values()}))
+@pytest.mark.parametrize("label", sorted({*ESC50, *URBANSOUND8K, *CLASSES, *ESC50_NAMES.values()}))
 def test_every_label_of_the_shipped_sources_has_phrases(label: str) -> None:
     assert len(ESC50) == 50
     assert label in shipped_phrases()
@@ -78,7 +83,16 @@ def test_the_labels_of_audioset_are_covered(shared_data: Callable[[str], Path]) 
 def test_the_vocabularies_are_whole_and_make_up_the_file() -> None:
     assert len(AUDIOSET) == 527
     assert VOCABULARIES["esc50.csv"] == ESC50
-    assert sorted([*AUDIOSET, *ESC50]) == LISTED
+    assert VOCABULARIES["urbansound8k.csv"] == [each for each in URBANSOUND8K if each not in ESC50]
+    assert sorted({*AUDIOSET, *ESC50, *URBANSOUND8K}) == LISTED
+
+
+def test_the_classes_of_urbansound8k_can_deny_each_other() -> None:
+    assert len(URBANSOUND8K) == 10
+    assert not any(kin(first, second) for first, second in combinations(URBANSOUND8K, 2))
+    assert OTHER not in map(category, URBANSOUND8K)
+    assert kin("dog_bark", "dog")
+    assert kin("engine_idling", "Engine")
 
 
 def test_the_forms_of_esc50_are_as_they_were() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+from libraries import RATE, check, sound, write_csv
 from pydantic import ValidationError
 
 from synth.errors import ClipError, SourceError
-from synth.sources import SOURCES, ClipRef, Source, source_class
+from synth.sources import SOURCES, ClipRef, Source, Unheard, opened, source_class
 from synth.sources.audiocaps import AudioCaps
 from synth.sources.esc10 import ESC50_NAMES, Esc10
 from synth.sources.esc50 import Esc50
@@ -26,36 +25,6 @@ from synth.sources.folder import Folder
 from synth.sources.foley import Foley
 from synth.sources.tables import Columns, read_rows
 from synth.tag import Tag
-
-RATE = 16_000
-
-
-def sound(path: Path, seed: int = 0, frames: int = 1600, channels: int = 1) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    audio = np.random.default_rng(seed).uniform(-0.5, 0.5, (frames, channels))
-    soundfile.write(path, audio, RATE)
-    return path
-
-
-def write_csv(
-    path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]], encoding: str = "utf-8"
-) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding=encoding, newline="") as file:
-        csv.writer(file).writerows([columns, *rows])
-    return path
-
-
-def check(source: Source) -> list[ClipRef]:
-    """What every source keeps to: a value that travels, and a fixed list of different ids."""
-    refs = list(source.refs())
-    assert isinstance(source, Source)
-    assert list(pickle.loads(pickle.dumps(source)).refs()) == refs
-    assert len({ref.id for ref in refs}) == len(refs)
-    assert all(ref.id.startswith(f"{source.name}/") for ref in refs)
-    assert all(ref.recording and ref.licence for ref in refs)
-    return refs
-
 
 # ESC-50
 
@@ -214,12 +183,23 @@ def test_audiocaps_finds_the_common_file_names(tmp_path: Path, name: str) -> Non
 def test_audiocaps_of_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not found"):
         list(AudioCaps(root=tmp_path / "none").refs())
-    with pytest.raises(SourceError, match="audio folder") as caught:
-        list(AudioCaps(root=tmp_path).refs())
-    assert "audio:" in caught.value.mend
-    (tmp_path / "audio").mkdir()
     with pytest.raises(SourceError, match=r"no train\.csv"):
         list(AudioCaps(root=tmp_path).refs())
+    write_csv(tmp_path / "test.csv", AUDIOCAPS, [(3, "v", 10, "Wind")])
+    with pytest.raises(SourceError, match="audio folder") as caught:
+        list(AudioCaps(root=tmp_path, audio=Path("sounds")).refs())
+    assert "audio:" in caught.value.mend
+
+
+def test_audiocaps_without_audio_is_a_listing_of_its_captions(tmp_path: Path) -> None:
+    write_csv(tmp_path / "test.csv", AUDIOCAPS, [(3, "v", 10, "Wind")])
+    listing = opened(AudioCaps(root=tmp_path))
+    assert isinstance(listing, Unheard)
+    assert not isinstance(listing, Source)
+    (ref,) = listing.refs()
+    assert listing.row(ref)["frames"] == 10 * listing.row(ref)["sample_rate"]
+    (tmp_path / "audio").mkdir()
+    assert isinstance(opened(AudioCaps(root=tmp_path)), Source)
 
 
 def test_audiocaps_start_time_that_is_no_number_is_a_source_error(tmp_path: Path) -> None:
@@ -315,7 +295,7 @@ def test_columns_of_your_own_are_no_concern(tmp_path: Path) -> None:
 
 def test_folder_names_both_rows_of_a_path_that_is_listed_twice(tmp_path: Path) -> None:
     write_csv(tmp_path / "i.csv", ("path", "label"), [("a", "x"), ("b", "x"), ("a", "y")])
-    with pytest.raises(SourceError, match="row 4: a is listed in row 2"):
+    with pytest.raises(SourceError, match="line 4: a is listed in line 2"):
         list(Folder(root=tmp_path, index=Path("i.csv")).refs())
 
 

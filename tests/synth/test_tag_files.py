@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.errors import SourceError
+from synth.language.jamendo import read_jamendo
 from synth.language.tag_files import parse_list, read_captions, read_items, read_vocabulary
 from synth.tag import Tag
 
@@ -157,3 +158,21 @@ def test_the_shipped_list_gives_every_real_tag_a_category(
     tags = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json")).tags
     assert all(tag.category for tag in tags)
     assert sum(tag.category != "other" for tag in tags) > 940
+
+
+def test_jamendo_tables_give_path_and_duration_and_merge_spellings(file: Write) -> None:
+    row = "track_0000007\tartist_1\talbum_1\t07/7.mp3\t60.5\tgenre---ambiant\tgenre---ambient\r\n"
+    merged = {("genre", "ambiant"): "ambient"}
+    for name, text in [("a.tsv", HEADER + row), ("bare.tsv", row), ("bom.tsv", "\ufeff" + row)]:
+        (track,) = read_jamendo(file(name, text), merged)
+        assert (track.id, track.path, track.duration) == ("track_0000007", "07/7.mp3", "60.5")
+        assert track.tags == (Tag("genre", "ambient"),)
+        assert track.line == text.count("\n")
+
+
+def test_jamendo_tables_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="cannot be read"):
+        list(read_jamendo(tmp_path / "none.tsv"))
+    (tmp_path / "b.tsv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SourceError, match="is no UTF-8 text"):
+        list(read_jamendo(tmp_path / "b.tsv"))

@@ -26,7 +26,7 @@ class BatchOrder:
         name: Tells apart the orders of one run.
     """
 
-    units: tuple[Int[np.ndarray, " members"], ...]
+    units: tuple[Int[np.ndarray, " _members"], ...]
     per_batch: int
     seed: int
     name: str

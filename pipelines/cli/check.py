@@ -1,0 +1,134 @@
+"""`segue check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+import yaml
+from pydantic import ValidationError
+from rich.console import Console
+
+from pipelines.cli.library import named_source
+from pipelines.cli.options import JsonOption
+from pipelines.cli.show import print_json, progress_bars
+from pipelines.observe import Observer
+from synth.errors import SourceError, SpecError
+from synth.sources import Settings, Source, opened
+from synth.sources.base import path_of
+from synth.sources.integrity import Integrity, check_files, files_below, read_index, write_index
+
+SHOWN: Final = 10
+
+
+def check_command(
+    library: Annotated[str, typer.Argument(help="As NAME:ROOT, for example esc50:/data/ESC-50.")],
+    index: Annotated[
+        Path | None,
+        typer.Option(help="Checksums: an index of ours, or mirdata's or soundata's."),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Write an index of the files as they are now.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the library: subset=large.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare a sound library on disk with its index: missing, changed and unknown files.
+
+    Checksums are those that the dataset itself publishes, where it does, and those of `--index`.
+    Ends with status 1 where a file is missing or has changed.
+
+    Example: `segue check esc50:/data/ESC-50 --index esc50_index.json`
+    """
+    source = _with(named_source(library), settings or [])
+    root: Path | None = getattr(source, "folder", getattr(source, "root", None))
+    if root is None:
+        raise SourceError(f"{library}: has no files", mend="name a library that lies in a folder")
+    with progress_bars(quiet=as_json) as observer:
+        if write is not None:
+            _write(root, write, observer, as_json)
+            return
+        found, clips, is_heard = _check(source, root, index, observer)
+    if as_json:
+        print_json(found.to_json() | {"clips": clips, "has_audio": is_heard})
+    else:
+        _show(found, clips, is_heard)
+    if not found.is_whole:
+        raise typer.Exit(1)
+
+
+def _with(source: Settings, changes: list[str]) -> Settings:
+    """The source with settings of the form `key=value`, the value as a spec would have it."""
+    given: dict[str, object] = {}
+    for change in changes:
+        key, parted, value = change.partition("=")
+        if not parted or key not in type(source).model_fields:
+            raise SpecError(
+                f"--set {change}: expected KEY=VALUE",
+                mend=f"the keys are {', '.join(type(source).model_fields)}",
+            )
+        try:
+            given[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise SpecError(f"--set {change}: the value is no YAML", mend="quote it") from error
+    try:
+        return type(source).model_validate(source.model_dump() | given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SpecError(
+            f"--set {'.'.join(map(str, first['loc']))}: {first['msg']}",
+            mend="`segue sources NAME` tells what it takes",
+        ) from error
+
+
+def _write(root: Path, target: Path, observer: Observer, as_json: bool) -> None:
+    if target.exists():
+        raise SourceError(f"{target}: is there already", mend="give another name")
+    count = sum(1 for _ in files_below(root))
+    if not count:
+        raise SourceError(f"{root}: holds no file", mend="give the folder of a library")
+    observer.start("index", count, "files")
+    write_index(root, target, lambda: observer.advance("index"))
+    observer.finish("index")
+    if as_json:
+        print_json({"files": count, "index": str(target)})
+    else:
+        print(f"{count:,} files written to {target}")
+
+
+def _check(
+    source: Settings, root: Path, index: Path | None, observer: Observer
+) -> tuple[Integrity, int, bool]:
+    """What was found, how many clips the library lists, and whether their audio is there."""
+    checksums = dict(source.checksums()) if hasattr(source, "checksums") else {}
+    if index is not None:
+        checksums |= read_index(index)
+    library = opened(source)
+    locations = [ref.location for ref in library.refs()]
+    clips, is_heard = len(locations), isinstance(library, Source)
+    if not is_heard:
+        locations = []
+    observer.start("check", len({*map(path_of, locations), *checksums}), "files")
+    found = check_files(root, locations, checksums, lambda: observer.advance("check"))
+    observer.finish("check")
+    return found, clips, is_heard
+
+
+def _show(found: Integrity, clips: int, is_heard: bool) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if not is_heard:
+        console.print(f"no audio is here: {clips:,} clips are listed, to plan over")
+    console.print(
+        f"{found.listed:,} files listed, {len(found.missing):,} missing; {found.checked:,} "
+        f"checksums compared, {len(found.changed):,} differ; "
+        f"{len(found.unlisted):,} sounds are not listed"
+    )
+    for kind in ("missing", "changed", "unlisted"):
+        paths = getattr(found, kind)
+        for path in paths[:SHOWN]:
+            console.print(f"  {kind}: {path}", markup=False)
+        if len(paths) > SHOWN:
+            console.print(f"  {kind}: and {len(paths) - SHOWN:,} more")

@@ -1,0 +1,103 @@
+"""Leakage between two corpora, or between the splits of one: judged from their manifests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.manifest import find_manifest
+from pipelines.spec import SPLITS
+from synth.corpus import CLIPS_FILE
+from synth.errors import CorpusError
+from synth.leakage.compare import Leakage, between_splits, leakage
+from synth.leakage.shelf import COLUMNS
+
+_BATCH: Final = 4096
+
+
+def compare_corpora(
+    path_a: Path, path_b: Path, split_a: str | None = None, split_b: str | None = None
+) -> Leakage:
+    """What the samples of one corpus share with those of another.
+
+    Only clips that samples use count.
+
+    Args:
+        path_a: A manifest folder, the folder above it, or the manifest itself; rendered or planned.
+        path_b: The same.
+        split_a: One split of A; all without.
+        split_b: One split of B; all without.
+
+    Raises:
+        CorpusError: If a corpus is not there, has no such split, or is damaged.
+    """
+    return leakage(used_clips(path_a, split_a), used_clips(path_b, split_b))
+
+
+def compare_splits(path: Path) -> dict[str, Leakage]:
+    """What the splits of a corpus share, by the names of the two, as `train and test`.
+
+    Raises:
+        CorpusError: If the corpus is not there, or is damaged.
+    """
+    manifest = find_manifest(path)
+    used = _used(manifest)
+    order = [name for name in SPLITS if name in used] + sorted(set(used) - set(SPLITS))
+    clips = {name: _clips(manifest, used[name]) for name in order}
+    return {f"{a} and {b}": found for (a, b), found in between_splits(clips).items()}
+
+
+def used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
+    """The catalogue's rows, in its order, of the clips that a corpus's samples use.
+
+    Args:
+        path: A manifest folder, the folder above it, or the manifest itself.
+        split: One split; all without.
+
+    Raises:
+        CorpusError: If the corpus is not there, has no such split, or is damaged.
+    """
+    manifest = find_manifest(path)
+    used = _used(manifest)
+    if split is not None and split not in used:
+        raise CorpusError(
+            f"{manifest}: no sample is of the split {split!r}",
+            mend=f"it has {', '.join(sorted(used))}",
+        )
+    wanted = used if split is None else {split: used[split]}
+    return _clips(manifest, set().union(*wanted.values()))
+
+
+def _used(manifest: Path) -> dict[str, set[str]]:
+    """The ids of the clips that each split's samples use."""
+    used: dict[str, set[str]] = {}
+    with pq.ParquetFile(manifest) as file:
+        for batch in file.iter_batches(_BATCH, columns=["split", "clips"]):
+            for split in pc.unique(batch.column("split")).to_pylist():
+                part = batch.filter(pc.equal(batch.column("split"), split))
+                ids = pc.unique(pc.list_flatten(part.column("clips")))
+                used.setdefault(split, set()).update(ids.to_pylist())
+    return used
+
+
+def _clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
+    path = manifest.with_name(CLIPS_FILE)
+    if not path.is_file():
+        raise CorpusError(f"{path}: missing", mend="build or plan again")
+    wanted = pa.array(sorted(ids), pa.string())
+    rows: list[dict[str, Any]] = []
+    with pq.ParquetFile(path) as file:
+        columns = [name for name in COLUMNS if name in file.schema_arrow.names]
+        for batch in file.iter_batches(_BATCH, columns=columns):
+            rows += batch.filter(pc.is_in(batch.column("id"), wanted)).to_pylist()
+    missing = ids - {row["id"] for row in rows}
+    if missing:
+        raise CorpusError(
+            f"{path}: lacks {len(missing)} clips that samples use, {min(missing)} for one",
+            mend="the manifest and the catalogue are of different builds: build again",
+        )
+    return rows

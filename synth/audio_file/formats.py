@@ -1,0 +1,110 @@
+"""Formats of audio files, told by their first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Format(StrEnum):
+    """A container, by the name that a person knows."""
+
+    WAV = "WAV"
+    AIFF = "AIFF"
+    FLAC = "FLAC"
+    OGG = "Ogg"
+    MP3 = "MPEG audio"
+    AAC = "AAC"
+    MP4 = "MPEG-4"
+    ASF = "Windows Media"
+    MATROSKA = "Matroska"
+    CAF = "Core Audio"
+    AU = "AU"
+    W64 = "Wave64"
+    AMR = "AMR"
+    APE = "Monkey's Audio"
+    WAVPACK = "WavPack"
+
+
+_MAGIC: Final[tuple[tuple[int, bytes, Format], ...]] = (
+    (8, b"WAVE", Format.WAV),
+    (8, b"AIFF", Format.AIFF),
+    (8, b"AIFC", Format.AIFF),
+    (0, b"fLaC", Format.FLAC),
+    (0, b"OggS", Format.OGG),
+    (4, b"ftyp", Format.MP4),
+    (4, b"moov", Format.MP4),
+    (4, b"mdat", Format.MP4),
+    (4, b"wide", Format.MP4),
+    (0, bytes.fromhex("3026b2758e66cf11"), Format.ASF),
+    (0, bytes.fromhex("1a45dfa3"), Format.MATROSKA),
+    (0, b"caff", Format.CAF),
+    (0, b".snd", Format.AU),
+    (0, b"riff\x2e\x91\xcf\x11", Format.W64),
+    (0, b"#!AMR", Format.AMR),
+    (0, b"MAC ", Format.APE),
+    (0, b"wvpk", Format.WAVPACK),
+)
+_OUTER: Final[Mapping[Format, tuple[bytes, ...]]] = {
+    Format.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),
+    Format.AIFF: (b"FORM",),
+}
+
+_SUFFIXES: Final[Mapping[str, frozenset[Format]]] = {
+    suffix: frozenset(formats)
+    for suffixes, formats in (
+        (".wav .wave .bwf .rf64", (Format.WAV,)),
+        (".aif .aiff .aifc", (Format.AIFF,)),
+        (".flac", (Format.FLAC,)),
+        (".ogg .oga .opus .spx", (Format.OGG,)),
+        (".mp3 .mp2 .mpga", (Format.MP3,)),
+        (".m4a .m4b .mp4 .mov .3gp", (Format.MP4,)),
+        (".aac", (Format.AAC, Format.MP4)),
+        (".wma .asf", (Format.ASF,)),
+        (".webm .mka .mkv", (Format.MATROSKA,)),
+        (".caf", (Format.CAF,)),
+        (".au .snd", (Format.AU,)),
+        (".w64", (Format.W64,)),
+        (".amr", (Format.AMR,)),
+        (".ape", (Format.APE,)),
+        (".wv", (Format.WAVPACK,)),
+    )
+    for suffix in suffixes.split()
+}
+
+
+def format_of(data: bytes) -> Format | None:
+    """The format that the first bytes tell, None where they tell none."""
+    start = after_id3(data)
+    for offset, magic, found in _MAGIC:
+        if data.startswith(magic, start + offset):
+            outer = _OUTER.get(found)
+            if outer is None or data.startswith(outer, start):
+                return found
+    sync = data[start : start + 2]
+    if len(sync) == 2 and sync[0] == 0xFF and sync[1] & 0xE0 == 0xE0:
+        if sync[1] & 0xF6 == 0xF0:
+            return Format.AAC
+        return Format.MP3 if sync[1] & 0x06 and sync[1] & 0x18 != 0x08 else None
+    return None
+
+
+def after_id3(data: bytes) -> int:
+    """Where the sound's own bytes begin: behind the ID3v2 tags, which may precede any format."""
+    start = 0
+    while data.startswith(b"ID3", start) and len(data) >= start + 10:
+        size = 0
+        for byte in data[start + 6 : start + 10]:
+            size = size << 7 | byte & 0x7F
+        footer = 10 if data[start + 5] & 0x10 else 0
+        start += 10 + size + footer
+    return start
+
+
+def contradiction(found: Format | None, suffix: str) -> str:
+    """What the name says against what is found; "" where they agree or either says nothing."""
+    expected = _SUFFIXES.get(suffix.lower())
+    if found is None or expected is None or found in expected:
+        return ""
+    return f"holds {found}, although its name ends in {suffix}"

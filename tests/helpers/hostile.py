@@ -1,0 +1,85 @@
+"""A source whose clips hang, crash or devour what opens them; it travels to other processes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from synth.errors import ClipError, SourceError
+from synth.sources import ClipRef, Recording
+
+RATE = 8_000
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """One clip a word of `clips`; `folder` is told which were opened, and by whom."""
+
+    name: ClassVar[str] = "hostile"
+    reads_files: ClassVar[bool] = True
+    clips: tuple[str, ...]
+    folder: Path
+
+    def refs(self) -> Iterator[ClipRef]:
+        for number, deed in enumerate(self.clips):
+            refusal = "its index says that it is gone" if deed == "refused" else ""
+            place = f"{number}-{deed}"
+            yield ClipRef(f"hostile/{place}", place, (deed,), refusal=refusal)
+
+    def stamp(self, ref: ClipRef) -> str:
+        return ""
+
+    def opened(self) -> list[str]:
+        """Locations of the clips that were opened, in order."""
+        path = self.folder / "opened"
+        return path.read_text().split() if path.exists() else []
+
+    def load(self, ref: ClipRef) -> Recording:
+        with (self.folder / "opened").open("a") as file:
+            file.write(f"{ref.location}\n")
+        number, deed = ref.location.split("-")
+        match deed:
+            case "hangs":
+                _note(self.folder / "pids", os.getpid())
+                child = [sys.executable, "-c", "import time; time.sleep(600)"]
+                process = subprocess.Popen(child)
+                _note(self.folder / "pids", process.pid)
+                time.sleep(600)
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "unlucky":
+                marker = self.folder / f"{ref.location}.seen"
+                if not marker.exists():
+                    marker.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+            case "segfaults":
+                ctypes.string_at(0)
+            case "eats":
+                meals = []
+                while True:
+                    meals.append(np.zeros(1 << 25))
+            case "raises":
+                raise IndexError("a fault of the decoder's own")
+            case "gone":
+                raise ClipError("is not there")
+            case "broken":
+                raise SourceError("the table cannot be read", mend="get it again")
+            case "slow" if not (self.folder / "hurry").exists():
+                time.sleep(0.02)
+        audio = np.random.default_rng(int(number)).uniform(-0.5, 0.5, RATE).astype(np.float32)
+        return Recording(audio, RATE, 1, f"{ref.location}")
+
+
+def _note(path: Path, number: int) -> None:
+    with path.open("a") as file:
+        file.write(f"{number}\n")

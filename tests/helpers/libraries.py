@@ -1,0 +1,42 @@
+"""Miniatures of sound libraries, and what every source keeps to."""
+
+from __future__ import annotations
+
+import csv
+import pickle
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from synth.sources import ClipRef, Settings, Source
+
+RATE = 16_000
+
+
+def sound(path: Path, seed: int = 0, frames: int = 1600, channels: int = 1) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    audio = np.random.default_rng(seed).uniform(-0.5, 0.5, (frames, channels))
+    soundfile.write(path, audio, RATE)
+    return path
+
+
+def write_csv(
+    path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]], encoding: str = "utf-8"
+) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding=encoding, newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return path
+
+
+def check(source: Settings) -> list[ClipRef]:
+    """What every source keeps to: a value that travels, and a fixed list of different ids."""
+    refs = list(source.refs())
+    assert isinstance(source, Source)
+    assert list(pickle.loads(pickle.dumps(source)).refs()) == refs
+    assert len({ref.id for ref in refs}) == len(refs)
+    assert all(ref.id.startswith(f"{source.name}/") for ref in refs)
+    assert all(ref.recording and ref.licence for ref in refs)
+    return refs

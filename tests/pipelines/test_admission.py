@@ -1,0 +1,146 @@
+"""Licences and block lists of a spec: what may not be used is accounted, and reaches no sample."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from builds import segue
+from libraries import write_csv
+
+from pipelines.build import build
+from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
+from synth import foley
+from synth.corpus import Corpus
+from synth.dsp import to_pcm
+from synth.errors import SourceError, SpecError
+from synth.rng import Randomness
+from synth.shards import AudioFormat, encode_audio
+
+LABELS = ("cat", "dog", "rain", "siren")
+LICENCES = ("CC0", "http://creativecommons.org/licenses/by/3.0/", "Attribution Noncommercial")
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three recordings a label, of three licences."""
+    root = tmp_path_factory.mktemp("library")
+    rows = []
+    for label in LABELS:
+        for take, licence in enumerate(LICENCES):
+            audio = foley.synthesize(label, Randomness(3).at(f"foley/{label}", take))
+            name = f"{label}-{take}.wav"
+            (root / name).write_bytes(encode_audio(to_pcm(audio), foley.RATE, AudioFormat.WAV))
+            rows.append((name, label, f"{label}-{take}", licence, f"=Someone {take}"))
+    write_csv(root / "index.csv", ("path", "label", "recording", "licence", "attribution"), rows)
+    return root
+
+
+@pytest.fixture
+def over(library: Path, tiny: Callable[..., Spec]) -> Callable[..., Spec]:
+    source = {"folder": {"root": str(library), "index": "index.csv"}}
+    return lambda **changes: tiny(
+        **{"source": source, "splits": {"train": 1.0}, "recipe": {"triplets": {"repeats": 1}}}
+        | changes
+    )
+
+
+def read(out: Path) -> tuple[Corpus, list[dict[str, str]], list[dict[str, str]]]:
+    corpus = Corpus.open(out / "data_manifests" / "tiny")
+    clips = pq.read_table(corpus.folder / "clips.parquet").to_pylist()
+    quarantine = pq.read_table(corpus.folder / "quarantine.parquet").to_pylist()
+    return corpus, clips, quarantine
+
+
+def test_only_the_licences_of_the_spec_are_used(over: Callable[..., Spec], tmp_path: Path) -> None:
+    build(over(licences=["CC0", "CC-BY"]), tmp_path, 0)
+    corpus, clips, quarantine = read(tmp_path)
+    assert {clip["licence"] for clip in clips} == {"CC0-1.0", "CC-BY-3.0"}
+    assert len(quarantine) == len(LABELS)
+    assert {row["stage"] for row in quarantine} == {"licence"}
+    assert "CC-BY-NC" in quarantine[0]["reason"]
+    assert corpus.facts["licence"] == "CC-BY-3.0"
+
+
+def test_the_licence_of_a_mix_is_in_its_sample_its_card_and_the_ledger(
+    over: Callable[..., Spec], tmp_path: Path
+) -> None:
+    build(over(), tmp_path, 0)
+    corpus, clips, _ = read(tmp_path)
+    licence_of = {clip["id"]: clip["licence"] for clip in clips}
+    order = ["CC0-1.0", "CC-BY-3.0", "CC-BY-NC"]
+    for row in corpus.samples().to_pylist():
+        shard = corpus.shards / row["split"] / row["shard"]
+        document = json.loads(_document(shard, row))
+        worst = max((licence_of[clip] for clip in row["clips"]), key=order.index)
+        # A CC-BY-NC without a version takes that of the CC-BY beside it.
+        assert document["licence"].startswith(worst.removesuffix("-3.0"))
+        assert [event["licence"] for event in document["events"]] == [
+            licence_of[clip] for clip in row["clips"]
+        ]
+    card = (corpus.shards / "README.md").read_text()
+    assert "license: cc-by-nc-3.0" in card
+    with (corpus.shards / "ATTRIBUTION.csv").open(newline="", encoding="utf-8") as file:
+        ledger = list(csv.DictReader(file))
+    assert {row["clip"] for row in ledger} == {
+        clip for row in corpus.samples().to_pylist() for clip in row["clips"]
+    }
+    assert all(row["attribution"].startswith("'=Someone") for row in ledger)
+
+
+def _document(shard: Path, row: dict[str, object]) -> bytes:
+    import webdataset
+
+    found = webdataset.WebDataset(str(shard), shardshuffle=False)
+    return next(sample["json"] for sample in found if sample["__key__"] == row["id"])  # type: ignore[no-any-return]
+
+
+def test_blocked_recordings_and_sounds_reach_no_sample(
+    over: Callable[..., Spec], tmp_path: Path
+) -> None:
+    listed = tmp_path / "evaluation.txt"
+    listed.write_text("# ours\nfolder/dog-1\ncat-2\n")
+    build(over(block=[str(listed)]), tmp_path, 0)
+    corpus, _, quarantine = read(tmp_path)
+    assert {row["location"] for row in quarantine} == {"dog-1.wav", "cat-2.wav"}
+    assert all(row["stage"] == "block list" for row in quarantine)
+    assert not {"folder/dog-1.wav", "folder/cat-2.wav"} & {
+        clip for row in corpus.samples().to_pylist() for clip in row["clips"]
+    }
+
+
+def test_a_corpus_blocks_what_it_is_made_of(
+    over: Callable[..., Spec], library: Path, tmp_path: Path
+) -> None:
+    """The same sounds under other names are known by their bytes."""
+    build(over(licences=["CC-BY"]), tmp_path / "evaluation", 0)
+    other = {"folder": {"root": str(library), "index": "index.csv", "id_prefix": "copy"}}
+    manifests = tmp_path / "evaluation" / "data_manifests" / "tiny"
+    build(over(source=other, block=[str(manifests)]), tmp_path / "training", 0)
+    _, _, quarantine = read(tmp_path / "training")
+    assert {row["location"] for row in quarantine} == {f"{label}-1.wav" for label in LABELS}
+    apart = segue("audit", "--leakage", tmp_path / "training/data_manifests/tiny", manifests)
+    assert apart.returncode == 0, apart.stdout
+    assert "0 shared" in apart.stdout
+    build(over(source=other), tmp_path / "leaky", 0)
+    leaky = segue("audit", "--leakage", tmp_path / "leaky/data_manifests/tiny", manifests, "--json")
+    assert leaky.returncode == 1
+    found = json.loads(leaky.stdout.splitlines()[-1])
+    assert (found["disjoint"], found["shared"]) == (False, len(LABELS))
+
+
+def test_wrong_names_are_told_before_any_clip_is_read(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("corpus: x\nsource: foley\nrecipe: triplets\nlicences: [CC-BYE]\n")
+    with pytest.raises(SpecError, match=r"line 4: licences.*CC-BYE"):
+        read_spec(spec)
+    spec.write_text("corpus: x\nsource: foley\nrecipe: triplets\nblock: [gone.txt]\n")
+    assert read_spec(spec).block == (tmp_path / "gone.txt",)
+    with pytest.raises(SourceError, match=r"gone\.txt"):
+        build(read_spec(spec), tmp_path, 0)
+    assert not (tmp_path / "banks").exists()

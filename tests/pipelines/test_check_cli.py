@@ -1,0 +1,163 @@
+"""`segue check`: a library on disk against its index, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from libraries import sound, write_csv
+from typer.testing import CliRunner, Result
+
+from pipelines.cli.check import check_command
+from synth.errors import SourceError, SpecError
+from synth.sources.fma import Fma
+from synth.sources.mtg_jamendo import MtgJamendo
+
+APP = typer.Typer()
+APP.command()(check_command)
+
+
+def check(*arguments: object) -> Result:
+    return CliRunner().invoke(APP, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    root = tmp_path / "ESC-50"
+    columns = ("filename", "fold", "target", "category", "esc10", "src_file", "take")
+    names = [f"1-{number}-A-0.wav" for number in range(12)]
+    rows = [(name, 1, 0, "dog", True, number, "A") for number, name in enumerate(names)]
+    write_csv(root / "meta" / "esc50.csv", columns, rows)
+    for seed, name in enumerate(names):
+        sound(root / "audio" / name, seed)
+    return root
+
+
+def test_a_whole_library_is_said_to_be_whole(library: Path) -> None:
+    done = check(f"esc50:{library}")
+    assert done.exit_code == 0, done.exception
+    assert "12 files listed, 0 missing; 0 checksums compared, 0 differ" in done.stdout
+
+
+def test_what_is_missing_is_named_and_the_status_is_one(library: Path) -> None:
+    (library / "audio" / "1-7-A-0.wav").unlink()
+    sound(library / "audio" / "mine.wav")
+    done = check(f"esc50:{library}")
+    assert done.exit_code == 1
+    assert "1 missing" in done.stdout
+    assert "  missing: audio/1-7-A-0.wav" in done.stdout
+    assert "  unlisted: audio/mine.wav" in done.stdout
+
+
+def test_a_long_list_ends_with_how_many_more_there_are(library: Path) -> None:
+    for path in (library / "audio").iterdir():
+        path.unlink()
+    done = check(f"esc50:{library}")
+    assert done.stdout.count("  missing: audio/") == 10
+    assert "missing: and 2 more" in done.stdout
+
+
+def test_an_index_is_written_once_and_tells_what_has_changed(library: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index.json"
+    assert "13 files written" in check(f"esc50:{library}", "--write", index).stdout
+    again = check(f"esc50:{library}", "--write", index)
+    assert isinstance(again.exception, SourceError)
+    assert again.exception.mend
+    whole = check(f"esc50:{library}", "--index", index)
+    assert whole.exit_code == 0, whole.exception
+    assert "13 checksums compared, 0 differ" in whole.stdout
+    sound(library / "audio" / "1-3-A-0.wav", seed=99)
+    changed = check(f"esc50:{library}", "--index", index, "--json")
+    assert changed.exit_code == 1
+    (line,) = changed.stdout.splitlines()
+    found = json.loads(line)
+    assert (found["changed"], found["missing"], found["clips"]) == (1, 0, 12)
+    assert found["examples"]["changed"] == ["audio/1-3-A-0.wav"]
+
+
+def test_writing_tells_json_only_where_it_is_asked_for(library: Path, tmp_path: Path) -> None:
+    done = check(f"esc50:{library}", "--write", tmp_path / "i.json", "--json")
+    assert json.loads(done.stdout)["files"] == 13
+
+
+def test_a_source_without_files_is_told(tmp_path: Path) -> None:
+    done = check("foley")
+    assert isinstance(done.exception, SourceError)
+    assert "has no files" in done.exception.message
+    for words in (["folder:" + str(tmp_path / "none"), "--write", str(tmp_path / "i.json")],):
+        assert isinstance(check(*words).exception, SourceError)
+    (tmp_path / "empty").mkdir()
+    empty = check(f"folder:{tmp_path / 'empty'}", "--write", tmp_path / "i.json")
+    assert isinstance(empty.exception, SourceError)
+    assert not (tmp_path / "i.json").exists()
+
+
+def test_tables_without_audio_are_no_list_of_missing_files(tmp_path: Path) -> None:
+    columns = ("audiocap_id", "youtube_id", "start_time", "caption")
+    write_csv(tmp_path / "train.csv", columns, [(1, "-a", 30, "A dog barks")])
+    done = check(f"audiocaps:{tmp_path}")
+    assert done.exit_code == 0, done.exception
+    assert "no audio is here: 1 clips are listed" in done.stdout
+    assert json.loads(check(f"audiocaps:{tmp_path}", "--json").stdout)["has_audio"] is False
+    (tmp_path / "audio").mkdir()
+    assert check(f"audiocaps:{tmp_path}").exit_code == 1
+
+
+def test_one_file_of_rows_is_a_library_too(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"audio": [b"x"]}), tmp_path / "a.parquet")
+    done = check(f"parquet:{tmp_path / 'a.parquet'}")
+    assert done.exit_code == 0, done.exception
+    assert "1 files listed" in done.stdout
+
+
+def fma(root: Path) -> Path:
+    header = (
+        ",set,set,track,track,track,track,track,track,artist\n"
+        ",split,subset,title,license,duration,genres,genres_all,tags,name\ntrack_id,,,,,,,,,\n"
+    )
+    (root / "fma_metadata").mkdir(parents=True)
+    (root / "fma_metadata" / "tracks.csv").write_text(
+        header + "2,training,medium,Food,CC0,30,[],[],[],Me\n"
+    )
+    (root / "fma_metadata" / "genres.csv").write_text("genre_id,title\n1,Rock\n")
+    return root
+
+
+def test_settings_and_published_checksums_are_heeded(tmp_path: Path) -> None:
+    root = fma(tmp_path / "root")
+    for audio in (root / "fma_medium", tmp_path / "disk" / "fma_medium"):
+        sound(audio / "000" / "000002.mp3", frames=16_000)
+        (audio / "checksums").write_text(f"{'0' * 40}  000/000002.mp3\n")
+        done = check(f"fma:{root}", "--set", "subset=medium", "--set", f"audio={audio}")
+        assert done.exit_code == 1
+        assert "1 files listed, 0 missing; 1 checksums compared, 1 differ" in done.stdout
+    assert "1 differ" in check(f"fma:{root}", "--set", "subset=medium").stdout
+    for wrong in ("subset", "sub=1", "subset=tiny"):
+        refused = check(f"fma:{root}", "--set", wrong)
+        assert isinstance(refused.exception, SpecError)
+        assert refused.exception.mend
+
+
+@pytest.mark.parametrize("place", ["inside", "outside", "above"])
+def test_checksums_and_locations_are_the_same_paths(tmp_path: Path, place: str) -> None:
+    root = fma(tmp_path / "root")
+    inside, outside = root / "sounds", tmp_path / "disk"
+    folder = {"inside": Path("sounds"), "outside": outside, "above": Path("../disk")}[place]
+    for audio in (inside, outside):
+        sound(audio / "000" / "000002.mp3", frames=16_000)
+        sound(audio / "07" / "7.low.mp3", frames=16_000)
+        (audio / "checksums").write_text(f"{'0' * 40}  000/000002.mp3\n")
+    source = Fma(root=root, audio=folder, subset="medium")
+    assert set(source.checksums()) == {ref.location for ref in source.refs()}
+    row = "track_0000007\ta\tb\t07/7.mp3\t60.0\tgenre---rock\n"
+    (root / "autotagging.tsv").write_text(row)
+    (root / "data" / "download").mkdir(parents=True)
+    sums = root / "data" / "download" / "raw_30s_audio-low_sha256_tracks.txt"
+    sums.write_text(f"{'0' * 64} 07/7.low.mp3\n")
+    jamendo = MtgJamendo(root=root, audio=folder)
+    assert set(jamendo.checksums()) == {ref.location for ref in jamendo.refs()}

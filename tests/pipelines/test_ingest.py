@@ -1,0 +1,339 @@
+"""Ingest: every clip accounted for, whatever it does to the process that opens it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from builds import segue
+from hostile import RATE, Hostile
+
+from pipelines.executor import workers
+from pipelines.ingest import MAX_PART_CLIPS, Library, ingest
+from pipelines.intake import Intake
+from pipelines.observe import Observer, Silent
+from synth.bank import Bank
+from synth.catalogue import Acceptance, SplitRule
+from synth.errors import SourceError
+from synth.sources import Source
+from synth.sources.folder import Folder
+
+LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
+
+
+@dataclass
+class Counting(Silent):
+    """How far the work has come, clip by clip."""
+
+    total: int = 0
+    steps: list[int] = field(default_factory=list)
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        self.total = total
+
+    def advance(self, phase: str, units: int = 1) -> None:
+        self.steps.append(units)
+
+
+def take(
+    source: Source, out: Path, count: int = 0, observer: Observer | None = None, **settings: Any
+) -> Library:
+    intake = Intake(source, RATE, **{"acceptance": LIMIT} | settings)
+    with workers(count) as run:
+        return ingest(intake, out, run, count, observer or Silent())
+
+
+def reasons(library: Library) -> dict[str, str]:
+    return {row["location"]: row["reason"] for row in library.quarantine}
+
+
+def accepted(library: Library) -> list[str]:
+    return [clip["location"] for clip in library.clips]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_clip_that_ends_its_decoder_is_blamed_alone(tmp_path: Path) -> None:
+    deeds = ("fine", "killed", "fine", "segfaults", "raises", "fine", "eats", "gone", "fine")
+    library = take(Hostile(deeds, tmp_path), tmp_path / "banks")
+    assert accepted(library) == ["0-fine", "2-fine", "5-fine", "8-fine"]
+    assert reasons(library) == {
+        "1-killed": "crashes the decoder (SIGKILL)",
+        "3-segfaults": "crashes the decoder (SIGSEGV)",
+        "4-raises": "cannot be decoded: IndexError: a fault of the decoder's own",
+        "6-eats": "takes more memory to decode than a clip may (2.4 GiB)",
+        "7-gone": "is not there",
+    }
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
+def test_a_clip_over_the_time_limit_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:
+    source = Hostile(("fine", "hangs", "fine", "hangs", "fine"), tmp_path)
+    library = take(source, tmp_path / "banks")
+    assert accepted(library) == ["0-fine", "2-fine", "4-fine"]
+    assert set(reasons(library).values()) == {"decoding took longer than 1.5 s"}
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 4
+    assert until(lambda: not any(map(is_alive, pids)))
+    assert not multiprocessing.active_children()
+
+
+def test_a_clip_that_was_unlucky_once_is_kept(tmp_path: Path) -> None:
+    library = take(Hostile(("fine", "unlucky", "fine"), tmp_path), tmp_path / "banks")
+    assert accepted(library) == ["0-fine", "1-unlucky", "2-fine"]
+    assert not library.quarantine
+
+
+def test_a_source_that_cannot_be_used_is_an_error_and_no_quarantine(tmp_path: Path) -> None:
+    source = Hostile(("fine", "broken", "fine"), tmp_path)
+    with pytest.raises(SourceError, match=r"the table cannot be read \(get it again\)"):
+        take(source, tmp_path / "banks")
+    assert not multiprocessing.active_children()
+
+
+def test_the_banks_samples_are_the_same_however_many_processes(tmp_path: Path) -> None:
+    source = Hostile(("fine",) * 5 + ("gone",) + ("fine",) * 5, tmp_path)
+    libraries = [take(source, tmp_path / str(count), count) for count in (0, 1, 3)]
+    assert len({library.digest for library in libraries}) == 1
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / str(count)).rglob("[pi]*-*")}
+        for count in (0, 1, 3)
+    ]
+    assert files[0] == files[1] == files[2]
+    bank = Bank.open(libraries[0].index)
+    heard = bank.read("hostile/3-fine", 0, RATE, 1.0)
+    assert np.allclose(heard, np.random.default_rng(3).uniform(-0.5, 0.5, RATE), atol=1e-4)
+
+
+def test_a_clip_that_its_index_refuses_is_not_opened(tmp_path: Path) -> None:
+    source = Hostile(("fine", "refused", "fine"), tmp_path)
+    library = take(source, tmp_path / "banks")
+    assert library.quarantine == [
+        {
+            "id": "hostile/1-refused",
+            "location": "1-refused",
+            "stage": "source",
+            "reason": "its index says that it is gone",
+        }
+    ]
+    assert source.opened() == ["0-fine", "2-fine"]
+
+
+def test_a_limit_takes_the_first_clips_alone(tmp_path: Path) -> None:
+    source = Hostile(("fine",) * 6, tmp_path)
+    assert accepted(take(source, tmp_path / "banks", limit=2)) == ["0-fine", "1-fine"]
+    assert source.opened() == ["0-fine", "1-fine"]
+
+
+def test_a_file_more_or_less_re_reads_one_part(tmp_path: Path) -> None:
+    def library(count: int, without: int = -1) -> Hostile:
+        return Hostile(tuple("fine" if n != without else "refused" for n in range(count)), tmp_path)
+
+    whole = library(400)
+    take(whole, tmp_path / "banks")
+    assert len(whole.opened()) == 400
+    parts = len(list((tmp_path / "banks").rglob("part-*.pcm")))
+    assert 4 <= parts <= 12
+    (tmp_path / "opened").unlink()
+    take(library(400, without=150), tmp_path / "banks")
+    assert 1 <= len(whole.opened()) <= MAX_PART_CLIPS
+    (tmp_path / "opened").unlink()
+    take(whole, tmp_path / "banks")
+    assert whole.opened() == []
+
+
+def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
+    from pipelines.ingest import _chunks
+    from synth.rng import uniform_hash
+    from synth.sources import ClipRef
+
+    ids = [f"x/{n}" for n in range(60_000)]
+    endless = [ClipRef(i, i, ()) for i in ids if uniform_hash("part", i) * 64 >= 1]
+    assert {len(chunk) for chunk in _chunks(endless[: 256 * 9])} == {256}
+    sizes = [len(chunk) for chunk in _chunks(ClipRef(i, i, ()) for i in ids)]
+    assert sum(sizes) == 60_000
+    assert 56 < np.mean(sizes) < 72
+
+
+def test_progress_is_told_clip_by_clip(tmp_path: Path) -> None:
+    observer = Counting()
+    take(Hostile(("fine",) * 5 + ("gone",), tmp_path), tmp_path / "banks", observer=observer)
+    assert observer.total == 6
+    assert observer.steps == [0, 1, 1, 1, 1, 1, 1]
+
+
+def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
+    root = tmp_path / "lib"
+    for split in ("a", "b", "c"):
+        for take_number in range(3):
+            noise = np.random.default_rng([ord(split), take_number]).uniform(-0.5, 0.5, RATE)
+            path = root / split / f"{take_number}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(path, noise, RATE)
+    shutil.copy(root / "a" / "0.wav", root / "b" / "copy.wav")
+    rows = ["path,split,recording"]
+    rows += [
+        f"{s}/{n}.wav,{s},{'shared' if n == 2 else f'{s}{n}'}" for s in "abc" for n in range(3)
+    ]
+    rows += ["b/copy.wav,b,copy", "b/gone.wav,b,gone"]
+    (root / "i.csv").write_text("\n".join(rows))
+    library = take(
+        Folder(root=root, index=Path("i.csv")),
+        tmp_path / "banks",
+        split_rules=(SplitRule("train", None, ("a",)), SplitRule("test", None, ("b",))),
+    )
+    ids = [row["id"] for row in (*library.clips, *library.quarantine)]
+    assert len(ids) == len(set(ids)) == 11
+    assert sorted(reasons(library)) == ["a/2.wav", "b/2.wav", "b/copy.wav", "b/gone.wav"]
+    assert [c["location"] for c in library.clips if not c["split"]] == [f"c/{n}.wav" for n in "012"]
+
+
+# The command line
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """A folder of sounds: six that can be used, and some that cannot."""
+    root = tmp_path / "lib"
+    for label in ("bell", "drum"):
+        (root / label).mkdir(parents=True)
+        for number in range(3):
+            noise = np.random.default_rng([ord(label[0]), number]).uniform(-0.5, 0.5, 8000)
+            soundfile.write(root / label / f"{number}.wav", noise, 16_000)
+    for number, share in enumerate((0.3, 0.6)):
+        data = (root / "bell" / "0.wav").read_bytes()
+        (root / "bell" / f"cut{number}.wav").write_bytes(data[: int(len(data) * share)])
+    soundfile.write(root / "drum" / "wide.wav", np.full((4000, 8), 0.5), 16_000)
+    soundfile.write(
+        root / "drum" / "fine.wav", np.random.default_rng(1).normal(0, 0.1, 400_000), 192_000
+    )
+    (root / "drum" / "loud.wav").write_bytes((root / "drum" / "0.wav").read_bytes())
+    return root
+
+
+def test_a_library_is_ingested_by_name_and_folder(mixed: Path, tmp_path: Path) -> None:
+    shown = segue("ingest", f"folder:{mixed}", "--out", tmp_path / "out", "--workers", "1")
+    assert shown.returncode == 0, shown.stderr
+    assert "6 accepted + 5 quarantined + 0 outside of splits = 11 listed" in shown.stdout
+    assert "2 quarantined: is truncated: its header promises 16,000 bytes, …" in shown.stdout
+    assert "1 quarantined: has 8 channels, at most 2 are mixed down" in shown.stdout
+    assert "1 quarantined: is sampled at 192,000 Hz, the limit is 96,000 Hz" in shown.stdout
+    again = segue("ingest", f"folder:{mixed}", "--out", tmp_path / "out", "--limit", "4", "--json")
+    counts = json.loads(again.stdout)
+    assert (counts["listed"], counts["clips"], counts["quarantined"]) == (4, 3, 1)
+    assert counts["splits"] == {"train": 3}
+    assert sum(counts["reasons"].values()) == 1
+
+
+def test_what_is_accepted_is_a_setting_of_the_spec(mixed: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    clips = "clips: {max_channels: 8, max_rate: 192000, decode_timeout_s: 30, mislabelled: accept}"
+    spec.write_text(f"corpus: mine\nsource: {{folder: {{root: lib}}}}\nrecipe: triplets\n{clips}\n")
+    soundfile.write(
+        mixed / "drum" / "flac.wav",
+        np.random.default_rng(5).normal(0, 0.1, 8000),
+        16_000,
+        format="FLAC",
+    )
+    counts = json.loads(segue("ingest", spec, "--out", tmp_path / "out", "--json").stdout)
+    assert (counts["clips"], counts["quarantined"]) == (9, 3)
+
+
+def test_a_table_without_its_audio_says_what_it_lists(
+    tmp_path: Path, shared_data: Callable[[str], Path]
+) -> None:
+    root = shared_data("AudioCaps")
+    shown = segue("ingest", f"audiocaps:{root}", "--out", tmp_path / "out", "--limit", "50")
+    assert shown.returncode == 0, shown.stderr
+    assert not (tmp_path / "out").exists()
+    assert "lists 50 clips" in shown.stdout
+    assert "(limited to the first 50 clips of the library)" in shown.stdout
+    assert "there is no audio to build from" in shown.stdout
+
+
+def test_neither_a_spec_nor_a_source_is_one_clear_error(tmp_path: Path) -> None:
+    for text in ("nosuch:/data", "folder:"):
+        failed = segue("ingest", text, "--out", tmp_path)
+        assert failed.returncode == 1
+        assert failed.stderr.startswith("error: ")
+        assert "Traceback" not in failed.stderr
+
+
+INGEST = """
+import sys
+from pathlib import Path
+from hostile import Hostile
+from pipelines.executor import workers
+from pipelines.ingest import ingest
+from pipelines.intake import Intake
+from pipelines.observe import Observer, Silent
+folder = Path(sys.argv[1])
+intake = Intake(Hostile(("slow",) * 300, folder), 8000)
+with workers(2) as run:
+    ingest(intake, folder / "banks", run, 2, Silent())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
+def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
+    tmp_path: Path, name: str
+) -> None:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environment = os.environ | {"PYTHONPATH": paths, "SEGUE_TEST_MARK": str(tmp_path)}
+    command = [sys.executable, "-c", INGEST, str(tmp_path)]
+    process = subprocess.Popen(
+        command, start_new_session=True, env=environment, stderr=subprocess.DEVNULL
+    )
+
+    def receipts() -> list[Path]:
+        return list((tmp_path / "banks").rglob("part-*.json"))
+
+    assert until(lambda: bool(receipts()), 60)
+    os.killpg(process.pid, getattr(signal, name))
+    assert process.wait(timeout=30) != 0
+    mark = f"SEGUE_TEST_MARK={tmp_path}".encode()
+    assert until(lambda: not any(map(is_alive, processes_with(mark))))
+    kept = sum(json.loads(path.read_text())["clips"] for path in receipts())
+    source = Hostile(("slow",) * 300, tmp_path)
+    (tmp_path / "opened").unlink()
+    (tmp_path / "hurry").touch()
+    assert len(take(source, tmp_path / "banks", acceptance=Acceptance()).clips) == 300
+    assert 0 < len(source.opened()) == 300 - kept
+    assert not list((tmp_path / "banks").rglob("*.partial"))
+
+
+def processes_with(mark: bytes) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return found

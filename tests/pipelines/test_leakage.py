@@ -1,0 +1,164 @@
+"""Leakage between built corpora: the clips that samples use, by recording, bytes and sound."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+from known_sounds import RATE, event
+
+from pipelines.build import build
+from pipelines.leakage import compare_corpora, compare_splits, used_clips
+from pipelines.spec import Spec
+from synth.dsp import Audio
+from synth.errors import CorpusError
+
+Take = tuple[str, str, str, Audio]
+
+
+def take(label: str, split: str, recording: str, seed: int) -> Take:
+    return label, split, recording, event(seed, 1.5)
+
+
+def library(root: Path, takes: list[Take], suffix: str = "wav") -> Path:
+    """A folder of sounds with its index."""
+    root.mkdir()
+    with (root / "index.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["path", "label", "split", "recording"])
+        for number, (label, split, recording, audio) in enumerate(takes):
+            soundfile.write(root / f"{number}.{suffix}", audio, RATE)
+            writer.writerow([f"{number}.{suffix}", label, split, recording])
+    return root
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Builds a corpus over a library; gives its manifest folder."""
+
+    def make(name: str, takes: list[Take], suffix: str = "wav") -> Path:
+        folder = tmp_path_factory.mktemp("leakage")
+        root = library(folder / "sounds", takes, suffix)
+        spec = {
+            "corpus": name,
+            "source": {"folder": {"root": str(root), "index": "index.csv"}},
+            "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0}},
+            "audio": {"sample_rate": 16000},
+            "splits": {"train": ["a"], "test": ["b"]},
+        }
+        build(Spec.model_validate(spec), folder / "out", worker_count=0)
+        return folder / "out" / "data_manifests" / name
+
+    return make
+
+
+TAKES_A = [
+    take("dog", "a", "freesound/1", 0),
+    take("rain", "a", "freesound/2", 1),
+    take("dog", "b", "freesound/3", 2),
+    take("rain", "b", "freesound/4", 3),
+    take("wind", "c", "freesound/5", 4),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus_a(corpus: Callable[..., Path]) -> Path:
+    return corpus("first", TAKES_A)
+
+
+def test_corpora_of_different_sounds_are_disjoint(
+    corpus: Callable[..., Path], corpus_a: Path
+) -> None:
+    takes = [
+        take(label, split, f"freesound/{20 + seed}", seed)
+        for seed, (label, split) in enumerate([("dog", "a"), ("cow", "a"), ("dog", "b")], 20)
+    ]
+    found = compare_corpora(corpus_a, corpus("second", [*takes, take("cow", "b", "youtube/1", 9)]))
+    assert found.disjoint
+    assert (found.clips_a, found.clips_b) == (4, 4)
+    assert (found.unheard_a, found.unheard_b) == (0, 0)
+
+
+def test_shared_recordings_and_sounds_are_found(
+    corpus: Callable[..., Path], corpus_a: Path
+) -> None:
+    """Another label, another name, another codec, another level, an excerpt: the same sounds."""
+    copies = [
+        ("bark", "a", "youtube/1", 0.5 * TAKES_A[0][3]),
+        ("wet", "a", "youtube/2", TAKES_A[3][3][RATE // 4 :]),
+        take("bark", "b", "freesound/2", 7),
+        take("wet", "b", "youtube/4", 8),
+    ]
+    found = compare_corpora(corpus_a, corpus("copies", copies, "ogg"))
+    assert (found.shared, found.by_recording, found.by_bytes, found.by_sound) == (3, 1, 0, 2)
+    shared = {(pair.a.split("/", 1)[1], pair.b.split("/", 1)[1], pair.by) for pair in found.pairs}
+    assert shared == {
+        ("0.wav", "0.ogg", "sound"),
+        ("1.wav", "2.ogg", "recording"),
+        ("3.wav", "1.ogg", "sound"),
+    }
+    assert json.loads(json.dumps(found.to_json()))["shared"] == 3
+
+
+def test_a_corpus_shares_everything_with_itself(corpus_a: Path) -> None:
+    found = compare_corpora(corpus_a, corpus_a)
+    assert (found.shared, found.by_recording, found.by_bytes, found.by_sound) == (4, 4, 4, 4)
+
+
+def test_one_split_can_be_compared(corpus_a: Path) -> None:
+    assert compare_corpora(corpus_a, corpus_a, "train", "test").disjoint
+    assert compare_corpora(corpus_a, corpus_a, "test").shared == 2
+    with pytest.raises(CorpusError, match="no sample is of the split 'val'") as raised:
+        compare_corpora(corpus_a, corpus_a, split_b="val")
+    assert raised.value.mend == "it has test, train"
+
+
+def test_only_clips_that_samples_use_count(corpus_a: Path) -> None:
+    used = [row["id"] for row in used_clips(corpus_a)]
+    assert [name.rsplit("/", 1)[1] for name in used] == ["0.wav", "1.wav", "2.wav", "3.wav"]
+    (catalogue,) = corpus_a.glob("*/clips.parquet")
+    assert pq.read_table(catalogue).num_rows == 5
+
+
+def test_a_sound_in_two_splits_under_two_names_is_found(
+    corpus: Callable[..., Path], corpus_a: Path
+) -> None:
+    assert [found.disjoint for found in compare_splits(corpus_a).values()] == [True]
+    again = ("rain", "b", "freesound/9", 0.25 * TAKES_A[1][3])
+    found = compare_splits(corpus("divided", [*TAKES_A[:3], again]))
+    assert list(found) == ["train and test"]
+    (pair,) = found["train and test"].pairs
+    assert pair.by == "sound"
+
+
+def test_a_catalogue_of_before_fingerprints_is_compared_by_the_rest(
+    corpus_a: Path, tmp_path: Path
+) -> None:
+    (folder,) = (path.parent for path in corpus_a.glob("*/clips.parquet"))
+    old = tmp_path / "old"
+    shutil.copytree(folder, old)
+    clips = pq.read_table(old / "clips.parquet")
+    pq.write_table(clips.drop_columns(["fingerprint"]), old / "clips.parquet")
+    found = compare_corpora(corpus_a, old)
+    assert (found.by_recording, found.by_bytes, found.by_sound) == (4, 4, 0)
+    assert (found.unheard_a, found.unheard_b) == (0, 4)
+
+
+def test_a_catalogue_that_lacks_clips_is_an_error(corpus_a: Path, tmp_path: Path) -> None:
+    (folder,) = (path.parent for path in corpus_a.glob("*/clips.parquet"))
+    torn = tmp_path / "torn"
+    shutil.copytree(folder, torn)
+    pq.write_table(pq.read_table(torn / "clips.parquet").slice(1), torn / "clips.parquet")
+    with pytest.raises(CorpusError, match="lacks 1 clips that samples use"):
+        compare_corpora(torn, corpus_a)
+    (torn / "clips.parquet").unlink()
+    with pytest.raises(CorpusError, match="missing"):
+        compare_splits(torn)
+    with pytest.raises(CorpusError, match="no corpus and no plan"):
+        compare_splits(tmp_path / "nothing")

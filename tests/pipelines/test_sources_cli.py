@@ -1,0 +1,65 @@
+"""`segue sources`: one line a source, and all that is known of one."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import EntryPoint
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import synth.sources as registry
+from pipelines.cli.sources import sources_command
+from synth.errors import SourceError
+from synth.sources import SOURCES, source_class
+
+APP = typer.Typer()
+APP.command()(sources_command)
+
+
+def sources(*arguments: str) -> Result:
+    done = CliRunner().invoke(APP, arguments)
+    assert done.exception is None or isinstance(done.exception, SourceError)
+    return done
+
+
+def test_the_list_has_one_line_a_source() -> None:
+    lines = sources().stdout.splitlines()
+    listed = [line.split()[0] for line in lines[: len(SOURCES)]]
+    assert listed == list(SOURCES)
+    assert all(len(line) <= 110 for line in lines)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_setting_of_a_source_is_told_with_its_meaning(name: str) -> None:
+    told = json.loads(sources(name, "--json").stdout)[name]
+    assert set(told["settings"]) == set(source_class(name).model_fields)
+    assert all(told["about"][key] for key in told["settings"])
+    shown = " ".join(sources(name).stdout.split())
+    for key, about in told["about"].items():
+        assert f"{key} (" in shown
+        assert about in shown
+    for value in (told["origin"] or {}).values():
+        assert value in shown
+
+
+def test_json_is_complete() -> None:
+    told = json.loads(sources("--json").stdout)
+    assert list(told) == list(SOURCES)
+    assert told["esc50"]["settings"]["root"] == "required"
+    assert told["esc50"]["origin"]["licence"]
+    assert "tracks.csv" in told["fma"]["layout"]
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    assert isinstance(sources("esc51").exception, SourceError)
+
+
+def test_one_broken_package_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The whole list was an error.
+    point = EntryPoint("birds", "no_such_package:Birds", "segue.sources")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    assert "birds" in sources().stdout
+    assert "cannot be used" in sources().stdout
+    assert isinstance(sources("birds").exception, SourceError)

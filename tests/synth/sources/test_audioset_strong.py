@@ -1,0 +1,179 @@
+"""AudioSet's strong labels: events as stretches of a file, overlaps accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from libraries import RATE, check, sound
+
+from synth.errors import ClipError, SourceError
+from synth.sources import Source, Unheard, opened
+from synth.sources.audioset_strong import AudioSetStrong
+
+HEADER = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
+NAMES = [
+    ("/m/09x0r", "Speech"),
+    ("/m/05zppz", "Male speech, man speaking"),
+    ("/t/dd00099", 'A "thud", softly'),
+    ("/g/11b630rrvh", "Kettle whistle"),
+]
+TRAIN = [
+    ("b0RFKhbpFJA_30000", "0.000", "2.000", "/m/09x0r"),
+    ("--a_b-JA_c_0", "0.000", "10.000", "/m/09x0r"),
+    ("b0RFKhbpFJA_30000", "4.000", "5.720", "/t/dd00099"),
+    ("b0RFKhbpFJA_30000", "2.000", "3.500", "/m/05zppz"),
+    ("b0RFKhbpFJA_30000", "5.500", "6.000", "/t/dd00099"),
+    ("b0RFKhbpFJA_30000", "3.250", "4.000", "/g/11b630rrvh"),
+    ("b0RFKhbpFJA_30000", "4.000", "5.720", "/t/dd00099"),
+]
+EVAL = [("s9d-2nhuJCQ_30000", "1.000", "1.000", "/m/09x0r")]
+
+
+def write_tsv(path: Path, rows: Sequence[Sequence[str]], encoding: str = "utf-8") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join("\t".join(row) + "\r\n" for row in rows), encoding, newline="")
+
+
+def strong(
+    root: Path, train: Sequence[Sequence[str]] = TRAIN, encoding: str = "utf-8", **settings: Any
+) -> AudioSetStrong:
+    write_tsv(root / "mid_to_display_name.tsv", NAMES, encoding)
+    write_tsv(root / "audioset_train_strong.tsv", [HEADER, *train], encoding)
+    write_tsv(root / "audioset_eval_strong.tsv", [HEADER, *EVAL], encoding)
+    return AudioSetStrong(root=root, **settings)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_each_event_is_a_clip_and_those_of_a_file_follow_one_another(
+    tmp_path: Path, encoding: str
+) -> None:
+    refs = check(strong(tmp_path, encoding=encoding))
+    assert [ref.id for ref in refs] == [
+        "audioset_strong/b0RFKhbpFJA_30000_0_2000_m-09x0r",
+        "audioset_strong/b0RFKhbpFJA_30000_4000_5720_t-dd00099",
+        "audioset_strong/b0RFKhbpFJA_30000_2000_3500_m-05zppz",
+        "audioset_strong/b0RFKhbpFJA_30000_5500_6000_t-dd00099",
+        "audioset_strong/b0RFKhbpFJA_30000_3250_4000_g-11b630rrvh",
+        "audioset_strong/--a_b-JA_c_0_0_10000_m-09x0r",
+        "audioset_strong/s9d-2nhuJCQ_30000_1000_1000_m-09x0r",
+    ]
+    assert [ref.split for ref in refs] == ["train"] * 6 + ["eval"]
+    assert refs[0].location == "b0RFKhbpFJA_30000#t=0.000,2.000"
+    assert refs[0].labels == ("Speech",)
+    assert refs[1].labels == ('A "thud", softly',)
+    assert refs[1].duration_s == pytest.approx(1.72)
+    assert refs[0].recording == "youtube/b0RFKhbpFJA"
+    assert refs[5].recording == "youtube/--a_b-JA_c"
+
+
+def test_an_event_with_another_label_in_it_is_refused_and_says_with_which(tmp_path: Path) -> None:
+    refs = check(strong(tmp_path))
+    _, _, man, _, kettle, *_ = refs
+    assert "'Kettle whistle' sounds from 3.250 s to 4.000 s" in man.refusal
+    assert "'Male speech, man speaking'" in kettle.refusal
+    assert man.labels == ("Male speech, man speaking", "Kettle whistle")
+    assert kettle.labels == ("Kettle whistle", "Male speech, man speaking")
+
+
+def test_touching_ends_and_the_same_label_again_are_no_overlap(tmp_path: Path) -> None:
+    speech, thud, _, again, *_ = check(strong(tmp_path))
+    assert (speech.refusal, thud.refusal, again.refusal) == ("", "", "")
+
+
+def test_overlaps_are_kept_with_all_labels_when_asked_for(tmp_path: Path) -> None:
+    refused = check(strong(tmp_path))
+    kept = check(AudioSetStrong(root=tmp_path, overlaps="keep"))
+    assert [ref.labels for ref in kept] == [ref.labels for ref in refused]
+    assert [bool(ref.refusal) for ref in kept] == [False] * 6 + [True]
+
+
+def test_an_event_of_no_length_is_refused_in_any_case(tmp_path: Path) -> None:
+    *_, empty = strong(tmp_path, overlaps="keep").refs()
+    assert "not after its beginning" in empty.refusal
+    assert empty.duration_s == 0
+
+
+def test_a_clip_is_the_stretch_of_its_file(tmp_path: Path) -> None:
+    source = strong(tmp_path)
+    path = sound(tmp_path / "audio" / "train" / "b0RFKhbpFJA_30000.wav", frames=10 * RATE)
+    whole, _ = soundfile.read(path, dtype="float32")
+    speech, thud, *_, gone, _ = check(source)
+    assert np.array_equal(source.load(speech).audio, whole[: 2 * RATE])
+    assert np.array_equal(source.load(thud).audio, whole[4 * RATE : round(5.72 * RATE)])
+    with pytest.raises(ClipError, match="cannot be read"):
+        source.load(gone)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("b0RFKhbpFJA_30000", "Yb0RFKhbpFJA_30000", "b0RFKhbpFJA_30", "b0RFKhbpFJA_30.000"),
+        *("b0RFKhbpFJA_30_40", "b0RFKhbpFJA_30000_40000", "b0RFKhbpFJA", "Yb0RFKhbpFJA"),
+    ],
+)
+def test_the_common_file_names_are_found(tmp_path: Path, name: str) -> None:
+    source = strong(tmp_path, audio=Path("elsewhere"))
+    sound(tmp_path / "elsewhere" / f"{name}.flac", frames=10 * RATE)
+    assert len(source.load(next(source.refs())).audio) == 2 * RATE
+
+
+def test_without_audio_it_is_a_listing_of_events(tmp_path: Path) -> None:
+    listing = opened(strong(tmp_path))
+    assert isinstance(listing, Unheard)
+    row = listing.row(next(listing.refs()))
+    assert row["frames"] == 2 * row["sample_rate"]
+    (tmp_path / "audio").mkdir()
+    assert isinstance(opened(AudioSetStrong(root=tmp_path)), Source)
+
+
+def test_one_of_the_two_tables_is_enough(tmp_path: Path) -> None:
+    strong(tmp_path)
+    (tmp_path / "audioset_train_strong.tsv").unlink()
+    assert len(check(AudioSetStrong(root=tmp_path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (("a_0", "0.0", "1.0", "/m/none"), "line 2: label '/m/none' is not in mid_to"),
+        (("a_0", "soon", "1.0", "/m/09x0r"), "line 2: start_time_seconds is 'soon'"),
+        (("a_0", "0.0", "nan", "/m/09x0r"), "line 2: (start|end)_time_seconds is"),
+        (("a_0", "-1.0", "1.0", "/m/09x0r"), "line 2: (start|end)_time_seconds is"),
+        (("a", "0.0", "1.0", "/m/09x0r"), "line 2: segment_id is 'a'"),
+        (("a_0", "0.0", "1.0"), "line 2: expected 4 fields"),
+    ],
+)
+def test_a_bad_row_is_a_source_error_that_names_it(
+    tmp_path: Path, row: Sequence[str], reason: str
+) -> None:
+    with pytest.raises(SourceError, match=reason) as caught:
+        list(strong(tmp_path, [row]).refs())
+    assert "audioset_train_strong.tsv" in str(caught.value)
+    assert caught.value.mend
+
+
+def test_a_wrong_folder_or_file_is_a_source_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="not found"):
+        list(AudioSetStrong(root=tmp_path / "none").refs())
+    with pytest.raises(SourceError, match=r"no audioset_train_strong\.tsv") as caught:
+        list(AudioSetStrong(root=tmp_path).refs())
+    assert "mid_to_display_name.tsv" in caught.value.mend
+    strong(tmp_path)
+    (tmp_path / "audioset_train_strong.tsv").write_text("filename\tonset\n")
+    with pytest.raises(SourceError, match="row 1: columns are"):
+        list(AudioSetStrong(root=tmp_path).refs())
+    names = tmp_path / "mid_to_display_name.tsv"
+    names.write_text("/m/09x0r\tSpeech\n/m/09x0r\tTalk\n")
+    with pytest.raises(SourceError, match="line 2: /m/09x0r has two names"):
+        list(AudioSetStrong(root=tmp_path).refs())
+    names.write_text("/m/09x0r Speech\n")
+    with pytest.raises(SourceError, match="line 1: expected a label"):
+        list(AudioSetStrong(root=tmp_path).refs())
+    names.unlink()
+    with pytest.raises(SourceError, match="names of the labels not found"):
+        list(AudioSetStrong(root=tmp_path).refs())

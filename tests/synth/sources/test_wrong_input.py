@@ -1,0 +1,432 @@
+"""What every source that lies in a folder makes of a wrong one: one error, and how to mend it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from libraries import sound
+
+from synth.errors import SourceError
+from synth.sources import SOURCES, source_class
+from synth.sources.base import Settings
+
+
+class Layout(NamedTuple):
+    """A source's smallest published layout.
+
+    Args:
+        index: Its table, below the root.
+        header: The table's lines above the first row.
+        row: A row of it.
+        folders: Further folders that must be there.
+        files: Further files, and what they hold.
+        settings: Of the source.
+    """
+
+    index: str
+    header: str
+    row: str
+    folders: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+MUSICCAPS = (
+    "ytid,start_s,end_s,audioset_positive_labels,aspect_list,caption,author_id,"
+    "is_balanced_subset,is_audioset_eval\n"
+)
+FMA = (
+    ",set,set,track,track,track,track,track,track,artist\n"
+    ",split,subset,title,license,duration,genres,genres_all,tags,name\n"
+    "track_id,,,,,,,,,\n"
+)
+CLOTHO = "file_name,keywords,sound_id,sound_link,start_end_samples,manufacturer,license\n"
+LAYOUTS = {
+    "audiocaps": Layout(
+        "train.csv", "audiocap_id,youtube_id,start_time,caption\n", "1,-a,30,A dog barks\n"
+    ),
+    "audioset_strong": Layout(
+        "audioset_train_strong.tsv",
+        "segment_id\tstart_time_seconds\tend_time_seconds\tlabel\n",
+        "-a_30000\t0.0\t1.5\t/m/1\n",
+        files=(("mid_to_display_name.tsv", "/m/1\tSpeech\n"),),
+    ),
+    "clotho": Layout(
+        "clotho_captions_development.csv",
+        "file_name,caption_1,caption_2,caption_3,caption_4,caption_5\n",
+        "a.wav,Rain,Rain,Rain,Rain,Rain\n",
+        files=(("clotho_metadata_development.csv", f"{CLOTHO}a.wav,,1,,,me,\n"),),
+    ),
+    "esc50": Layout(
+        "meta/esc50.csv",
+        "filename,fold,target,category,esc10,src_file,take\n",
+        "1-1-A-0.wav,1,0,dog,True,1,A\n",
+        folders=("audio",),
+    ),
+    "fma": Layout(
+        "fma_metadata/tracks.csv",
+        FMA,
+        "2,training,small,Food,CC0,30,[],[],[],Me\n",
+        files=(("fma_metadata/genres.csv", "genre_id,title\n1,Rock\n"),),
+    ),
+    "folder": Layout(
+        "index.csv", "path,label\n", "a.wav,dog\n", settings=(("index", "index.csv"),)
+    ),
+    "fsd50k": Layout(
+        "FSD50K.ground_truth/dev.csv",
+        "fname,labels,mids,split\n",
+        "1,Bark,/m/1,train\n",
+        folders=("FSD50K.dev_audio", "FSD50K.eval_audio"),
+        files=(
+            ("FSD50K.ground_truth/eval.csv", "fname,labels,mids\n2,Bark,/m/1\n"),
+            ("FSD50K.metadata/dev_clips_info_FSD50K.json", "{}"),
+            ("FSD50K.metadata/eval_clips_info_FSD50K.json", "{}"),
+        ),
+    ),
+    "magnatagatune": Layout(
+        "annotations_final.csv",
+        '"clip_id"\t"rock"\t"mp3_path"\n',
+        '"2"\t"1"\t"a/me-one-01-two-0-29.mp3"\n',
+    ),
+    "mtg_jamendo": Layout(
+        "data/autotagging.tsv",
+        "TRACK_ID\tARTIST_ID\tALBUM_ID\tPATH\tDURATION\tTAGS\n",
+        "track_0000007\ta\tb\t07/7.mp3\t60.0\tgenre---rock\n",
+    ),
+    "musiccaps": Layout(
+        "musiccaps-public.csv", MUSICCAPS, "-a,30,40,/m/1,['slow'],A song,4,False,True\n"
+    ),
+    "song_describer": Layout(
+        "song_describer.csv",
+        "caption_id,track_id,caption,is_valid_subset,familiarity,artist_id,album_id,path,duration\n",
+        "1,7,A song,True,0,1,1,07/7.mp3,60.0\n",
+    ),
+    "urbansound8k": Layout(
+        "metadata/UrbanSound8K.csv",
+        "slice_file_name,fsID,start,end,salience,fold,classID,class\n",
+        "1-3-0-0.wav,1,0.0,0.5,1,5,3,dog_bark\n",
+        folders=("audio",),
+    ),
+    "wavtext5k": Layout(
+        "WavText5K.csv",
+        "view_link,download_link,title,description,fname,tags\n",
+        "http://soundbible.com/1-Tolling.html,x,Toll,A bell,a.wav,[]\n",
+    ),
+}
+WITHOUT_TABLE = {"esc10", "hf", "lp_musiccaps", "macs", "parquet"}
+FILELESS = {"foley", "jam", "vocabulary"}
+
+
+@pytest.fixture(params=LAYOUTS)
+def library(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Settings, Path]:
+    """Each source over its smallest layout, and its table."""
+    layout = LAYOUTS[request.param]
+    for folder in layout.folders:
+        (tmp_path / folder).mkdir(parents=True)
+    index = tmp_path / layout.index
+    for path, text in ((index, layout.header + layout.row), *layout.files):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    found = source_class(request.param)
+    return found(root=tmp_path, **dict(layout.settings)), index  # type: ignore[call-arg]
+
+
+def refs(source: Settings) -> list[Any]:
+    return list(source.refs())  # type: ignore[attr-defined]
+
+
+def refused(source: Settings) -> str:
+    """The one error of a source, which names a place and a mend."""
+    with pytest.raises(SourceError) as caught:
+        refs(source)
+    assert caught.value.mend
+    assert "\n" not in str(caught.value)
+    return caught.value.message
+
+
+def test_no_source_is_forgotten() -> None:
+    assert {*LAYOUTS, *WITHOUT_TABLE, *FILELESS} == set(SOURCES)
+
+
+@pytest.mark.parametrize("name", sorted({*LAYOUTS, *WITHOUT_TABLE}))
+def test_a_root_that_is_missing_empty_or_a_file_is_told(name: str, tmp_path: Path) -> None:
+    layout = LAYOUTS.get(name)
+    settings = dict(layout.settings) if layout else {}
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("no library")
+    for place in ("none", "empty", "file"):
+        told = refused(source_class(name)(root=tmp_path / place, **settings))  # type: ignore[call-arg]
+        assert str(tmp_path / place) in told
+
+
+def test_the_smallest_layout_is_one_clip(library: tuple[Settings, Path]) -> None:
+    source, _ = library
+    assert refs(source)[0].id.startswith(f"{source.name}/")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["empty", "blank", "columns", "header", "binary", "folder"])
+def test_a_table_that_is_none_is_told_by_its_name(
+    library: tuple[Settings, Path], kind: str
+) -> None:
+    source, index = library
+    header = LAYOUTS[source.name].header  # type: ignore[attr-defined]
+    if kind == "folder":
+        index.unlink()
+        index.mkdir()
+        assert str(source.root) in refused(source)  # type: ignore[attr-defined]
+        return
+    index.write_bytes(
+        {
+            "empty": b"",
+            "blank": b"\n\n",
+            "columns": b"some,other\ncolumns,here\n",
+            "header": header.encode(),
+            "binary": b"\x89PNG\r\n\x1a\n\xff\xfe\x00",
+        }[kind]
+    )
+    assert index.name in refused(source)
+
+
+def test_an_unclosed_quote_or_a_short_row_is_told(library: tuple[Settings, Path]) -> None:
+    source, index = library
+    layout = LAYOUTS[source.name]  # type: ignore[attr-defined]
+    index.write_text(layout.header + layout.row + '"x', encoding="utf-8")
+    assert index.name in refused(source)
+
+
+@pytest.mark.parametrize("kind", ["bom", "crlf", "blank lines", "no last line break"])
+def test_how_a_table_was_saved_changes_nothing(library: tuple[Settings, Path], kind: str) -> None:
+    source, index = library
+    expected, text = refs(source), index.read_text(encoding="utf-8")
+    saved = {
+        "bom": "\ufeff" + text,
+        "crlf": text.replace("\n", "\r\n"),
+        "blank lines": text + "\n\n",
+        "no last line break": text.rstrip("\n"),
+    }[kind]
+    index.write_bytes(saved.encode())
+    assert refs(source) == expected
+
+
+@pytest.mark.parametrize("name", sorted(set(LAYOUTS) - {"audioset_strong", "mtg_jamendo"}))
+def test_columns_of_another_release_are_no_concern(name: str, tmp_path: Path) -> None:
+    layout = LAYOUTS[name]
+    if name == "magnatagatune":
+        more = ("\tcalm\n", "\t0\n")
+    elif name == "fma":
+        more = (",zzz\n", ",zzz\n")
+    else:
+        more = (",zzz\n", ",1\n")
+    for folder in layout.folders:
+        (tmp_path / folder).mkdir(parents=True)
+    files = {
+        layout.index: layout.header.replace("\n", more[0]) + layout.row.replace("\n", more[1]),
+        **dict(layout.files),
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert refs(source_class(name)(root=tmp_path, **dict(layout.settings)))  # type: ignore[call-arg]
+
+
+def test_a_table_that_may_not_be_read_is_told(
+    library: tuple[Settings, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, index = library
+    read = Path.open
+
+    def refuse(path: Path, *how: Any, **more: Any) -> Any:
+        if path == index:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    told = refused(source)
+    assert index.name in told
+    assert "Permission denied" in told
+
+
+def test_a_row_that_is_there_twice_is_one_clip(library: tuple[Settings, Path]) -> None:
+    source, index = library
+    layout = LAYOUTS[source.name]  # type: ignore[attr-defined]
+    index.write_text(layout.header + layout.row * 2, encoding="utf-8")
+    if source.name in ("folder", "mtg_jamendo"):  # type: ignore[attr-defined]
+        assert "already" in refused(source)
+        return
+    ids = [ref.id for ref in refs(source)]
+    assert len(ids) == len(set(ids))
+
+
+# Folders
+
+
+@pytest.mark.parametrize("name", ["folder", "parquet", "hf"])
+def test_links_are_followed_and_loops_end(name: str, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "deep"
+    elsewhere.mkdir(parents=True)
+    sound(elsewhere / "a.wav")
+    table = pa.table({"path": ["a.wav"]})
+    pq.write_table(table, elsewhere / "train-00000-of-00001.parquet")
+    root = tmp_path / "root"
+    (root / "dog").mkdir(parents=True)
+    (root / "dog" / "link").symlink_to(elsewhere)
+    (root / "dog" / "up").symlink_to(root)
+    (root / "dog" / "self").symlink_to(root / "dog" / "self")
+    found = [ref.location for ref in refs(source_class(name)(root=root))]  # type: ignore[call-arg]
+    assert any(location.startswith("dog/link/") for location in found)
+    assert len(found) == {"folder": 3, "parquet": 1, "hf": 1}[name]
+
+
+def test_two_links_to_one_folder_are_two_labels(tmp_path: Path) -> None:
+    # The second was passed over.
+    sound(tmp_path / "all" / "a.wav")
+    root = tmp_path / "root"
+    root.mkdir()
+    for label in ("dog", "puppy"):
+        (root / label).symlink_to(tmp_path / "all")
+    found = refs(source_class("folder")(root=root))  # type: ignore[call-arg]
+    assert [ref.labels for ref in found] == [("dog",), ("puppy",)]
+
+
+@pytest.mark.parametrize("name", ["folder", "parquet", "hf"])
+def test_a_folder_that_may_not_be_read_is_told_and_not_passed_over(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound(tmp_path / "dog" / "a.wav")
+    closed = tmp_path / "rain"
+    closed.mkdir()
+    listed = os.listdir
+
+    def refuse(path: Any = ".") -> list[str]:
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    told = refused(source_class(name)(root=tmp_path))  # type: ignore[call-arg]
+    assert str(closed) in told
+    assert "Permission denied" in told
+
+
+def test_collected_audio_is_found_through_links(tmp_path: Path) -> None:
+    layout = LAYOUTS["audiocaps"]
+    (tmp_path / "root" / "audio").mkdir(parents=True)
+    (tmp_path / "root" / layout.index).write_text(layout.header + layout.row)
+    sound(tmp_path / "disk" / "-a_30.wav")
+    (tmp_path / "root" / "audio" / "part").symlink_to(tmp_path / "disk")
+    (ref,) = refs(source_class("audiocaps")(root=tmp_path / "root"))  # type: ignore[call-arg]
+    assert ref.location == "audio/part/-a_30.wav"
+
+
+# Companions and other forms
+
+
+COMPANIONS = {
+    "fma": ("fma_small/checksums",),
+    "magnatagatune": ("clip_info_final.csv",),
+    "mtg_jamendo": ("audio_licenses.txt", "data/tag_map.json"),
+    "musiccaps": ("class_labels_indices.csv",),
+    "song_describer": ("audio_licenses.txt", "song_describer.mtg-jamendo.tsv"),
+}
+
+
+def test_a_companion_that_is_no_file_is_told_and_not_passed_over(
+    library: tuple[Settings, Path],
+) -> None:
+    source, _ = library
+    for name in COMPANIONS.get(source.name, ()):  # type: ignore[attr-defined]
+        path = source.root / name  # type: ignore[attr-defined]
+        path.mkdir(parents=True)
+        if path.name == "checksums":
+            with pytest.raises(SourceError, match=r"checksums.* is no file"):
+                source.checksums()  # type: ignore[attr-defined]
+        else:
+            assert path.name in refused(source)
+        path.rmdir()
+
+
+@pytest.mark.parametrize("name", ["mtg_jamendo", "song_describer"])
+@pytest.mark.parametrize("text", ["", "no track\n"])
+def test_a_list_of_licences_without_a_track_is_told(name: str, text: str, tmp_path: Path) -> None:
+    # An empty one was a ValueError.
+    layout = LAYOUTS[name]
+    (tmp_path / layout.index).parent.mkdir(exist_ok=True)
+    (tmp_path / layout.index).write_text(layout.header + layout.row)
+    (tmp_path / "audio_licenses.txt").write_text(text)
+    assert "audio_licenses.txt" in refused(source_class(name)(root=tmp_path))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("macs", "MACS.yaml", ""),
+        ("macs", "MACS.yaml", "files: []\n"),
+        ("macs", "MACS.yaml", "[" * 100_000),
+        ("lp_musiccaps", "annotation.json", "{}"),
+        ("lp_musiccaps", "annotation.json", "[" * 100_000),
+        ("lp_musiccaps", "caption_writing.json", "[]"),
+        ("lp_musiccaps", "train-0.parquet", ""),
+        ("hf", "state.json", "{}"),
+        ("hf", "state.json", '{"_data_files": ["a.arrow"]}'),
+        ("hf", "state.json", '{"_data_files": [{"filename": "gone.arrow"}]}'),
+        ("hf", "dataset_dict.json", '{"splits": 3}'),
+        ("hf", "dataset_dict.json", '{"splits": ["gone"]}'),
+        ("parquet", "a.parquet", "PAR1"),
+        ("esc10", "001 - Dog bark/notes.txt", "no sound"),
+    ],
+)
+def test_other_forms_that_are_not_as_published_are_told(
+    name: str, file: str, text: str, tmp_path: Path
+) -> None:
+    # Of hf, a KeyError or TypeError; of an empty list or table, no clips and no word.
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    assert str(tmp_path) in refused(source_class(name)(root=tmp_path))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["parquet", "hf"])
+def test_a_table_without_rows_is_told(name: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"audio": pa.array([], pa.binary())}), tmp_path / "a.parquet")
+    assert "no rows" in refused(source_class(name)(root=tmp_path))  # type: ignore[call-arg]
+
+
+def test_a_column_that_is_there_twice_is_told(tmp_path: Path) -> None:
+    # The second stood over the first.
+    (tmp_path / "i.csv").write_text("path,label,label\na.wav,dog,cat\n")
+    told = refused(source_class("folder")(root=tmp_path, index=Path("i.csv")))  # type: ignore[call-arg]
+    assert "'label' is there twice" in told
+
+
+def test_a_field_that_is_too_long_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "i.csv").write_text("path,label\na.wav,dog\nb.wav," + "x" * 200_000 + "\n")
+    told = refused(source_class("folder")(root=tmp_path, index=Path("i.csv")))  # type: ignore[call-arg]
+    assert "i.csv: after line 2: field larger than field limit" in told
+
+
+def test_class_numbers_without_a_name_are_told_and_minus_one_is_no_label(tmp_path: Path) -> None:
+    # An IndexError, or the last class's name.
+    info = json.dumps({"info": {"features": {"label": {"names": ["dog", "rain"]}}}})
+    for numbers, labels in (([1, -1], [("rain",), ()]), ([2], None)):
+        table = pa.table({"audio": [b"x"] * len(numbers), "label": numbers})
+        table = table.replace_schema_metadata({"huggingface": info})
+        pq.write_table(table, tmp_path / "train-00000-of-00001.parquet")
+        source = source_class("hf")(root=tmp_path)  # type: ignore[call-arg]
+        if labels is None:
+            assert "label 2 is none of the 2 classes" in refused(source)
+        else:
+            assert [ref.labels for ref in refs(source)] == labels
+
+
+def test_a_damaged_parquet_file_is_told_in_one_line(tmp_path: Path) -> None:
+    # Damage behind an intact footer was an OSError.
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"label": ["a"] * 50, "audio": [b"x"] * 50}), path)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 60 + data[64:])
+    assert "a.parquet: cannot be read" in refused(source_class("parquet")(root=tmp_path))  # type: ignore[call-arg]

@@ -1,0 +1,393 @@
+"""Licences: every spelling datasets use, what a mix is under, and what a spec lets through."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.errors import SpecError
+from synth.licence import (
+    CONDITIONS,
+    NO_COMMON,
+    ONLY_VERSION,
+    UNKNOWN,
+    VERSIONS,
+    Licence,
+    parse_licence,
+)
+from synth.licence_filter import Allowed, withdraw_unlicensed
+from synth.licence_mix import HUB_LICENCES, effective, hugging_face_licence
+
+CC = "https://creativecommons.org"
+
+# Parsing
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("CC-BY-4.0", "CC-BY-4.0"),
+        ("cc-by-nc-sa-3.0", "CC-BY-NC-SA-3.0"),
+        ("CC-BY-3.0-US", "CC-BY-3.0-US"),
+        ("CC0-1.0", "CC0-1.0"),
+        ("CC0", "CC0-1.0"),
+        ("CC-Sampling-Plus-1.0", "CC-Sampling-Plus-1.0"),
+        ("CC-PDM-1.0", "CC-PDM-1.0"),
+        ("Apache-2.0", "Apache-2.0"),
+        ("MIT", "MIT"),
+        # Addresses
+        ("http://creativecommons.org/licenses/by-nc-sa/3.0/", "CC-BY-NC-SA-3.0"),
+        ("https://creativecommons.org/licenses/by/4.0", "CC-BY-4.0"),
+        ("https://www.creativecommons.org/licenses/by/4.0/deed.en", "CC-BY-4.0"),
+        ("https://creativecommons.org/licenses/by/4.0/legalcode?a=b#c", "CC-BY-4.0"),
+        ("creativecommons.org/licenses/by-nc/2.0/fr/", "CC-BY-NC-2.0-FR"),
+        ("http://creativecommons.org/licenses/by-nd-nc/1.0/", "CC-BY-NC-ND-1.0"),
+        ("http://creativecommons.org/licenses/sampling+/1.0/", "CC-Sampling-Plus-1.0"),
+        ("http://creativecommons.org/licenses/sampling%2B/1.0/", "CC-Sampling-Plus-1.0"),
+        ("http://creativecommons.org/licenses/nc-sampling+/1.0/", "CC-NC-Sampling-Plus-1.0"),
+        ("http://creativecommons.org/publicdomain/zero/1.0/", "CC0-1.0"),
+        ("https://creativecommons.org/publicdomain/mark/1.0/", "CC-PDM-1.0"),
+        ("https://creativecommons.org/publicdomain/mark", "CC-PDM-1.0"),
+        ("CC BY 3.0 (http://creativecommons.org/licenses/by/3.0/)", "CC-BY-3.0"),
+        # Freesound
+        ("Attribution", "CC-BY"),
+        ("Attribution 4.0", "CC-BY-4.0"),
+        ("Attribution Noncommercial", "CC-BY-NC"),
+        ("Attribution NonCommercial", "CC-BY-NC"),
+        ("Attribution NonCommercial 4.0", "CC-BY-NC-4.0"),
+        ("Creative Commons 0", "CC0-1.0"),
+        ("Sampling+", "CC-Sampling-Plus-1.0"),
+        # FMA
+        ("Attribution-Noncommercial-Share Alike 3.0 United States", "CC-BY-NC-SA-3.0-US"),
+        (
+            "Attribution-NonCommercial-NoDerivatives (aka Music Sharing) 3.0 International",
+            "CC-BY-NC-ND-3.0",
+        ),
+        ("Attribution-Share Alike 2.0 UK: England & Wales", "CC-BY-SA-2.0-UK"),
+        ("Attribution-Noncommercial-No Derivative Works 2.5 Brazil", "CC-BY-NC-ND-2.5-BR"),
+        # Words
+        ("CC BY-NC 3.0", "CC-BY-NC-3.0"),
+        ("  cc  by 4 ", "CC-BY-4.0"),
+        ("Creative Commons Attribution 4.0 International", "CC-BY-4.0"),
+        ("Creative Commons Attribution 4.0 International (CC BY 4.0)", "CC-BY-4.0"),
+        ("CC0 1.0 Universal (CC0 1.0) Public Domain Dedication", "CC0-1.0"),
+        ("Creative Commons Zero v1.0 Universal", "CC0-1.0"),
+        ("Public Domain", "CC-PDM-1.0"),
+        ("The MIT License", "MIT"),
+        ("Apache License, Version 2.0", "Apache-2.0"),
+        # Nothing said
+        ("", "unknown"),
+        ("unknown", "unknown"),
+        ("N/A", "unknown"),
+        ("???", "unknown"),
+        # Not known
+        ("academic use", "LicenseRef-academic-use"),
+        ("LicenseRef-academic-use", "LicenseRef-academic-use"),
+        ("All rights reserved.", "LicenseRef-All-rights-reserved."),
+        ("研究用", "LicenseRef-研究用"),
+    ],
+)
+def test_every_spelling_gets_the_one_id(text: str, name: str) -> None:
+    licence = parse_licence(text)
+    assert licence.id == name
+    assert licence.known is not name.startswith(("unknown", "LicenseRef-"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Attribution 3.0, no AI training",
+        "not CC0",
+        "CC BY or MIT",
+        "CC BY 3.0 4.0",
+        "CC BY 5.0",
+        "CC BY-SA-ND 4.0",
+        "CC-BY-4.0-US",
+        "CC-NC",
+        "CC",
+        "CC0 4.0",
+        "MIT 2.0",
+        "Attribution 3.0 Atlantis",
+        "Attribution United States",
+        "http://creativecommons.org/licenses/by/3.0/en/",
+        "http://creativecommons.org/licenses/by-yes/3.0/",
+        "CC BY-NC 3.0 (http://creativecommons.org/licenses/by/3.0/)",
+        "see http://creativecommons.org/licenses/by/3.0/",
+        "https://creativecommons.org/licenses/by/4.0/and/more",
+    ],
+)
+def test_a_text_that_is_not_wholly_understood_is_no_known_licence(text: str) -> None:
+    licence = parse_licence(text)
+    assert not licence.known
+    assert licence.id.startswith("LicenseRef-")
+
+
+def test_flags_say_what_a_licence_asks_for() -> None:
+    licence = parse_licence("CC-BY-NC-SA-4.0")
+    assert licence.attribution
+    assert licence.non_commercial
+    assert licence.share_alike
+    assert not licence.no_derivatives
+    assert parse_licence("CC-BY-ND-4.0").no_derivatives
+    assert parse_licence("MIT").attribution
+    for free in ("CC0", "public domain", "unknown"):
+        found = parse_licence(free)
+        flags = (found.attribution, found.non_commercial, found.share_alike)
+        assert not any(flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("CC-BY-NC-SA-3.0-US", f"{CC}/licenses/by-nc-sa/3.0/us/"),
+        ("CC-BY-4.0", f"{CC}/licenses/by/4.0/"),
+        ("CC0", f"{CC}/publicdomain/zero/1.0/"),
+        ("public domain", f"{CC}/publicdomain/mark/1.0/"),
+        ("Sampling+", f"{CC}/licenses/sampling+/1.0/"),
+        ("CC-BY", ""),
+        ("unknown", ""),
+    ],
+)
+def test_the_address_is_that_of_the_very_text(name: str, url: str) -> None:
+    licence = parse_licence(name)
+    assert licence.url == url
+    if url:
+        assert parse_licence(url) == licence
+
+
+@given(
+    st.text(max_size=60)
+    | st.lists(
+        st.sampled_from(
+            [
+                "CC",
+                "BY",
+                "-",
+                " ",
+                "NC",
+                "SA",
+                "0",
+                "3.0",
+                "4",
+                "US",
+                "LicenseRef-",
+                "public domain",
+                "+",
+                "http://creativecommons.org/licenses/by/3.0/",
+                "(",
+                ".",
+                "_",
+                "no",
+            ]
+        )
+    ).map("".join)
+)
+def test_any_text_is_read_and_an_id_is_read_as_itself(text: str) -> None:
+    licence = parse_licence(text)
+    assert licence.id
+    assert parse_licence(licence.id) == licence
+
+
+# Mixing
+
+KNOWN = [
+    Licence(family, version)
+    for family in CONDITIONS
+    for version in ((ONLY_VERSION[family],) if family in ONLY_VERSION else ("", *VERSIONS))
+]
+PORTED = [
+    Licence("CC-BY", "3.0", "us"),
+    Licence("CC-BY", "3.0", "de"),
+    Licence("CC-BY-SA", "3.0", "us"),
+    Licence("CC-BY-NC", "3.0", "us"),
+]
+NOT_KNOWN = [
+    UNKNOWN,
+    NO_COMMON,
+    parse_licence("academic use"),
+    parse_licence("all rights reserved"),
+]
+ANY = st.sampled_from([*KNOWN, *PORTED, *NOT_KNOWN])
+MIXABLE = st.sampled_from([part for part in [*KNOWN, *PORTED] if not part.no_derivatives])
+
+
+def mix(*names: str) -> str:
+    return effective(map(parse_licence, names)).id
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (["CC0", "CC-BY-3.0"], "CC-BY-3.0"),
+        (["CC-BY-3.0", "CC-BY-4.0", "CC0"], "CC-BY-4.0"),
+        (["CC-BY", "CC-BY-3.0"], "CC-BY-3.0"),
+        (["CC-BY-4.0", "CC-BY-NC-3.0"], "CC-BY-NC-4.0"),
+        (["CC-BY-SA-3.0", "CC-BY-SA-4.0"], "CC-BY-SA-4.0"),
+        (["CC-BY-4.0", "CC-BY-SA-3.0"], "CC-BY-SA-3.0"),
+        (["CC-BY-4.0", "CC-BY-SA-1.0"], "CC-BY-SA-1.0"),
+        (["CC-BY-NC-4.0", "CC-BY-NC-SA-4.0", "CC-BY-3.0"], "CC-BY-NC-SA-4.0"),
+        (["CC-BY-3.0-US", "CC-BY-3.0-US"], "CC-BY-3.0-US"),
+        (["CC-BY-3.0-US", "CC-BY-3.0-DE"], "CC-BY-3.0"),
+        (["public domain", "CC0"], "CC0-1.0"),
+        (["public domain"], "CC-PDM-1.0"),
+        (["Sampling+", "CC-BY-4.0"], "CC-Sampling-Plus-1.0"),
+        (["Sampling+", "CC-BY-NC-3.0"], "CC-NC-Sampling-Plus-1.0"),
+        (["MIT", "CC0"], "MIT"),
+        (["academic use"], "LicenseRef-academic-use"),
+        (["academic use", "CC0"], "unknown"),
+        (["CC-BY-SA-4.0", "CC-BY-NC-4.0", ""], "unknown"),
+        ([], "unknown"),
+    ],
+)
+def test_a_mix_is_under_the_conditions_of_all_its_parts(parts: list[str], whole: str) -> None:
+    assert mix(*parts) == whole
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("CC-BY-SA-4.0", "CC-BY-NC-4.0"),
+        ("CC-BY-SA-4.0", "CC-BY-NC-SA-4.0"),
+        ("CC-BY-SA-3.0", "CC-Sampling-Plus-1.0"),
+        ("CC-BY-SA-1.0", "CC-BY-SA-2.0"),
+        ("CC-BY-4.0", "MIT"),
+    ],
+)
+def test_two_that_no_licence_covers_are_both_named(one: str, other: str) -> None:
+    found = effective(map(parse_licence, ["CC0", one, other]))
+    assert found.licence == NO_COMMON
+    assert one in found.reason
+    assert other in found.reason
+
+
+def test_no_derivatives_cannot_be_mixed_at_all() -> None:
+    for parts in (["CC-BY-ND-4.0"], ["CC-BY-ND-4.0", "CC0"], ["CC-BY-NC-ND-3.0", "CC-BY-NC-3.0"]):
+        found = effective(map(parse_licence, parts))
+        assert found.licence == NO_COMMON
+        assert parts[0] in found.reason
+
+
+def test_a_reason_is_given_whenever_there_is_no_licence() -> None:
+    for one, other in combinations([*KNOWN, *PORTED, *NOT_KNOWN], 2):
+        found = effective([one, other])
+        assert bool(found.reason) is not found.licence.known
+
+
+@given(st.lists(ANY, min_size=1, max_size=6), st.randoms())
+def test_order_and_repetition_do_not_matter(parts: list[Licence], random: object) -> None:
+    shuffled = [*parts, *parts]
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert effective(shuffled) == effective(parts)
+
+
+@given(st.lists(ANY, min_size=1, max_size=4), st.lists(ANY, min_size=1, max_size=4))
+def test_parts_may_be_joined_first(some: list[Licence], others: list[Licence]) -> None:
+    joined = [effective(some).licence, effective(others).licence]
+    assert effective(joined).licence == effective([*some, *others]).licence
+
+
+@given(ANY)
+def test_a_joined_licence_joins_with_itself_to_itself(part: Licence) -> None:
+    once = effective([part]).licence
+    assert effective([once, once]).licence == once
+    assert once == part or part.no_derivatives
+
+
+@given(st.lists(MIXABLE, min_size=1, max_size=4))
+def test_the_whole_asks_for_what_every_part_asks_for(parts: list[Licence]) -> None:
+    whole = effective(parts).licence
+    if whole != NO_COMMON:
+        assert whole.conditions == frozenset().union(*(part.conditions for part in parts))
+        assert all(whole.conditions == part.conditions for part in parts if part.share_alike)
+        assert parse_licence(whole.id) == whole
+
+
+# The Hub
+
+
+@pytest.mark.parametrize(
+    ("text", "identifier"),
+    [
+        ("CC-BY-4.0", "cc-by-4.0"),
+        ("CC-BY-NC-3.0", "cc-by-nc-3.0"),
+        ("CC0", "cc0-1.0"),
+        ("MIT", "mit"),
+        ("Apache-2.0", "apache-2.0"),
+        ("CC-BY", "cc"),
+        ("CC-BY-3.0-US", "cc"),
+        ("CC-BY-SA-2.0", "cc"),
+        ("Sampling+", "cc"),
+        ("public domain", "other"),
+        ("academic use", "other"),
+        (NO_COMMON.id, "other"),
+        ("", "unknown"),
+    ],
+)
+def test_the_card_gets_an_identifier_that_the_hub_lists(text: str, identifier: str) -> None:
+    assert hugging_face_licence(parse_licence(text)) == identifier
+
+
+def test_what_the_hub_lists_is_known_here() -> None:
+    assert all(parse_licence(name).id.lower() == name for name in HUB_LICENCES)
+
+
+# What a spec allows
+
+
+@pytest.mark.parametrize(
+    ("name", "admitted", "refused"),
+    [
+        ("CC0", ["CC0-1.0"], ["CC-BY-4.0", "CC-PDM-1.0", "unknown"]),
+        ("CC-BY", ["CC-BY", "CC-BY-3.0", "CC-BY-4.0", "CC-BY-3.0-US"], ["CC-BY-NC-3.0"]),
+        ("CC-BY-3.0", ["CC-BY-3.0", "CC-BY-3.0-US"], ["CC-BY", "CC-BY-4.0"]),
+        ("CC-BY-3.0-US", ["CC-BY-3.0-US"], ["CC-BY-3.0", "CC-BY-3.0-DE"]),
+        ("CC-Sampling-Plus", ["Sampling+"], ["CC-NC-Sampling-Plus-1.0"]),
+        ("PDM", ["public domain"], ["CC0"]),
+        ("unknown", [""], ["academic use"]),
+        ("LicenseRef-academic-use", ["academic use"], ["unknown", "CC0"]),
+    ],
+)
+def test_a_family_admits_its_versions_and_an_id_only_that(
+    name: str, admitted: list[str], refused: list[str]
+) -> None:
+    allowed = Allowed.of([name])
+    assert all(allowed.admits(parse_licence(text)) for text in admitted)
+    assert not any(allowed.admits(parse_licence(text)) for text in refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("CC-BYE", "CC-BY"), ("CCO", "CC0"), ("CC-BY-NCC", "CC-BY-NC"), ("CC BY 5.0", "CC-BY")],
+)
+def test_a_name_that_is_not_known_gets_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(SpecError, match="is not known") as caught:
+        Allowed.of(["CC0", name])
+    assert near in caught.value.mend
+
+
+def test_an_empty_list_and_a_name_like_none_are_refused() -> None:
+    with pytest.raises(SpecError, match="no clip"):
+        Allowed.of([])
+    for name in ("", "n/a", "free stuff"):
+        with pytest.raises(SpecError, match="is not known"):
+            Allowed.of([name])
+
+
+def test_clips_of_other_licences_are_quarantined_with_the_reason() -> None:
+    rows = [
+        {"id": f"x/{number}", "location": f"{number}.wav", "licence": licence}
+        for number, licence in enumerate(["CC0", "CC-BY-NC-3.0", "Attribution", "", "academic use"])
+    ]
+    kept, withdrawn = withdraw_unlicensed(rows, Allowed.of(["CC0", "CC-BY"]))
+    assert [row["id"] for row in kept] == ["x/0", "x/2"]
+    assert withdrawn == [
+        {"id": f"x/{number}", "location": f"{number}.wav", "stage": "licence", "reason": reason}
+        for number, reason in (
+            (1, "is under CC-BY-NC-3.0; the spec allows CC0-1.0, CC-BY"),
+            (3, "has no known licence; the spec allows CC0-1.0, CC-BY"),
+            (4, "is under LicenseRef-academic-use; the spec allows CC0-1.0, CC-BY"),
+        )
+    ]
