@@ -22,6 +22,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.sources:sources_command",
         "List the sound libraries that can be read, and their settings.",
     ),
+    "check": (
+        "pipelines.cli.check:check_command",
+        "Compare a sound library on disk with its index: missing, changed and unknown files.",
+    ),
     "ingest": (
         "pipelines.cli.ingest:ingest_command",
         "Read a spec's sound library: check and measure every clip.",
@@ -72,8 +76,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Test a model on a corpus or on a benchmark's own files.",
     ),
     "export": (
-        "train.cli.export:export_command",
-        "Write a trained model as a folder that transformers loads.",
+        "pipelines.cli.export:export_command",
+        "Write a corpus as others read it, or a trained model for transformers.",
     ),
     "demo": (
         "pipelines.cli.demo:demo_command",

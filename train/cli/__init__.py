@@ -1,1 +1,1 @@
-"""The commands that need torch: `segue train`, `segue eval`, `segue export`."""
+"""The commands that need torch: `segue train`, `segue eval`, and half of `segue export`."""

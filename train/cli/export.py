@@ -1,4 +1,4 @@
-"""`segue export`."""
+"""`segue export --to transformers`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def export_command(
     It needs the towers of a CLAP. Heads that ClapModel has no place for are written beside it, and
     `train.export.read.load_exported` opens them. Give a fused CLAP `is_longer` of zeros.
 
-    Example: `segue export runs/fine-tuned exported/clap`
+    Example: `segue export runs/fine-tuned --to transformers --out exported/clap`
     """
     quieten_transformers()
     whole = export(run, out)

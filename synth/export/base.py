@@ -1,0 +1,129 @@
+"""The protocol of an export format, and what every format is given."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import pyarrow.parquet as pq
+
+from synth.corpus import CLIPS_FILE, Corpus
+from synth.export.folder import KEPT, Folder, Writer
+from synth.export.items import Shard
+
+
+@runtime_checkable
+class Format(Protocol):
+    """One published layout. Instances are values that travel to workers.
+
+    A shard becomes a part: whatever files its samples need, and its pieces of the manifests that
+    list the whole split. When all parts are there, the pieces are joined in plan order.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    """Raised whenever the same corpus would give other bytes."""
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Write everything of one shard, sample by sample.
+
+        Raises:
+            CorpusError: If the shard is missing or damaged.
+        """
+        ...
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """Join the pieces, and write what is said of the whole."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All that is exported.
+
+    Args:
+        corpus: The corpus.
+        shards: Those of the chosen splits, in plan order.
+        folder: Where the pieces lie.
+    """
+
+    corpus: Corpus
+    shards: tuple[Shard, ...]
+    folder: Folder
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The chosen splits, in plan order."""
+        return tuple(dict.fromkeys(shard.split for shard in self.shards))
+
+    def of_split(self, split: str) -> tuple[Shard, ...]:
+        """The shards of a split, in plan order."""
+        return tuple(shard for shard in self.shards if shard.split == split)
+
+    def lines(self, split: str, piece: str) -> Iterator[bytes]:
+        """The lines of a split's pieces of one name, in plan order."""
+        for shard in self.of_split(split):
+            with self.folder.piece(shard.name, piece).open("rb") as file:
+                yield from file
+
+    def join(self, out: Writer, name: str, split: str, piece: str, head: bytes = b"") -> None:
+        """Write `head` and a split's pieces of one name, in plan order, as one file."""
+        with out.open(name) as file:
+            file.write(head)
+            for shard in self.of_split(split):
+                with self.folder.piece(shard.name, piece).open("rb") as part:
+                    shutil.copyfileobj(part, file)
+
+    def readme(self, out: Writer, how: str, front_matter: str = "") -> None:
+        """Write README.md: what this is, how it is read, and the clips' licences.
+
+        Args:
+            out: Where to.
+            how: Markdown that says what lies where, and how it is read.
+            front_matter: YAML for Hugging Face, without its fences.
+        """
+        facts = self.corpus.facts
+        counts = "\n".join(
+            f"| {split} | {sum(shard.samples for shard in self.of_split(split)):,} |"
+            for split in self.splits
+        )
+        rights = "\n".join(f"| {name} | {count:,} |" for name, count in _licences(self.corpus))
+        head = f"---\n{front_matter.strip()}\n---\n" if front_matter else ""
+        text = f"""{head}# {facts["corpus"]}
+
+An export of the synthetic audio-caption corpus `{facts["corpus"]}`, version `{facts["version"]}`,
+made by Segue with recipe `{facts["recipe"]}` over source `{facts["source"]}`.
+
+| split | samples |
+|---|---:|
+{counts}
+
+{how.strip()}
+
+`{KEPT}/` lets an interrupted export go on, and is not needed to read it.
+
+## Licences of the clips
+
+| licence | clips |
+|---|---:|
+{rights}
+"""
+        out.write("README.md", text.encode())
+
+
+def _licences(corpus: Corpus) -> list[tuple[str, int]]:
+    """How many clips of the corpus's splits bear each licence."""
+    found: Counter[str] = Counter()
+    with pq.ParquetFile(corpus.folder / CLIPS_FILE) as clips:
+        for batch in clips.iter_batches(columns=["licence", "split"]):
+            found.update(row["licence"] for row in batch.to_pylist() if row["split"])
+    return sorted(found.items())
+
+
+def json_line(value: Any) -> bytes:
+    """A value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"

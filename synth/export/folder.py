@@ -1,0 +1,84 @@
+"""The folder of an export: its files, and what is kept to go on after an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from synth.atomic import replacing
+
+KEPT: Final = ".segue"
+"""Holds receipts and pieces of manifests; not needed to read the export."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where the files of an export lie.
+
+    Args:
+        root: The folder that the user named.
+    """
+
+    root: Path
+
+    @property
+    def kept(self) -> Path:
+        """What is kept beside the export itself."""
+        return self.root / KEPT
+
+    @property
+    def identity(self) -> Path:
+        """Says which export this is; written first."""
+        return self.kept / "export.json"
+
+    @property
+    def finished(self) -> Path:
+        """Certifies the joined manifests; written last."""
+        return self.kept / "finished.json"
+
+    def receipt(self, shard: str) -> Path:
+        """Certifies the part of a shard."""
+        return self.kept / "receipts" / f"{shard}.json"
+
+    def piece(self, shard: str, name: str) -> Path:
+        """A shard's piece of a manifest."""
+        return self.kept / "pieces" / shard / name
+
+
+class Writer:
+    """Writes files of an export, each whole or not at all, and notes their sizes.
+
+    Args:
+        folder: The export's folder.
+        shard: Name of the shard whose part is written, "" for what belongs to the whole.
+    """
+
+    def __init__(self, folder: Folder, shard: str = "") -> None:
+        self.files: dict[str, int] = {}
+        self._folder = folder
+        self._shard = shard
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file; `name` is its path below the export's folder, with `/`."""
+        with self.open(name) as file:
+            file.write(data)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """A file that appears under `name` when the block ends without error."""
+        path = self._folder.root / name
+        with replacing(path) as partial:
+            with partial.open("wb") as file:
+                yield file
+            size = partial.stat().st_size
+        self.files[name] = size
+
+    @contextmanager
+    def piece(self, name: str) -> Iterator[BinaryIO]:
+        """The same for this shard's piece of a manifest."""
+        path = self._folder.piece(self._shard, name)
+        with self.open(path.relative_to(self._folder.root).as_posix()) as file:
+            yield file

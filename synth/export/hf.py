@@ -1,0 +1,126 @@
+"""Hugging Face datasets: Parquet files that hold the audio itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from synth.export.base import Whole
+from synth.export.folder import Writer
+from synth.export.items import Item, Shard
+
+ROWS_IN_GROUP: Final = 16
+"""So few that a reader of a single row, and this writer, hold little audio at a time."""
+
+_TEXTS = pa.list_(pa.string())
+_EVENT = pa.struct(
+    [
+        ("label", pa.string()),
+        ("clip", pa.string()),
+        ("onset_s", pa.float64()),
+        ("offset_s", pa.float64()),
+        ("gain_db", pa.float64()),
+        ("licence", pa.string()),
+        ("attribution", pa.string()),
+    ]
+)
+_AUDIO = "audio"
+_COLUMNS: Final = pa.schema(
+    [
+        ("id", pa.string()),
+        (_AUDIO, pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
+        ("caption", pa.string()),
+        ("captions", _TEXTS),
+        ("negatives", _TEXTS),
+        ("negative_kinds", _TEXTS),
+        ("labels", _TEXTS),
+        ("events", pa.list_(_EVENT)),
+        ("relation", pa.string()),
+        ("notation", pa.string()),
+        ("group", pa.string()),
+        ("recipe", pa.string()),
+        ("generator", pa.string()),
+        ("frames", pa.int64()),
+    ]
+)
+_NAMES = {pa.string(): "string", pa.float64(): "float64", pa.int64(): "int64"}
+_HOW = """\
+One Parquet file a shard in `data/`; `audio` is an `Audio` column with the files' bytes. `caption`
+is the main caption, `captions` are all true ones, `negatives` are false of the audio: never train
+on them as captions.
+
+    from datasets import load_dataset
+    corpus = load_dataset("FOLDER")
+"""
+
+
+class HuggingFace:
+    """One Parquet file a shard, and a card that names the splits."""
+
+    name: ClassVar[str] = "hf"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """The Parquet file; its row groups are small."""
+        name = f"data/{shard.split}-{shard.number:05d}-of-{shard.of:05d}.parquet"
+        schema = _schema(shard.corpus.sample_rate)
+        with (
+            out.open(name) as file,
+            pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
+        ):
+            for rows in _in_groups(shard.items()):
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """The card."""
+        files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in whole.splits]
+        facts = {
+            "pretty_name": f"{whole.corpus.name} ({whole.corpus.version})",
+            "task_categories": ["audio-classification"],
+            "tags": ["audio-captioning", "audio-text-retrieval", "synthetic", "segue"],
+            "configs": [{"config_name": "default", "data_files": files}],
+        }
+        whole.readme(out, _HOW, yaml.safe_dump(facts, sort_keys=False))
+
+
+def _in_groups(items: Iterator[Item]) -> Iterator[list[dict[str, Any]]]:
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        rows.append(_row(item))
+        if len(rows) == ROWS_IN_GROUP:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+def _row(item: Item) -> dict[str, Any]:
+    return {
+        **item.document,
+        _AUDIO: {"bytes": item.audio, "path": f"{item.id}{item.suffix}"},
+        "caption": item.texts[0],
+        "captions": item.texts,
+        "labels": item.document["tag"],
+    }
+
+
+def _schema(rate: int) -> pa.Schema:
+    """The columns, and what `datasets` reads of them in the file's metadata."""
+    features = {field.name: _feature(field.type) for field in _COLUMNS if field.name != _AUDIO}
+    features[_AUDIO] = {"sampling_rate": rate, "_type": "Audio"}
+    told = json.dumps({"info": {"features": features}})
+    return _COLUMNS.with_metadata({"huggingface": told})
+
+
+def _feature(type_: pa.DataType) -> Any:
+    """An Arrow type as a feature; lists in the form that all versions of `datasets` read."""
+    if pa.types.is_list(type_):
+        return [_feature(type_.value_type)]
+    if pa.types.is_struct(type_):
+        return {field.name: _feature(field.type) for field in type_}
+    return {"dtype": _NAMES[type_], "_type": "Value"}

@@ -1,0 +1,173 @@
+"""The samples of a shard, one at a time, each checked against the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.corpus import SAMPLES_FILE, Corpus
+from synth.errors import CorpusError
+from synth.shards import document
+from synth.units import Seconds, to_seconds
+
+ROWS_AT_ONCE: Final = 64
+_MEND: Final = "run `segue build` again with the corpus's spec, or copy the shards once more"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One sample with its audio.
+
+    Args:
+        row: Its row of `schema.SAMPLES`.
+        audio: The audio file, as the shard stores it.
+        document: What `shards.document` says of it.
+    """
+
+    row: Mapping[str, Any]
+    audio: bytes
+    document: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Its key."""
+        return str(self.row["id"])
+
+    @property
+    def split(self) -> str:
+        """Its split."""
+        return str(self.row["split"])
+
+    @property
+    def suffix(self) -> str:
+        """Extension of the audio file, with the dot."""
+        return PurePosixPath(self.row["member"]).suffix
+
+    @property
+    def duration_s(self) -> Seconds:
+        """Of the audio."""
+        return to_seconds(self.row["frames"], self.row["sample_rate"])
+
+    @property
+    def texts(self) -> list[str]:
+        """Captions that are true of it, the main one first."""
+        return list(self.document["text"])
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Every sound in it, as the document tells of it, with its `duration_s`."""
+        rate = self.row["sample_rate"]
+        return [
+            event
+            | {"duration_s": to_seconds(round((event["offset_s"] - event["onset_s"]) * rate), rate)}
+            for event in self.document["events"]
+        ]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard that is to be exported.
+
+    Args:
+        corpus: Of which corpus.
+        name: Its file name.
+        split: Its split.
+        row_group: Of `samples.parquet`, that lists its samples.
+        samples: How many there are.
+        number: Position among the shards of its split, from 0.
+        of: Shards of its split.
+    """
+
+    corpus: Corpus
+    name: str
+    split: str
+    row_group: int
+    samples: int
+    number: int
+    of: int
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows of `schema.SAMPLES`, in plan order."""
+        with pq.ParquetFile(self.corpus.folder / SAMPLES_FILE) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[self.row_group]):
+                yield from batch.to_pylist()
+
+    def items(self) -> Iterator[Item]:
+        """The samples, in plan order.
+
+        Raises:
+            CorpusError: If the shard is missing, or is not what the manifest says.
+        """
+        path = self.corpus.shards / self.split / self.name
+        try:
+            with tarfile.open(path, "r:") as tar:
+                for row in self.rows():
+                    audio = self._member(tar, row["member"])
+                    if hashlib.sha256(audio).hexdigest() != row["sha256"]:
+                        raise self._damaged(f"{row['member']} is not what was rendered")
+                    stored = json.loads(self._member(tar, f"{row['id']}.json"))
+                    told = document(row, {event["clip"]: event for event in stored["events"]})
+                    if any(stored[key] != told[key] for key in stored.keys() & told.keys()):
+                        raise self._damaged(f"{row['id']}.json is not what the manifest says")
+                    yield Item(row, audio, told)
+                if tar.next() is not None:
+                    raise self._damaged("holds more samples than its manifest")
+        except FileNotFoundError as error:
+            raise CorpusError(f"{path}: no such shard", mend=_MEND) from error
+        except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged(str(error) or type(error).__name__) from error
+
+    def _member(self, tar: tarfile.TarFile, name: str) -> bytes:
+        member = tar.next()
+        file = tar.extractfile(member) if member is not None and member.name == name else None
+        if file is None:
+            found = member.name if member is not None else "the end"
+            raise self._damaged(f"expected {name}, found {found}")
+        return file.read()
+
+    def _damaged(self, reason: str) -> CorpusError:
+        path = self.corpus.shards / self.split / self.name
+        return CorpusError(f"{path}: damaged: {reason}", mend=_MEND)
+
+
+def shards_of(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
+    """The shards of some splits, or of all, in plan order.
+
+    Raises:
+        CorpusError: If the corpus has no such split, or its manifest is damaged.
+    """
+    for split in splits:
+        if split not in corpus.splits:
+            raise CorpusError(
+                f"corpus {corpus.name} has no split {split!r}",
+                mend=f"it has {', '.join(corpus.splits)}",
+            )
+    path = corpus.folder / SAMPLES_FILE
+    found: list[tuple[str, str, int, int]] = []
+    try:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=["shard", "split"])
+                shards = table.column("shard").unique().to_pylist()
+                if len(shards) != 1:
+                    raise CorpusError(f"{path}: row group {group} is not one shard", mend=_MEND)
+                split = table.column("split")[0].as_py()
+                found.append((shards[0], split, group, table.num_rows))
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        raise CorpusError(f"{path}: damaged: {error}", mend=_MEND) from error
+    chosen = [each for each in found if not splits or each[1] in splits]
+    totals = {split: sum(each[1] == split for each in chosen) for split in corpus.splits}
+    seen = dict.fromkeys(totals, 0)
+    result = []
+    for name, split, group, samples in chosen:
+        result.append(Shard(corpus, name, split, group, samples, seen[split], totals[split]))
+        seen[split] += 1
+    return tuple(result)

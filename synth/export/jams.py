@@ -1,0 +1,100 @@
+"""JAMS (Humphrey et al., 2014): one file of annotations a sample."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, Final
+
+from synth.export.base import Whole
+from synth.export.folder import Writer
+from synth.export.items import Item, Shard
+
+SCHEMA_VERSION: Final = "0.3.4"
+_HOW = """\
+`jams/SPLIT/ID.jams` annotates `audio/SPLIT/ID`. Events are in namespace `scaper` (label, source
+clip, onset, duration), captions in `tag_open` over the whole sample, the main one first.
+Annotations hold what is true; false captions are in the sandbox alone, with everything else that
+the corpus says of the sample.
+
+    jam = jams.load("jams/train/ID.jams")
+    events = jam.annotations.search(namespace="scaper")[0].to_event_values()
+    captions = [each.value for each in jam.annotations.search(namespace="tag_open")[0].data]
+"""
+
+
+class Jams:
+    """A JAMS file and the stored audio file for each sample."""
+
+    name: ClassVar[str] = "jams"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Both files of every sample; there is nothing to join."""
+        for item in shard.items():
+            out.write(f"audio/{item.split}/{item.id}{item.suffix}", item.audio)
+            text = json.dumps(_jam(item, shard), indent=1, ensure_ascii=False, allow_nan=False)
+            out.write(f"jams/{item.split}/{item.id}.jams", f"{text}\n".encode())
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """What is said of the whole."""
+        whole.readme(out, _HOW)
+
+
+def _jam(item: Item, shard: Shard) -> dict[str, Any]:
+    corpus = shard.corpus
+    metadata = {
+        "corpus": corpus.name,
+        "version": corpus.version,
+        "curator": {"name": "", "email": ""},
+        "annotator": {},
+        "annotation_tools": "Segue",
+        "annotation_rules": "",
+        "validation": "",
+        "data_source": "program",
+    }
+    events = [
+        {
+            "time": event["onset_s"],
+            "duration": event["duration_s"],
+            "value": {
+                "label": event["label"],
+                "source_file": event["clip"],
+                "event_time": event["onset_s"],
+                "event_duration": event["duration_s"],
+            },
+            "confidence": 1.0,
+        }
+        for event in item.events
+    ]
+    captions = [
+        {"time": 0.0, "duration": item.duration_s, "value": text, "confidence": 1.0}
+        for text in item.texts
+    ]
+    return {
+        "file_metadata": {
+            "title": item.id,
+            "artist": "",
+            "release": "",
+            "duration": item.duration_s,
+            "identifiers": {"segue": item.id},
+            "jams_version": SCHEMA_VERSION,
+        },
+        "annotations": [
+            _annotation("scaper", events, metadata, item),
+            _annotation("tag_open", captions, metadata, item),
+        ],
+        "sandbox": {"segue": item.document},
+    }
+
+
+def _annotation(
+    namespace: str, data: list[dict[str, Any]], metadata: dict[str, Any], item: Item
+) -> dict[str, Any]:
+    return {
+        "namespace": namespace,
+        "annotation_metadata": metadata,
+        "time": 0.0,
+        "duration": item.duration_s,
+        "data": sorted(data, key=lambda each: each["time"]),
+        "sandbox": {},
+    }

@@ -1,0 +1,126 @@
+"""Shards for the loaders of LAION-CLAP and open_clip: 48 kHz mono FLAC, and JSON beside it.
+
+LAION-CLAP resamples nothing: a file at another rate would be heard too fast or too slow. Of a JSON
+it takes one of `text` at random, so that all of them must be true, and labels from `tag`; what
+else there is goes to `original_data`, where its datasets keep it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from synth.catalogue import resample
+from synth.dsp import PCM_SCALE, from_pcm, peak, to_pcm
+from synth.export.base import Whole, json_line
+from synth.export.folder import Writer
+from synth.export.items import Item, Shard
+from synth.shards import AudioFormat, decode_audio, encode_audio
+from synth.units import resampled_frames, to_decibels
+
+RATE: Final = 48_000
+CLIP_FRAMES: Final = 480_000
+SPLIT_NAMES: Final[Mapping[str, str]] = {"val": "valid"}
+"""What the loaders call a split, where that is another name."""
+
+_FULL_SCALE: Final = (PCM_SCALE - 1) / PCM_SCALE
+_HOW = """\
+`CORPUS/SPLIT/*.tar` hold `KEY.flac` (48 kHz, mono, 16 bits) and `KEY.json` (`text`: true captions,
+the main one first; `tag`: labels; `original_data`: all else, false captions among it);
+`CORPUS/SPLIT/sizes.json` counts the samples of each. Split `val` is called `valid`.
+
+- LAION-CLAP: `--datasetpath FOLDER --datasetnames CORPUS --datasetinfos train`
+- open_clip: `--dataset-type webdataset-audio --train-data "FOLDER/CORPUS/train/FIRST..LAST.tar"`,
+  the shards' names in braces
+
+LENGTHS
+Fill with silence (`--data-filling pad`, in open_clip `--audio-fill pad`): in a sample that is
+looped statements of order are false.
+"""
+
+
+class Laion:
+    """Shards at 48 kHz with `sizes.json`; what is FLAC at 48 kHz already is not encoded again."""
+
+    name: ClassVar[str] = "laion"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """The shard, under its own name."""
+        odd = 0
+        with (
+            out.open(f"{_folder(shard)}/{shard.name}") as file,
+            tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+        ):
+            for item in shard.items():
+                audio, gain = _flac(item)
+                rate, frames = item.row["sample_rate"], item.row["frames"]
+                odd += resampled_frames(frames, rate, RATE) != CLIP_FRAMES
+                _add(tar, f"{item.id}.flac", audio)
+                text = json.dumps(_document(item, gain), ensure_ascii=False, allow_nan=False)
+                _add(tar, f"{item.id}.json", text.encode())
+        with out.piece("facts") as file:
+            file.write(json_line({"samples": shard.samples, "not_10_s": odd}))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """The sizes of each split's shards."""
+        odd = 0
+        for split in whole.splits:
+            sizes = {}
+            shards = whole.of_split(split)
+            for shard, line in zip(shards, whole.lines(split, "facts"), strict=True):
+                facts = json.loads(line)
+                sizes[shard.name] = facts["samples"]
+                odd += facts["not_10_s"]
+            text = json.dumps(sizes, indent=2) + "\n"
+            out.write(f"{_folder(shards[0])}/sizes.json", text.encode())
+        lengths = (
+            f"{odd:,} samples do not last 10 s: the loaders fill them up or crop them, and a crop "
+            "can make a\ncaption false. Build with `length: exact 10 s` for training with them."
+            if odd
+            else "Every sample has 480,000 frames, which the loaders neither fill up nor crop."
+        )
+        whole.readme(out, _HOW.replace("LENGTHS", lengths).replace("CORPUS", whole.corpus.name))
+
+
+def _folder(shard: Shard) -> str:
+    return f"{shard.corpus.name}/{SPLIT_NAMES.get(shard.split, shard.split)}"
+
+
+def _flac(item: Item) -> tuple[bytes, float]:
+    """The audio as FLAC at 48 kHz, and the gain in dB where it had to be turned down for that."""
+    rate = item.row["sample_rate"]
+    if rate == RATE and item.suffix == ".flac":
+        return item.audio, 0.0
+    pcm = decode_audio(item.audio)
+    gain = 1.0
+    if rate != RATE:
+        audio = resample(from_pcm(pcm), rate, RATE)
+        loudest = peak(audio)
+        if loudest > _FULL_SCALE:  # between the frames of before it was louder than in them
+            gain = _FULL_SCALE / loudest
+            audio = audio * np.float32(gain)
+        pcm = to_pcm(audio)
+    return encode_audio(pcm, RATE, AudioFormat.FLAC), to_decibels(gain)
+
+
+def _document(item: Item, gain_db: float) -> dict[str, Any]:
+    told = dict(item.document)
+    frames = resampled_frames(item.row["frames"], item.row["sample_rate"], RATE)
+    return {
+        "text": told.pop("text"),
+        "tag": told.pop("tag"),
+        "original_data": told
+        | {"frames": frames, "sample_rate": RATE, "resampling_gain_db": gain_db},
+    }
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))

@@ -1,0 +1,103 @@
+"""Questions and answers: JSON lines a split, the audio beside them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import ClassVar, Final
+
+import pyarrow.parquet as pq
+
+from synth.corpus import CLIPS_FILE, SAMPLES_FILE
+from synth.errors import CorpusError
+from synth.export.base import Whole, json_line
+from synth.export.folder import Writer
+from synth.export.items import Shard
+from synth.questions.asking import ask
+from synth.questions.subject import Subject, subjects
+from synth.rng import Randomness
+from synth.schema import AUDIBLE
+
+SEED: Final = 0
+"""Of what is drawn: wording, distractors and the order of options."""
+
+_COLUMNS: Final = ("id", "labels", "captions", "tags")
+_HOW = """\
+`SPLIT.jsonl` has a line a question, those of one sample next to each other:
+
+- `id`, `sample`, `group`: whose question it is; `audio`: the sample's file, from this folder.
+- `question`, `answer`, `options`: the answer is one of the options, and the only right one however
+  the words are read. `options` are `yes` and `no` where `kind` is `order`, `together` or
+  `presence`; sounds where it is `first`, `last`, `after`, `before` or `with`; numbers where it is
+  `count`.
+- `claims`: what each option claims, as JSON text in the form of the corpus's manifest. That of the
+  answer is proven by the sample's timeline, the others are refuted.
+
+Of each kind yes and no are equally frequent, and but for samples that stand alone in their group
+every single text is answered with yes as often as with no. Samples that have no question of a kind
+have none that can be proven, or none that another sample answers differently:
+
+| kind | samples without |
+|---|---:|
+UNASKED
+"""
+
+
+class Questions:
+    """JSON lines and the stored audio files."""
+
+    name: ClassVar[str] = "questions"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files and this shard's questions, which are made together."""
+        paths: dict[str, str] = {}
+        for item in shard.items():
+            paths[item.id] = f"audio/{item.split}/{item.id}{item.suffix}"
+            out.write(paths[item.id], item.audio)
+        about = subjects_of(shard)
+        groups = {subject.id: subject.group for subject in about}
+        asked = ask(about, Randomness(SEED))
+        with out.piece("questions") as lines:
+            for question in asked.questions:
+                place = {"group": groups[question.sample], "audio": paths[question.sample]}
+                lines.write(json_line(question.to_json() | place))
+        with out.piece("unasked") as facts:
+            facts.write(json_line(dict(asked.unasked)))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """One file a split."""
+        unasked: Counter[str] = Counter()
+        for split in whole.splits:
+            whole.join(out, f"{split}.jsonl", split, "questions")
+            for line in whole.lines(split, "unasked"):
+                unasked.update(json.loads(line))
+        table = "\n".join(f"| {kind} | {count:,} |" for kind, count in unasked.items())
+        whole.readme(out, _HOW.replace("UNASKED", table))
+
+
+def subjects_of(shard: Shard) -> list[Subject]:
+    """The samples of a shard as they are asked about, in plan order.
+
+    Raises:
+        CorpusError: If the corpus does not say what can be heard, or lacks a clip.
+    """
+    folder = shard.corpus.folder
+    metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
+    if AUDIBLE.encode() not in metadata:
+        raise CorpusError(
+            f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
+            mend="it was made by an older version: build again",
+        )
+    rows = list(shard.rows())
+    used = {clip for row in rows for clip in row["clips"]}
+    clips = pq.read_table(
+        folder / CLIPS_FILE, columns=list(_COLUMNS), filters=[("id", "in", sorted(used))]
+    )
+    found = {row["id"]: row for row in clips.to_pylist()}
+    if missing := sorted(used - set(found)):
+        raise CorpusError(
+            f"{folder / CLIPS_FILE}: lacks clip {missing[0]!r}, which {SAMPLES_FILE} names",
+            mend="build again",
+        )
+    return subjects(rows, found, int(metadata[AUDIBLE.encode()]))

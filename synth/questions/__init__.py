@@ -1,0 +1,1 @@
+"""Questions about samples whose answers their timelines prove."""

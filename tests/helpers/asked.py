@@ -1,0 +1,108 @@
+"""Planned corpora as subjects of questions, read back from their rows."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from synth.questions.asking import Asked, ask
+from synth.questions.subject import Subject, subjects
+from synth.recipes.base import Clip, Levels, Recipe, Setting
+from synth.recipes.scenes import Scenes
+from synth.recipes.triplets import Triplets
+from synth.rng import Randomness
+from synth.schema import Sample
+
+RATE = 16_000
+AUDIBLE = 1_600
+SPREAD = (
+    "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",
+    "Snoring", "Laughter", "Motorcycle", "Helicopter", "Chainsaw", "Typing", "Applause",
+    "theremin solo", "Bagpipes", "Dog", "Printer", "Walk, footsteps", "Fireworks",
+)  # fmt: skip
+"""Singular and plural, one that is not listed, and two that are kin."""
+
+
+def clips(names: tuple[str, ...] = SPREAD, each: int = 3) -> list[Clip]:
+    """A few clips a label, from 0.5 s to about 8 s."""
+    return [
+        Clip(
+            f"lib/{label}-{take}",
+            (label,),
+            (),
+            f"{label}-{take}",
+            8_000 + 7_000 * ((i * 5 + take * 3) % 17),
+            -30.0,
+            (-30.0,) * 200,
+        )
+        for i, label in enumerate(names)
+        for take in range(each)
+    ]
+
+
+def rows(recipe: Recipe, found: list[Clip], seed: int = 7) -> list[dict[str, Any]]:
+    """The plan of a corpus of one split."""
+    setting = Setting(RATE, None, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(seed))
+    recipe.check(setting, ["train"])
+    groups = recipe.groups({"train": found}, setting)["train"]
+    planned: list[dict[str, Any]] = []
+    for number in range(len(groups)):
+        for draft in groups.group(number):
+            captions = draft.captions
+            sample = Sample(
+                id=f"corpus-train-{len(planned):08d}",
+                index=len(planned),
+                group=f"train-{number:08d}",
+                split="train",
+                shard="corpus-train-000000.tar",
+                recipe=recipe.name,
+                scene=draft.scene,
+                caption=captions.caption,
+                positives=captions.positives,
+                negatives=captions.negatives,
+                frames=1,
+                excerpts=0,
+                sample_rate=RATE,
+            )
+            planned.append(sample.row())
+    return planned
+
+
+def catalogue(found: list[Clip]) -> dict[str, dict[str, Any]]:
+    """What is read of the clips' rows."""
+    return {
+        clip.id: {
+            "id": clip.id,
+            "labels": list(clip.labels),
+            "captions": list(clip.captions),
+            "tags": [{"category": tag.category, "name": tag.name} for tag in clip.tags],
+        }
+        for clip in found
+    }
+
+
+def planned(recipe: Recipe, found: list[Clip] | None = None, seed: int = 7) -> list[Subject]:
+    """The samples of a planned corpus."""
+    found = found or clips()
+    return subjects(rows(recipe, found, seed), catalogue(found), AUDIBLE)
+
+
+@cache
+def scenes() -> tuple[Subject, ...]:
+    """40 groups of nested scenes."""
+    return tuple(planned(Scenes(scenes=160)))
+
+
+@cache
+def triplets() -> tuple[Subject, ...]:
+    """30 groups of two sounds."""
+    return tuple(planned(Triplets(), clips(("Bark", "Rain", "Siren", "Piano", "Typing", "Moo"))))
+
+
+CORPORA = {"scenes": scenes, "triplets": triplets}
+
+
+@cache
+def questions(name: str) -> Asked:
+    """What is asked of one of the corpora."""
+    return ask(CORPORA[name](), Randomness(0))

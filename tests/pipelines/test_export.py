@@ -1,0 +1,234 @@
+"""`segue export`: resumed, refused, checked, the same bytes however it ran."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from builds import segue
+
+from pipelines.cli.export import export_command
+from pipelines.export import export
+from pipelines.locks import sole_writer
+from synth.corpus import Corpus
+from synth.errors import CorpusError, SegueError, SpecError
+from synth.export import FORMATS
+from synth.export.folder import KEPT
+
+
+@pytest.fixture
+def manifests(tiny_corpus: Path) -> Path:
+    return tiny_corpus / "data_manifests" / "tiny"
+
+
+@pytest.fixture
+def corpus(manifests: Path) -> Corpus:
+    return Corpus.open(manifests)
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def times(folder: Path) -> dict[str, int]:
+    found = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # renamed meanwhile, by what is being watched
+            if path.name not in (".lock", "export.json") and path.is_file():
+                found[str(path.relative_to(folder))] = path.stat().st_mtime_ns
+    return found
+
+
+def receipts(out: Path) -> int:
+    return len(list((out / KEPT / "receipts").glob("*.json")))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def is_left_alone(out: Path) -> bool:
+    """Whether the killed command's workers have stopped writing too."""
+    before = times(out)
+    time.sleep(0.3)
+    return times(out) == before
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "export", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_second_run_writes_nothing(corpus: Corpus, tmp_path: Path, name: str) -> None:
+    first = export(corpus, name, tmp_path / "out")
+    before = times(tmp_path / "out")
+    second = export(corpus, name, tmp_path / "out")
+    assert (first.written, first.skipped) == (12, 0)
+    assert (second.written, second.skipped) == (0, 12)
+    assert times(tmp_path / "out") == before
+
+
+def test_the_same_bytes_at_any_number_of_workers(corpus: Corpus, tmp_path: Path) -> None:
+    for name in ("lhotse", "hf", "laion"):
+        export(corpus, name, tmp_path / f"{name}-0", worker_count=0)
+        export(corpus, name, tmp_path / f"{name}-2", worker_count=2)
+        assert content(tmp_path / f"{name}-0") == content(tmp_path / f"{name}-2")
+
+
+def test_command_ends_with_one_json_line(manifests: Path, tmp_path: Path) -> None:
+    done = segue("export", manifests, "--to", "nemo", "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    last = json.loads(done.stdout)
+    assert set(last) == {"format", "samples", "parts", "written", "skipped", "seconds", "paths"}
+    assert (last["format"], last["samples"], last["parts"]) == ("nemo", 144, 12)
+    assert Path(last["paths"]["readme"]).is_file()
+
+
+def test_splits_can_be_chosen(corpus: Corpus, tmp_path: Path) -> None:
+    made = export(corpus, "nemo", tmp_path, splits=["test"])
+    assert (made.samples, made.parts) == (72, 6)
+    assert (tmp_path / "test_manifest.jsonl").is_file()
+    assert not (tmp_path / "train_manifest.jsonl").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_killed_in_the_middle_and_resumed_gives_the_same_bytes(
+    corpus: Corpus, manifests: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = (manifests, "--to", "jams", "--out", out, "--workers", "2")
+    process = start(*arguments)
+    assert wait_for(lambda: receipts(out) >= 2)
+    process.kill()
+    process.communicate()
+    assert wait_for(lambda: is_left_alone(out))
+    kept = receipts(out)
+    (out / "audio/train/.tiny.flac.1-1.partial").write_bytes(b"torn")
+    again = export(corpus, "jams", out)
+    assert again.skipped == kept >= 2
+    assert again.written == 12 - kept
+    export(corpus, "jams", tmp_path / "undisturbed")
+    assert content(out) == content(tmp_path / "undisturbed")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+def test_interrupt_ends_cleanly_and_says_how_to_go_on(manifests: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = start(manifests, "--to", "jams", "--out", out, "--workers", "1")
+    assert wait_for(lambda: receipts(out) >= 1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "goes on where it stopped" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:
+    export(corpus, "dcase", tmp_path)
+    before = content(tmp_path)
+    next((tmp_path / "audio" / "train").iterdir()).unlink()
+    (tmp_path / "metadata" / "train.tsv").write_text("torn")
+    again = export(corpus, "dcase", tmp_path)
+    assert again.written == 1
+    assert content(tmp_path) == before
+
+
+def test_foreign_folders_are_refused_and_left_alone(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(SpecError, match="holds files that are not of an export"):
+        export(corpus, "hf", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_another_export_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    export(corpus, "nemo", tmp_path)
+    before = content(tmp_path)
+    with pytest.raises(SpecError, match="holds another export: format nemo instead of dcase"):
+        export(corpus, "dcase", tmp_path)
+    with pytest.raises(SpecError, match=r"splits train\+test instead of test"):
+        export(corpus, "nemo", tmp_path, splits=["test"])
+    assert content(tmp_path) == before
+
+
+def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:
+    with sole_writer(tmp_path / "out" / KEPT):
+        code = (
+            "import sys; from pathlib import Path; from pipelines.export import export;"
+            "from synth.corpus import Corpus;"
+            "export(Corpus.open(Path(sys.argv[1])), 'hf', Path(sys.argv[2]))"
+        )
+        second = subprocess.run(
+            [sys.executable, "-c", code, str(corpus.folder), str(tmp_path / "out")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert "another process is writing this export" in second.stderr
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_damaged_shard_is_a_clear_error(tiny_corpus: Path, tmp_path: Path, workers: int) -> None:
+    shutil.copytree(tiny_corpus, tmp_path / "copy")
+    corpus = Corpus.open(tmp_path / "copy" / "data_manifests" / "tiny")
+    shard = sorted((corpus.shards / "test").glob("*.tar"))[2]
+    data = bytearray(shard.read_bytes())
+    data[5000] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(CorpusError, match=rf"{shard.name}: damaged") as failed:
+        export(corpus, "nemo", tmp_path / "out", worker_count=workers)
+    assert "build" in failed.value.mend
+    assert not (tmp_path / "out" / "test_manifest.jsonl").exists()
+
+
+def test_unknown_format_names_those_there_are(manifests: Path, tmp_path: Path) -> None:
+    failed = segue("export", manifests, "--to", "mp3", "--out", tmp_path / "out")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("error: --to mp3: no such format")
+    assert f"{', '.join(FORMATS)}, transformers" in failed.stderr
+
+
+def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    run.mkdir()
+    (run / "model.pt").write_bytes(b"")
+    with pytest.raises(SpecError, match="trained model, and --to hf takes a corpus"):
+        export_command(run, "hf", out)
+    with pytest.raises(SpecError, match="a corpus, and --to transformers takes the run"):
+        export_command(manifests, "transformers", out)
+    with pytest.raises(SpecError, match="no splits and no workers"):
+        export_command(run, "transformers", out, split=["test"])
+    with pytest.raises(SegueError, match="no trained model here"):
+        export_command(tmp_path, "transformers", out)
+    assert not out.exists()
+
+
+def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None:
+    export(corpus, "hf", tmp_path / "out")
+    with pytest.raises(CorpusError, match="no finished corpus here"):
+        export_command(tmp_path / "out", "esc", tmp_path / "esc")

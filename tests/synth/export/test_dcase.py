@@ -1,0 +1,60 @@
+"""DCASE tables, by the rules of those who read them: pandas, sed_eval, psds_eval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from synth.corpus import Corpus
+from synth.export.dcase import strong_labels
+
+
+@pytest.fixture
+def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+    return exported(corpus, "dcase")
+
+
+def test_strong_labels_keep_the_rules(folder: Path, corpus: Corpus) -> None:
+    for split in corpus.splits:
+        strong = pd.read_csv(folder / "metadata" / f"{split}.tsv", sep="\t")
+        durations = pd.read_csv(folder / "metadata" / f"{split}_durations.tsv", sep="\t")
+        assert list(strong.columns) == ["filename", "onset", "offset", "event_label"]
+        assert list(durations.columns) == ["filename", "duration"]
+        assert not durations["filename"].duplicated().any()
+        joined = strong.merge(durations, on="filename", how="left", validate="many_to_one")
+        assert (joined["onset"] >= 0).all()
+        assert (joined["onset"] < joined["offset"]).all()
+        assert (joined["offset"] <= joined["duration"]).all()
+        assert set(strong["event_label"]) == {"dog", "rain", "siren", "wind"}
+        for _, same in strong.groupby(["filename", "event_label"]):
+            ordered = same.sort_values("onset")
+            assert (ordered["onset"].iloc[1:].values >= ordered["offset"].iloc[:-1].values).all()
+
+
+def test_every_listed_file_is_there(folder: Path, corpus: Corpus) -> None:
+    for split in corpus.splits:
+        listed = pd.read_csv(folder / "metadata" / f"{split}_durations.tsv", sep="\t")["filename"]
+        assert set(listed) == {path.name for path in (folder / "audio" / split).iterdir()}
+
+
+def test_captions_are_a_table_like_clothos(folder: Path, corpus: Corpus) -> None:
+    captions = pd.read_csv(folder / "metadata" / "train_captions.csv", keep_default_na=False)
+    assert list(captions.columns) == ["file_name", "caption_1", "caption_2"]
+    rows = corpus.samples("train").to_pylist()
+    assert captions["caption_1"].tolist() == [row["caption"] for row in rows]
+    false = [{one["text"] for one in row["negatives"]} for row in rows]
+    for column in ("caption_1", "caption_2"):
+        assert not any(text in wrong for text, wrong in zip(captions[column], false, strict=True))
+
+
+def test_overlapping_events_of_one_label_are_one() -> None:
+    events = [
+        {"label": "dog", "onset_s": 2.0, "offset_s": 3.0},
+        {"label": "rain", "onset_s": 0.0, "offset_s": 9.0},
+        {"label": "dog", "onset_s": 1.0, "offset_s": 2.5},
+        {"label": "dog", "onset_s": 3.0, "offset_s": 4.0},
+    ]
+    assert strong_labels(events) == [(0.0, 9.0, "rain"), (1.0, 3.0, "dog"), (3.0, 4.0, "dog")]

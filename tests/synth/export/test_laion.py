@@ -1,0 +1,168 @@
+"""48 kHz shards, read in the ways of LAION-CLAP's and open_clip's loaders.
+
+Neither can be imported as a whole here, so their contracts are written out: which files they look
+for, which members they take, what they make of them. Where open_clip's training package is
+installed, its own functions are called.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import webdataset
+
+from synth.corpus import Corpus
+from synth.units import resampled_frames
+
+SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
+Exported = Callable[[Corpus, str], Path]
+
+
+def laion_clap(folder: Path, name: str, split: str, max_len: int = 480_000) -> Iterator[Any]:
+    """What LAION-CLAP's loader makes of `--datasetpath folder --datasetnames name`.
+
+    The tars are the keys of sizes.json. Of each sample it decodes the FLAC at whatever rate it
+    has, takes channel 0, makes 16-bit steps of it, and fills up or crops to `max_len`; of the JSON
+    it takes `text`, a random one of a list of several, and `tag`.
+    """
+    place = folder / name / split
+    tars = [str(place / tar) for tar in json.loads((place / "sizes.json").read_text())]
+    for sample in webdataset.WebDataset(tars, shardshuffle=False):
+        audio, rate = soundfile.read(io.BytesIO(sample["flac"]), dtype="float32", always_2d=True)
+        quantised = (np.clip(audio.T[0], -1, 1) * 32767).astype(np.int16)
+        document = json.loads(sample["json"])
+        texts = document["text"]
+        assert isinstance(texts, list)
+        assert all(isinstance(text, str) and text for text in texts)
+        missing = max_len - len(quantised)
+        yield {
+            "key": sample["__key__"],
+            "rate": rate,
+            "channels": audio.shape[1],
+            "frames": len(quantised),
+            "waveform": np.pad(quantised, (0, missing)) if missing > 0 else quantised,
+            "texts": texts,
+            "tag": document["tag"],
+            "document": document,
+        }
+
+
+@pytest.mark.parametrize("which", ["corpus", "wide"])
+def test_laion_clap_finds_48_khz_mono_and_true_texts(
+    which: str, exported: Exported, request: pytest.FixtureRequest
+) -> None:
+    corpus: Corpus = request.getfixturevalue(which)
+    folder = exported(corpus, "laion")
+    rows = {row["id"]: row for row in corpus.samples().to_pylist()}
+    found = [
+        each for split in SPLITS[corpus.name] for each in laion_clap(folder, corpus.name, split)
+    ]
+    assert [each["key"] for each in found] == list(rows)
+    for each in found:
+        row = rows[each["key"]]
+        assert (each["rate"], each["channels"]) == (48_000, 1)
+        assert each["frames"] == resampled_frames(row["frames"], row["sample_rate"], 48_000)
+        assert len(each["waveform"]) == 480_000
+        assert each["texts"] == [row["caption"], *(one["text"] for one in row["positives"])]
+        assert not set(each["texts"]) & {one["text"] for one in row["negatives"]}
+        assert each["tag"] == list(dict.fromkeys(row["labels"]))
+        assert each["document"]["original_data"]["frames"] == each["frames"]
+    assert len({tuple(each["document"]["original_data"]) for each in found}) == 1
+
+
+def test_flac_at_48_khz_is_not_encoded_again(wide: Corpus, exported: Exported) -> None:
+    tars = sorted((exported(wide, "laion") / "wide" / "train").glob("*.tar"))
+    found = webdataset.WebDataset([str(tar) for tar in tars], shardshuffle=False)
+    for sample, row in zip(found, wide.samples("train").to_pylist(), strict=True):
+        pcm, _ = soundfile.read(io.BytesIO(sample["flac"]), dtype="int16")
+        stored = wide.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+        assert np.array_equal(pcm, stored)
+        assert len(sample["flac"]) == row["size"]
+
+
+def test_resampling_keeps_the_sound(corpus: Corpus, exported: Exported) -> None:
+    first = next(laion_clap(exported(corpus, "laion"), "tiny", "train"))
+    row = corpus.samples("train").to_pylist()[0]
+    stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+    every_third = first["waveform"][: first["frames"] : 3].astype(np.float64)
+    wanted = stored.astype(np.float64)
+    assert np.abs(every_third - wanted).max() < 0.02 * np.abs(wanted).max()
+
+
+def test_sizes_count_every_tar(wide: Corpus, exported: Exported) -> None:
+    for split in SPLITS["wide"]:
+        place = exported(wide, "laion") / "wide" / split
+        sizes = json.loads((place / "sizes.json").read_text())
+        assert set(sizes) == {path.name for path in place.glob("*.tar")}
+        for name, size in sizes.items():
+            tar = webdataset.WebDataset(str(place / name), shardshuffle=False)
+            assert size == sum(1 for _ in tar)
+
+
+def test_readme_warns_of_lengths_that_loaders_would_change(
+    corpus: Corpus, wide: Corpus, exported: Exported
+) -> None:
+    assert "144 samples do not last 10 s" in (exported(corpus, "laion") / "README.md").read_text()
+    assert "Every sample has 480,000 frames" in (exported(wide, "laion") / "README.md").read_text()
+
+
+def test_open_clip_audio_pipeline_takes_every_sample(wide: Corpus, exported: Exported) -> None:
+    """open_clip keeps samples with a caption member and audio, and draws from the JSON's `text`."""
+    place = exported(wide, "laion") / "wide" / "train"
+    names = sorted(json.loads((place / "sizes.json").read_text()))
+    first, last = (name.removesuffix(".tar").rsplit("-", 1)[1] for name in (names[0], names[-1]))
+    urls = str(place / f"wide-train-{{{first}..{last}}}.tar")
+    pipeline = webdataset.DataPipeline(
+        webdataset.SimpleShardList(urls),
+        webdataset.tarfile_to_samples(),
+        webdataset.select(lambda sample: "json" in sample and "flac" in sample),
+        webdataset.rename(audio="flac", text="json;txt;cls", keep=False),
+    )
+    samples = list(pipeline)
+    rows = wide.samples("train").to_pylist()
+    assert len(samples) == len(rows)
+    for sample, row in zip(samples, rows, strict=True):
+        assert json.loads(sample["text"])["text"][0] == row["caption"]
+        assert soundfile.info(io.BytesIO(sample["audio"])).samplerate == 48_000
+
+
+@pytest.fixture
+def open_clip_data(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """open_clip's own loader module; torchvision, which it needs for images only, may be absent."""
+    if importlib.util.find_spec("open_clip_train") is None:
+        pytest.skip("open_clip's training package is not installed")
+    if importlib.util.find_spec("torchvision") is None:
+        stand_in = types.ModuleType("torchvision")
+        stand_in.datasets = types.ModuleType("torchvision.datasets")  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "torchvision", stand_in)
+        monkeypatch.setitem(sys.modules, "torchvision.datasets", stand_in.datasets)
+    monkeypatch.delitem(sys.modules, "open_clip_train.data", raising=False)
+    return importlib.import_module("open_clip_train.data")
+
+
+def test_open_clips_own_functions_size_and_group_the_shards(
+    open_clip_data: Any, wide: Corpus, exported: Exported
+) -> None:
+    place = exported(wide, "laion") / "wide" / "train"
+    names = sorted(json.loads((place / "sizes.json").read_text()))
+    numbers = [name.removesuffix(".tar").rsplit("-", 1)[1] for name in names]
+    urls = str(place / f"wide-train-{{{numbers[0]}..{numbers[-1]}}}.tar")
+    rows = wide.samples("train").to_pylist()
+    assert open_clip_data.get_dataset_size(urls) == (len(rows), len(names))
+    expanded, _ = open_clip_data.expand_urls(urls)
+    streams = open_clip_data.url_opener({"url": url} for url in expanded)
+    # webdataset 1 ends each tar with an empty mark, which open_clip's function does not know yet.
+    members = (member for member in open_clip_data.tar_file_expander(streams) if member)
+    found = list(open_clip_data.group_by_keys_nothrow(members))
+    assert [sample["__key__"] for sample in found] == [row["id"] for row in rows]
+    assert all({"flac", "json"} <= set(sample) for sample in found)

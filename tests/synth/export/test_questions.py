@@ -1,0 +1,91 @@
+"""Questions and differences as JSON lines: judged from the files against the corpus's manifest."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import soundfile
+
+from pipelines.export import export
+from synth.corpus import Corpus
+from synth.difference import difference_from_json
+from synth.difference import fault as difference_fault
+from synth.export.items import shards_of
+from synth.export.questions import subjects_of
+from synth.questions.judge import fault
+from synth.questions.question import question_from_json
+from synth.questions.subject import Subject
+
+
+def read(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:
+    return [
+        json.loads(line)
+        for split in corpus.splits
+        for line in (folder / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+
+
+@pytest.fixture(scope="module")
+def about(corpus: Corpus) -> dict[str, Subject]:
+    """The corpus's samples, by id."""
+    return {each.id: each for shard in shards_of(corpus) for each in subjects_of(shard)}
+
+
+def test_exported_questions_hold_and_lead_to_their_audio(
+    exported: Callable[[Corpus, str], Path], corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "questions")
+    rows = read(folder, corpus)
+    assert {row["sample"] for row in rows} == set(about)
+    assert len({tuple(sorted(row)) for row in rows}) == 1
+    for row in rows:
+        assert fault(question_from_json(row), about[row["sample"]]) is None
+        assert row["group"] == about[row["sample"]].group
+    for row in rows[:10]:
+        assert soundfile.info(folder / row["audio"]).samplerate == corpus.sample_rate
+    answers = Counter((row["kind"], row["answer"]) for row in rows)
+    for kind in ("order", "together", "presence"):
+        assert answers[kind, "yes"] == answers[kind, "no"] > 0
+
+
+def test_exported_differences_hold_and_lead_to_both_files(
+    exported: Callable[[Corpus, str], Path], corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "differences")
+    rows = read(folder, corpus)
+    assert rows
+    for row in rows:
+        first, second = about[row["first"]], about[row["second"]]
+        assert difference_fault(difference_from_json(row), first, second) is None
+        assert first.group == second.group == row["group"]
+        assert (folder / row["first_audio"]).is_file()
+        assert (folder / row["second_audio"]).is_file()
+
+
+@pytest.mark.parametrize("name", ["questions", "differences"])
+def test_what_could_not_be_made_is_counted_in_the_readme(
+    exported: Callable[[Corpus, str], Path], corpus: Corpus, name: str
+) -> None:
+    text = (exported(corpus, name) / "README.md").read_text(encoding="utf-8")
+    assert "UNASKED" not in text
+    assert "UNTOLD" not in text
+    if name == "questions":
+        samples = corpus.samples().num_rows
+        assert f"| count | {samples} |" in text
+    else:
+        assert "Of 0 pairs nothing could be said" in text
+
+
+@pytest.mark.parametrize("name", ["questions", "differences"])
+def test_the_same_corpus_gives_the_same_lines(
+    exported: Callable[[Corpus, str], Path], corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    export(corpus, name, tmp_path / "again")
+    for split in corpus.splits:
+        again = (tmp_path / "again" / f"{split}.jsonl").read_bytes()
+        assert again == (exported(corpus, name) / f"{split}.jsonl").read_bytes()

@@ -1,0 +1,543 @@
+"""Questions: answers that a naive reading of intervals confirms, and texts that betray nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import combinations, product
+
+import asked
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.claim import Not
+from synth.errors import CorpusError
+from synth.lexicon import Phrase, kin
+from synth.questions.asking import ask
+from synth.questions.judge import fault, holds, only_answer
+from synth.questions.question import (
+    ANCHORED,
+    ENDS,
+    NUMBERS,
+    YES_NO,
+    Kind,
+    Question,
+    question_from_json,
+)
+from synth.questions.question import asked as about
+from synth.questions.subject import Subject, subjects
+from synth.questions.wording import FRAMES, wordings
+from synth.recipes.acba import Acba
+from synth.recipes.base import Clip
+from synth.recipes.bed import Background
+from synth.recipes.scenes import Scenes
+from synth.recipes.triplets import Triplets
+from synth.rng import Randomness
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.timeline import Placement, Timeline, duration, timeline
+from synth.truth import Tolerance
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
+NAMES = "PQRST"
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    """A scene in time, with crossfades and places of any kind."""
+    names = draw(st.permutations(NAMES))[: draw(st.integers(1, 4))]
+
+    def compose(part: list[str]) -> Scene:
+        if len(part) == 1:
+            return Event(part[0], Excerpt(part[0], 0, draw(st.integers(1, 12))))
+        cut = draw(st.integers(1, len(part) - 1))
+        first, second = compose(part[:cut]), compose(part[cut:])
+        if draw(st.booleans()):
+            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
+            return Sequence(first, second, fade)
+        return Overlay(first, second, draw(st.integers(-4, 8)))
+
+    return compose(names)
+
+
+def line(*sounds: tuple[str, int, int]) -> Timeline:
+    places = tuple(
+        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
+        for label, on, off in sounds
+    )
+    return Timeline(places, max(off for _, _, off in sounds))
+
+
+TIMELINES = st.one_of(
+    scenes().map(timeline),
+    st.lists(
+        st.tuples(st.sampled_from(NAMES), st.integers(0, 14), st.integers(1, 10)),
+        min_size=1,
+        max_size=6,
+    ).map(lambda sounds: line(*((label, on, on + length) for label, on, length in sounds))),
+)
+TOLERANCES = st.builds(Tolerance, st.integers(0, 4), st.integers(1, 4))
+
+
+def subject(heard: Timeline, tolerance: Tolerance, number: int = 0, group: int = 0) -> Subject:
+    sounds = tuple(dict.fromkeys(place.label for place in heard.placements))
+    return Subject(f"s-{number}", f"g-{group}", heard, tolerance, sounds)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[Subject]:
+    """A few samples, some of them of one group."""
+    heard = draw(st.lists(TIMELINES, min_size=1, max_size=6))
+    tolerance = draw(TOLERANCES)
+    return [
+        subject(each, tolerance, number, draw(st.integers(0, 2)))
+        for number, each in enumerate(heard)
+    ]
+
+
+# The oracle: nothing but intervals, without claims.
+
+Interval = tuple[int, int]
+
+
+class Oracle:
+    def __init__(self, who: Subject) -> None:
+        self.transition = who.tolerance.transition
+        self.audible = who.tolerance.audible
+        self.heard: dict[str, list[Interval]] = defaultdict(list)
+        for place in who.heard.placements:
+            self.heard[place.label].append((place.onset, place.offset))
+
+    def pairs(self, a: str, b: str) -> list[tuple[Interval, Interval]]:
+        return list(product(self.heard.get(a, []), self.heard.get(b, [])))
+
+    def shared(self, a: Interval, b: Interval) -> int:
+        return min(a[1], b[1]) - max(a[0], b[0])
+
+    def surely_before(self, a: str, b: str) -> bool:
+        """Whether every a starts and ends before every b, with no more than a join between."""
+        return bool(self.pairs(a, b)) and all(
+            x[0] < y[0] and x[1] < y[1] and self.shared(x, y) <= self.transition
+            for x, y in self.pairs(a, b)
+        )
+
+    def perhaps_before(self, a: str, b: str) -> bool:
+        return any(x[0] < y[0] for x, y in self.pairs(a, b))
+
+    def perhaps_after(self, b: str, a: str) -> bool:
+        return any(x[0] < y[0] or y[1] > x[1] for x, y in self.pairs(a, b))
+
+    def surely_together(self, a: str, b: str) -> bool:
+        return bool(self.pairs(a, b)) and all(
+            self.shared(x, y) == min(x[1] - x[0], y[1] - y[0])
+            and self.shared(x, y) >= self.audible
+            and self.shared(x, y) > self.transition
+            for x, y in self.pairs(a, b)
+        )
+
+    def perhaps_together(self, a: str, b: str) -> bool:
+        return any(self.shared(x, y) > self.transition for x, y in self.pairs(a, b))
+
+    def which(self, kind: Kind, anchor: str | None) -> str | None:
+        """The label that surely is the answer, if no other perhaps is."""
+        names = [name for name in self.heard if name != anchor]
+        if kind in ENDS and len(names) < 2:
+            return None
+        sure: dict[Kind, Callable[[str], bool]] = {
+            Kind.FIRST: lambda c: all(self.surely_before(c, o) for o in names if o != c),
+            Kind.LAST: lambda c: all(self.surely_before(o, c) for o in names if o != c),
+            Kind.AFTER: lambda c: self.surely_before(str(anchor), c),
+            Kind.BEFORE: lambda c: self.surely_before(c, str(anchor)),
+            Kind.WITH: lambda c: self.surely_together(str(anchor), c),
+        }
+        perhaps: dict[Kind, Callable[[str], bool]] = {
+            Kind.FIRST: lambda c: all(self.perhaps_before(c, o) for o in names if o != c),
+            Kind.LAST: lambda c: all(self.perhaps_before(o, c) for o in names if o != c),
+            Kind.AFTER: lambda c: self.perhaps_after(c, str(anchor)),
+            Kind.BEFORE: lambda c: self.perhaps_before(c, str(anchor)),
+            Kind.WITH: lambda c: self.perhaps_together(str(anchor), c),
+        }
+        right = [name for name in names if perhaps[kind](name)]
+        return right[0] if len(right) == 1 and sure[kind](right[0]) else None
+
+    def answer(self, question: Question) -> str | None:
+        """The only answer that can be given, from the labels that the question names."""
+        if question.kind is Kind.COUNT:
+            twice = any(len(each) > 1 for each in self.heard.values())
+            return None if twice else NUMBERS[len(self.heard) - 1]
+        found = about(question)
+        assert found is not None
+        anchor, named = found
+        match question.kind:
+            case Kind.PRESENCE:
+                return "yes" if named[0] in self.heard else "no"
+            case Kind.ORDER:
+                assert set(named) <= set(self.heard)
+                if self.surely_before(*named):
+                    return "yes"
+                perhaps = self.perhaps_before(*named) or self.perhaps_after(*named[::-1])
+                return None if perhaps else "no"
+            case Kind.TOGETHER:
+                assert set(named) <= set(self.heard)
+                if self.surely_together(*named):
+                    return "yes"
+                return None if self.perhaps_together(*named) else "no"
+        right = self.which(question.kind, anchor)
+        return None if right is None else question.options[named.index(right)]
+
+
+@given(batches(), st.integers(0, 9))
+def test_every_answer_is_the_only_one_by_the_intervals(who: list[Subject], seed: int) -> None:
+    by_id = {each.id: each for each in who}
+    for question in ask(who, Randomness(seed)).questions:
+        assert Oracle(by_id[question.sample]).answer(question) == question.answer, question
+        assert fault(question, by_id[question.sample]) is None
+
+
+@given(TIMELINES, TOLERANCES, st.sampled_from((*ENDS, *ANCHORED)), st.sampled_from(NAMES))
+def test_the_only_answer_is_found_wherever_the_intervals_leave_one(
+    heard: Timeline, tolerance: Tolerance, kind: Kind, name: str
+) -> None:
+    who = subject(heard, tolerance)
+    anchor = None if kind in ENDS else name
+    assert only_answer(who, kind, anchor) == Oracle(who).which(kind, anchor)
+
+
+@given(batches(), st.integers(0, 9))
+def test_yes_and_no_are_equally_frequent_in_every_batch(who: list[Subject], seed: int) -> None:
+    found = Counter((each.kind, each.answer) for each in ask(who, Randomness(seed)).questions)
+    for kind in YES_NO:
+        assert found[kind, "yes"] == found[kind, "no"]
+
+
+@pytest.mark.parametrize("name", asked.CORPORA)
+def test_questions_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
+    who = asked.CORPORA[name]()
+    by_id = {each.id: each for each in who}
+    found = asked.questions(name).questions
+    assert len({question.id for question in found}) == len(found)
+    for question in found:
+        read = question_from_json(json.loads(json.dumps(question.to_json())))
+        assert read == question
+        assert holds(read, by_id[read.sample]), read
+        assert Oracle(by_id[read.sample]).answer(read) == read.answer
+
+
+@pytest.mark.parametrize("name", asked.CORPORA)
+def test_no_text_of_a_corpus_betrays_its_answer(name: str) -> None:
+    found = asked.questions(name).questions
+    answers: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
+    for question in found:
+        answers[question.text, question.options][question.answer] += 1
+    for (text, options), counted in answers.items():
+        if options == ("yes", "no"):
+            assert counted["yes"] == counted["no"], text
+    shared = sum(question.kind in YES_NO for question in found)
+    assert shared > len(found) / 3
+
+
+@pytest.mark.parametrize("name", asked.CORPORA)
+def test_of_first_and_last_half_the_questions_are_asked_twice_with_different_answers(
+    name: str,
+) -> None:
+    texts: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
+    who = asked.CORPORA[name]()
+    group = {each.id: each.group for each in who}
+    for question in asked.questions(name).questions:
+        if question.kind in ENDS:
+            texts[group[question.sample], question.text, question.options].append(question.answer)
+    paired = sum(len(each) for each in texts.values() if len(set(each)) > 1)
+    assert paired >= 0.5 * sum(map(len, texts.values()))
+
+
+def choices(who: Iterable[Subject]) -> list[Question]:
+    found = ask(tuple(who), Randomness(0)).questions
+    return [each for each in found if each.kind in (*ENDS, *ANCHORED) and len(each.options) == 4]
+
+
+def test_right_options_stand_everywhere_and_cannot_be_told_without_the_audio() -> None:
+    known, unknown = choices(asked.scenes()), choices(asked.planned(Scenes(scenes=160), seed=8))
+    assert min(len(known), len(unknown)) > 250
+    places = Counter(each.options.index(each.answer) for each in (*known, *unknown))
+    assert max(places.values()) < 0.31 * (len(known) + len(unknown))
+    # Somebody who has learnt from one corpus how often an offered sound is right, by kind.
+    offered = Counter((each.kind, option) for each in known for option in each.options)
+    right = Counter((each.kind, each.answer) for each in known)
+    hits = 0
+    for each in unknown:
+        scores = [
+            (right[each.kind, option] + 1) / (offered[each.kind, option] + 4)
+            for option in each.options
+        ]
+        hits += each.options[scores.index(max(scores))] == each.answer
+    assert hits < 0.33 * len(unknown)
+
+
+def test_counts_are_equally_frequent_and_not_asked_where_all_are_the_same() -> None:
+    found = Counter(
+        each.answer for each in asked.questions("scenes").questions if each.kind is Kind.COUNT
+    )
+    assert set(found) == {"two", "three", "four"}
+    assert len(set(found.values())) == 1
+    told = asked.questions("triplets")
+    assert not any(each.kind is Kind.COUNT for each in told.questions)
+    assert told.unasked["count"] == len(asked.triplets())
+
+
+def test_every_kind_is_asked_of_a_corpus_of_scenes_and_what_is_not_is_counted() -> None:
+    who = asked.scenes()
+    told = asked.questions("scenes")
+    for kind in Kind:
+        having = {each.sample for each in told.questions if each.kind is kind}
+        assert having
+        assert told.unasked[kind.value] == len(who) - len(having)
+    asked_of = Counter((each.sample, each.kind) for each in told.questions)
+    assert all(count <= (2 if kind in YES_NO else 1) for (_, kind), count in asked_of.items())
+
+
+def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
+    who = asked.scenes()
+    by_id = {each.id: each for each in who}
+    known = {label for each in who for label in each.sounds}
+    absent = 0
+    for question in ask(who, Randomness(0)).questions:
+        found = about(question)
+        assert found is not None
+        assert not any(kin(a, b) for a in found[1] for b in found[1] if a != b)
+        heard = by_id[question.sample].heard.labels()
+        for label in set(found[1]) - heard:
+            absent += 1
+            assert label in known
+            assert not any(kin(label, other) for other in heard)
+    assert absent > 100
+
+
+def test_questions_are_a_function_of_their_batch_and_seed() -> None:
+    who = asked.triplets()
+    assert ask(who, Randomness(3)) == ask(who, Randomness(3))
+    assert ask(who, Randomness(3)) != ask(who, Randomness(4))
+    assert ask([], Randomness(3)).questions == ()
+
+
+# What must not be asked
+
+
+KIN = {"P": "Bark", "Q": "Dog", "R": "Rain", "S": "Siren", "T": "Raindrop"}
+
+
+def renamed(heard: Timeline) -> Timeline:
+    """The timeline with sounds of which some could pass for others."""
+    places = tuple(replace(place, label=KIN[place.label]) for place in heard.placements)
+    return Timeline(places, heard.frames)
+
+
+@given(batches(), st.integers(0, 9))
+def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
+    who: list[Subject], seed: int
+) -> None:
+    by_id = {
+        each.id: subject(renamed(each.heard), each.tolerance, i, int(each.group[2:]))
+        for i, each in enumerate(who)
+    }
+    for question in ask(list(by_id.values()), Randomness(seed)).questions:
+        assert fault(question, by_id[question.sample]) is None
+        found = about(question)
+        assert found is not None
+        named = [label for label in (found[0], *found[1]) if label is not None]
+        assert not any(kin(a, b) for a, b in combinations(named, 2))
+
+
+def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it() -> None:
+    # Rain falls all the time, a dog barks within it.
+    who = [
+        replace(subject(line(("Rain", 0, 10), ("Bark", 2, 6)), Tolerance(), 0), group="g"),
+        replace(subject(line(("Bark", 0, 6), ("Rain", 6, 16)), Tolerance(), 1), group="g"),
+    ]
+    for seed in range(8):
+        for question in ask(who, Randomness(seed)).questions:
+            assert (question.sample, question.kind) != ("s-0", Kind.ORDER)
+    assert only_answer(who[0], Kind.AFTER, "Bark") is None
+    assert only_answer(who[1], Kind.AFTER, "Bark") == "Rain"
+
+
+def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
+    bed = Background(of=("Rain",), snr_db=15.0)
+    names = ("Bark", "Siren", "Piano", "Typing", "Moo", "Laughter")
+    found = [
+        *asked.clips(names),
+        Clip("lib/bed", ("Rain",), (), "bed", 1_000_000, -30.0, (-30.0,) * 2_000),
+    ]
+    who = asked.planned(Scenes(scenes=40, background=bed, expressions={"any + any": 1.0}), found)
+    under = [each for each in who if "Rain" in each.heard.labels() and "Rain" not in each.sounds]
+    assert under
+    told = ask(who, Randomness(0)).questions
+    beds = {each.id for each in under}
+    assert any(each.kind is Kind.ORDER for each in told if each.sample in beds)
+    for question in told:
+        if question.sample in beds:
+            assert question.kind not in (*ENDS, Kind.COUNT)
+            found_labels = about(question)
+            assert found_labels is not None
+            assert "Rain" not in (found_labels[0], *found_labels[1])
+
+
+def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> None:
+    texts = (
+        "a man speaks over a crowd", "birds sing in the forest", "an engine idles", "water drips",
+        "children laugh loudly", "someone types quickly",
+    )  # fmt: skip
+    found = [
+        Clip(f"lib/{i}", ("Rain",), (f"{text.capitalize()}.",), f"r{i}", 60_000, -30.0, (-30.0,))
+        for i, text in enumerate(texts)
+    ]
+    for pairs in (True, False):
+        who = asked.planned(Acba(pairs=20, crossfade_s=0.1, minimal_pairs=pairs), found)
+        told = ask(who, Randomness(0)).questions
+        by_id = {each.id: each for each in who}
+        assert {each.kind for each in told} >= {Kind.ORDER, Kind.FIRST, Kind.LAST}
+        for question in told:
+            assert fault(question, by_id[question.sample]) is None
+            assert question.kind not in (Kind.PRESENCE, Kind.COUNT)
+            if question.kind in YES_NO:
+                assert question.text.count("“") == question.text.count("”") == 2
+            else:
+                heard = by_id[question.sample].sounds
+                assert sorted(question.options) == sorted(f"“{label}”" for label in heard)
+        answers = Counter(each.answer for each in told if each.kind is Kind.ORDER)
+        assert answers["yes"] == answers["no"] > 0
+
+
+def test_single_sounds_are_counted_and_asked_for_but_never_put_in_order() -> None:
+    found = asked.clips(("Bark", "Rain", "Siren", "Piano"))
+    told = ask(asked.planned(Triplets(stage_a=True), found), Randomness(0)).questions
+    assert {each.kind for each in told} == {Kind.PRESENCE, Kind.WITH, Kind.COUNT}
+
+
+# The judge
+
+
+def one_of(kind: Kind) -> tuple[Question, Subject]:
+    who = {each.id: each for each in asked.scenes()}
+    found = next(each for each in asked.questions("scenes").questions if each.kind is kind)
+    return found, who[found.sample]
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_judge_finds_an_answer_that_was_exchanged(kind: Kind) -> None:
+    question, who = one_of(kind)
+    assert holds(question, who)
+    wrong = next(option for option in question.options if option != question.answer)
+    assert not holds(replace(question, answer=wrong), who)
+    assert not holds(replace(question, answer="another"), who)
+    assert not holds(replace(question, sample="another"), who)
+    assert not holds(replace(question, text="What is it?"), who)
+    assert not holds(replace(question, options=question.options[:1]), who)
+
+
+@pytest.mark.parametrize("kind", [*ENDS, *ANCHORED])
+def test_the_judge_finds_options_that_name_other_sounds_than_they_claim(kind: Kind) -> None:
+    question, who = one_of(kind)
+    swapped = (question.options[1], question.options[0], *question.options[2:])
+    answer = swapped[question.options.index(question.answer)]
+    assert not holds(replace(question, options=swapped, answer=answer), who)
+
+
+def test_the_judge_hears_a_second_right_answer_that_no_option_names() -> None:
+    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9), ("Siren", 9, 12)), Tolerance())
+    question = Question(
+        "q",
+        "s-0",
+        "What do you hear after a bark?",
+        "rain",
+        Kind.AFTER,
+        ("rain", "a piano"),
+        (Sequence(Event("Bark"), Event("Rain")), Sequence(Event("Bark"), Event("Piano"))),
+    )
+    assert fault(question, who) == "another sound that is heard may be the answer as well"
+    alone = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
+    assert holds(question, alone)
+
+
+def test_the_judge_wants_no_to_be_the_denial_of_yes() -> None:
+    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
+    claim = Sequence(Event("Bark"), Event("Rain"))
+    question = Question(
+        "q", "s-0", "Do you hear a bark before rain?", "yes", Kind.ORDER, ("yes", "no"),
+        (claim, Not(claim)),
+    )  # fmt: skip
+    assert holds(question, who)
+    other = Not(Overlay(Event("Bark"), Event("Rain")))
+    assert not holds(replace(question, claims=(claim, other), answer="yes"), who)
+    assert not holds(replace(question, kind=Kind.TOGETHER), who)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"id": 3},
+        {"kind": "why"},
+        {"options": "yes"},
+        {"claims": ["{"]},
+        {"claims": ['{"x": 1}']},
+        {"claims": [3]},
+    ],
+)
+def test_a_row_that_is_no_question_is_refused(broken: dict[str, object]) -> None:
+    row = one_of(Kind.ORDER)[0].to_json() | broken if broken else {}
+    with pytest.raises(CorpusError):
+        question_from_json(row)
+
+
+# Words
+
+
+def test_every_kind_has_several_frames_and_each_is_used() -> None:
+    assert set(FRAMES) == set(Kind)
+    assert all(len(set(frames)) >= 3 for frames in FRAMES.values())
+    texts = {each.text for each in asked.questions("scenes").questions}
+    for frames in FRAMES.values():
+        for frame in frames:
+            start = frame.split("{")[0].lower()
+            assert any(text.lower().startswith(start) for text in texts), frame
+
+
+@pytest.mark.parametrize("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
+def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
+    who = subject(line((label, 0, 5), ("Siren", 5, 9)), Tolerance())
+    for kind, frames in FRAMES.items():
+        named = () if kind in (*ENDS, Kind.COUNT) else (label, "Siren")
+        texts = wordings(kind, named, who)
+        assert len(texts) == len(frames)
+        for text in texts:
+            assert text[0].isupper()
+            assert text.endswith("?")
+            assert "{" not in text
+            assert "the sound of the sound" not in text
+            assert "  " not in text
+
+
+def test_exact_wording() -> None:
+    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
+    assert wordings(Kind.ORDER, ("Bark", "Rain"), who) == [
+        "Do you hear a bark before rain?",
+        "Do you hear rain after a bark?",
+        "Do you first hear a bark and then rain?",
+        "Is it true that a dog barks before rain falls?",
+        "Is it true that rain falls after a dog barks?",
+    ]
+    assert wordings(Kind.AFTER, ("Bark",), who)[-1] == "What is heard after a dog barks?"
+    assert Phrase.of_label("Bark").noun == "a bark"
+
+
+def test_rows_name_sounds_and_leave_out_what_captions_do_not() -> None:
+    found = asked.clips(("Bark", "Rain"))
+    rows = asked.rows(Triplets(), found)
+    read = subjects(rows, asked.catalogue(found), asked.AUDIBLE)
+    assert [each.id for each in read] == [row["id"] for row in rows]
+    assert all(set(each.sounds) == {"Bark", "Rain"} for each in read)
+    assert labels(Sequence(Event("Bark"), Event("Rain"))) == read[0].sounds
