@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.parquet as pq
 
-from pipelines.executor import Runner, workers
+from pipelines.engine import Engine, local
+from pipelines.executor import RemoteRunner, Runner, workers
 from pipelines.finalise import finalise, finished, publish
 from pipelines.ingest import Library, ingest
 from pipelines.journal import record
-from pipelines.locks import sole_writer
 from pipelines.observe import Observer, Silent
-from pipelines.places import BANKS, Places, versions_of
+from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan, plan
-from pipelines.render import RenderJob, clean, prune, render_shard, reuse
+from pipelines.render import RenderJob, clean, prune, render_shard, reuse, withdraw
+from pipelines.site import mirror_of, staged, writing
 from pipelines.spec import Spec
-from synth.corpus import QUARANTINE_FILE
+from synth.corpus import QUARANTINE_FILE, REMOVED_FILE
 from synth.errors import SpecError
 from synth.sources import Unheard
 
+T = TypeVar("T")
+
 VERSION_LETTERS = 12
-BATCHES_PER_WORKER = 8
-MAX_BATCH = 50
+MAX_THREADS = 1024
+WIDTH_POLL_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,15 @@ class Prepared:
         return RenderJob(self.places, self.library.index, audio.mixdown, audio.format)
 
 
-def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = None) -> Summary:
+def build(
+    spec: Spec, out: Path, worker_count: int | Engine, observer: Observer | None = None
+) -> Summary:
     """Build the corpus of a spec under `out`; what is there and certified is not made again.
 
     Args:
         spec: The spec.
-        out: Root of banks, shards and manifests.
-        worker_count: Worker processes; 0 runs in this process.
+        out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
+        worker_count: Worker processes, 0 runs in this process; or an open engine.
         observer: Told of the progress.
 
     Raises:
@@ -110,16 +116,23 @@ def build(spec: Spec, out: Path, worker_count: int, observer: Observer | None = 
     started = time.monotonic()
     observer = observer or Silent()
     refuse_unheard(spec)
-    with sole_writer(versions_of(out, spec.corpus)):
-        with workers(worker_count) as run:
-            prepared = prepare(spec, out, run, worker_count, observer)
-            batches = into_batches(prepared.pending, worker_count)
+    out = staged(out)
+    with writing(out, spec.corpus):
+        with _opened(worker_count) as engine:
+            prepared = prepare(spec, out, engine.run, engine.width, observer)
             observer.start("render", len(prepared.pending), "shards")
             render_all(
-                batches, lambda batch: render_batch(prepared, batch, run, observer), worker_count
+                prepared.pending,
+                lambda shard: render_batch(prepared, [shard], engine.run, observer),
+                engine,
             )
             observer.finish("render", f"{len(prepared.pending)} shards")
         return conclude(prepared, started)
+
+
+def _opened(engine: int | Engine) -> AbstractContextManager[Engine]:
+    """An engine of so many processes, or the one that is open already."""
+    return local(engine) if isinstance(engine, int) else nullcontext(engine)
 
 
 def refuse_unheard(spec: Spec) -> None:
@@ -138,7 +151,11 @@ def refuse_unheard(spec: Spec) -> None:
 
 def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
     """Ingest and plan, and find out what is still to be rendered."""
-    library, places = located(spec, out, run, threads, observer)
+    return planned(spec, *located(spec, out, run, threads, observer), observer)
+
+
+def planned(spec: Spec, library: Library, places: Places, observer: Observer) -> Prepared:
+    """Plan, and find out what is still to be rendered."""
     digest = spec.build_digest(library.digest)
     complete = finished(places, digest) is not None
     clean(places)
@@ -146,6 +163,7 @@ def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
     if not complete:
         prune(places, shards)
     pending = reuse(places, shards)
+    withdraw(places, pending)
     if pending or not complete:
         record(places.journal, "prepared", shards=len(shards), pending=len(pending))
     return Prepared(spec, library, places, shards, pending)
@@ -155,10 +173,14 @@ def located(
     spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
 ) -> tuple[Library, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
+    out = out.resolve()  # workers elsewhere stand in other folders
+    if isinstance(run, RemoteRunner):
+        run.share(out)
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
     library = ingest(spec.intake, out / BANKS, run, threads, observer)
     digest = spec.build_digest(library.digest)
-    return library, Places(out.resolve(), spec.corpus, spec.version or digest[:VERSION_LETTERS])
+    version = spec.version or digest[:VERSION_LETTERS]
+    return library, Places(out, spec.corpus, version, mirror_of(out, spec.corpus))
 
 
 def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
@@ -167,33 +189,37 @@ def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> t
     Returns:
         Where the plan lies, and its samples.
     """
-    with sole_writer(versions_of(out, spec.corpus)), workers(worker_count) as run:
+    out = staged(out)
+    with writing(out, spec.corpus), workers(worker_count) as run:
         library, places = located(spec, out, run, worker_count, observer)
         shards = plan(spec, library, places, observer)
     return places, sum(shard.samples for shard in shards)
 
 
-def into_batches(pending: Sequence[ShardPlan], worker_count: int) -> list[list[ShardPlan]]:
-    """Pending shards in even batches: enough to keep all workers busy, few enough to watch."""
-    wanted = max(1, worker_count) * BATCHES_PER_WORKER
-    size = min(MAX_BATCH, max(1, -(-len(pending) // wanted)))
-    return [list(pending[begin : begin + size]) for begin in range(0, len(pending), size)]
-
-
 def render_all(
-    batches: Sequence[list[ShardPlan]],
-    render: Callable[[list[ShardPlan]], None],
-    worker_count: int,
+    batches: Sequence[T], render: Callable[[T], None], worker_count: int | Engine
 ) -> None:
-    """Render all batches, as many at a time as there are workers."""
-    with ThreadPoolExecutor(max(1, worker_count)) as threads:
-        futures = [threads.submit(render, batch) for batch in batches]
+    """Render all, as many at a time as there are workers, or as the engine has use for by then."""
+    under_way: set[Future[None]] = set()
+    with ThreadPoolExecutor(min(MAX_THREADS, max(1, len(batches)))) as threads:
         try:
-            for future in futures:
+            for batch in batches:
+                while len(under_way) >= max(1, _width(worker_count)):
+                    done, under_way = wait(under_way, WIDTH_POLL_S, FIRST_COMPLETED)
+                    for future in done:
+                        future.result()
+                under_way.add(threads.submit(render, batch))
+            for future in as_completed(under_way):
                 future.result()
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(worker_count, int):
+                worker_count.cancel()
             raise
+
+
+def _width(engine: int | Engine) -> int:
+    return engine if isinstance(engine, int) else engine.width
 
 
 def render_batch(
@@ -206,14 +232,16 @@ def render_batch(
         observer.advance("render")
 
 
-def conclude(prepared: Prepared, started: float) -> Summary:
-    """Finalise what was not, and sum up."""
+def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
+    """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
     places, shards = prepared.places, prepared.shards
     facts = finished(places, prepared.digest)
     if prepared.pending or facts is None:
         clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards)
-    publish(places)
+        (places.manifests / REMOVED_FILE).unlink(missing_ok=True)
+    if promote:
+        publish(places)
     return Summary(
         corpus=places.corpus,
         version=places.version,
@@ -225,5 +253,8 @@ def conclude(prepared: Prepared, started: float) -> Summary:
         hours=facts["hours"],
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
         seconds=round(time.monotonic() - started, 2),
-        paths={"manifests": str(places.manifests), "shards": str(places.shards)},
+        paths={
+            "manifests": places.shown(places.manifests),
+            "shards": places.shown(places.shards),
+        },
     )

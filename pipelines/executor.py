@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import ParamSpec, Protocol, TypeVar
+from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from synth.errors import SegueError
 
@@ -30,6 +31,24 @@ class Runner(Protocol):
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The function's result; what it raises is raised here."""
         ...
+
+
+@runtime_checkable
+class RemoteRunner(Runner, Protocol):
+    """Runs functions on other machines, which must see the files that this one sees."""
+
+    def share(self, folder: Path) -> None:
+        """Have every worker, present and to come, prove that it reads and writes `folder`.
+
+        Raises:
+            SegueError: If one does not; the error names it.
+        """
+        ...
+
+
+def processors() -> int:
+    """Processors that this process may use; containers are given less than there is."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, shards_of
 from synth.rng import digest
 from synth.schema import canonical_json
+from synth.storage import is_url
 
 PHASE: Final = "export"
 
@@ -79,6 +80,8 @@ def export(
     started = time.monotonic()
     observer = observer or Silent()
     made = format_of(format_name)
+    if is_url(out):
+        raise SpecError(f"{out}: exports are written to folders", mend="give a folder")
     shards = shards_of(corpus, splits)
     folder = Folder(out.resolve())
     identity = _identity(made, corpus, shards)

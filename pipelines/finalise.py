@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from os.path import relpath
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
+from pipelines.algorithms import algorithm_versions
 from pipelines.attribution import ATTRIBUTION_FILE, licence_facts, used_clips, write_attribution
 from pipelines.card import dataset_card
 from pipelines.croissant import CROISSANT_FILE, croissant
@@ -43,6 +45,9 @@ def finalise(
     Raises:
         CorpusError: If a shard has no matching receipt.
     """
+    mirror = places.mirror
+    if mirror is not None:
+        mirror.look(places.shards)
     missing = [shard.shard for shard in shards if not is_done(places, shard)]
     if missing:
         raise CorpusError(
@@ -60,8 +65,22 @@ def finalise(
         write_attribution(clips, folder / ATTRIBUTION_FILE)
     write_text(places.shards / CARD_FILE, dataset_card(facts))
     _write_croissant(places, facts, shards)
+    if mirror is not None:
+        mirror.push_changed(_beside_shards(places))
     write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
+    if mirror is not None:
+        mirror.push(places.manifests / CORPUS_FILE)
     return facts
+
+
+def _beside_shards(places: Places) -> list[Path]:
+    """Every file of the version but the shards and what certifies the whole."""
+    files = sorted([*places.manifests.rglob("*"), *places.shards.rglob("*")])
+    return [
+        path
+        for path in files
+        if path.is_file() and path.suffix != ".tar" and path.name != CORPUS_FILE
+    ]
 
 
 def finished(places: Places, digest: str) -> dict[str, Any] | None:
@@ -88,6 +107,8 @@ def finished(places: Places, digest: str) -> dict[str, Any] | None:
 def publish(places: Places) -> None:
     """Point `latest` to this version."""
     write_text(places.versions / LATEST_FILE, places.version + "\n")
+    if places.mirror is not None:
+        places.mirror.push(places.versions / LATEST_FILE)
 
 
 def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
@@ -144,6 +165,7 @@ def _facts(
         "corpus": places.corpus,
         "version": places.version,
         "format_version": FORMAT_VERSION,
+        "algorithms": algorithm_versions(),
         "digest": spec.build_digest(library.digest),
         "recipe": spec.make_recipe().name,
         "source": source.name,

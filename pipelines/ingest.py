@@ -1,53 +1,33 @@
-"""Ingest: a sound library becomes a catalogue of measured clips and a bank of their samples.
-
-The library's clips are taken in parts. A part is a PCM file, the rows of its clips and, written
-last, a receipt; its name holds the digest of all that determines it, so that a part which is there
-is right, whichever build made it. Where a part ends is told by the clips' ids, so that a clip more
-or less changes one part alone.
-"""
+"""Ingest: a sound library becomes a catalogue of measured clips and a bank of their samples."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel
 
 from pipelines.admission import Admission
 from pipelines.decoder import Decoder, Outcome, Task
-from pipelines.executor import Runner
+from pipelines.executor import RemoteRunner, Runner
 from pipelines.intake import Intake
 from pipelines.locks import in_turn
 from pipelines.observe import Observer
-from synth.atomic import remove_partials, replacing, write_text
+from pipelines.parts import Part, ingest_part, meet, parts_of, read_part, store
+from pipelines.site import mirror_of
+from synth.atomic import remove_partials, replacing
 from synth.bank import INDEX_SCHEMA
 from synth.catalogue import listed, quarantined
 from synth.errors import SourceError
-from synth.fingerprint import FINGERPRINT_VERSION
-from synth.rng import digest, uniform_hash
+from synth.rng import digest
 from synth.schema import CLIPS, canonical_json, table
 from synth.sources import ClipRef, Source, Unheard
-
-INGEST_VERSION: Final = 4
-PART_CLIPS: Final = 64
-MAX_PART_CLIPS: Final = 256
-_PART_SCHEMA: Final = pa.schema(
-    [
-        *CLIPS,
-        pa.field("part", pa.string(), nullable=False),
-        pa.field("start", pa.int64(), nullable=False),
-        pa.field("bank_frames", pa.int64(), nullable=False),
-        pa.field("scale", pa.float32(), nullable=False),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +45,6 @@ class Library:
     quarantine: list[dict[str, str]]
     index: Path
     digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part to ingest: everything a worker needs."""
-
-    task: Task
-    refs: tuple[ClipRef, ...]
-    folder: Path
-    key: str
-
-    def path(self, suffix: str) -> Path:
-        """One of the part's files."""
-        return self.folder / f"part-{self.key}{suffix}"
-
-    def is_whole(self) -> bool:
-        """Whether the receipt is there, and all that it certifies."""
-        return all(self.path(suffix).is_file() for suffix in (".json", ".parquet", ".pcm"))
 
 
 def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
@@ -111,17 +73,24 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
         return _library(admission, rows, refused, banks / source.name)
     task = Task(source, intake.rate, intake.acceptance)
     folder = banks / f"{source.name}-{intake.rate}"
-    parts = [Part(task, *chunk) for chunk in _parts(task, refs, folder)]
+    mirror = mirror_of(banks.parent)
+    parts = list(parts_of(task, refs, folder, mirror))
     observer.start("ingest", len(refs), "clips")
     with in_turn(folder):
         remove_partials(folder)
+        if mirror is not None:
+            meet(parts, folder, mirror)
         missing = [part for part in parts if not part.is_whole()]
         observer.advance("ingest", len(refs) - sum(len(part.refs) for part in missing))
-        if source.reads_files:
-            _read(missing, task, max(1, threads), observer)
+        if not source.reads_files:
+            _spread(missing, run, ingest_part, max(1, threads), observer)
+        elif isinstance(run, RemoteRunner):
+            _spread(missing, run, read_part, max(1, threads), observer)
         else:
-            _make(missing, run, max(1, threads), observer)
+            _read(missing, task, max(1, threads), observer)
         library = _assemble(admission, intake.rate, source, parts, refused, folder)
+        if mirror is not None and mirror.size(library.index) is None:
+            mirror.push(library.index)
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
     return library
 
@@ -136,7 +105,7 @@ def _read(parts: Sequence[Part], task: Task, processes: int, observer: Observer)
     def one(part: Part) -> None:
         decoder = idle.get()
         try:
-            _store(part, _observed(decoder.outcomes(part.refs), observer))
+            store(part, _observed(decoder.outcomes(part.refs), observer))
         except BaseException:
             decoder.close()  # it is still at work on the rest of the part
             raise
@@ -151,73 +120,27 @@ def _read(parts: Sequence[Part], task: Task, processes: int, observer: Observer)
                 decoder.close()
 
 
-def _make(parts: Sequence[Part], run: Runner, threads: int, observer: Observer) -> None:
-    """Ingest parts of clips that are made rather than read."""
+def _spread(
+    parts: Sequence[Part],
+    run: Runner,
+    function: Callable[[Part], None],
+    threads: int,
+    observer: Observer,
+) -> None:
+    """Ingest parts where `run` does: clips that are made, or files that other machines read."""
 
     def one(part: Part) -> None:
-        run(ingest_part, part)
+        run(function, part)
         observer.advance("ingest", len(part.refs))
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(one, parts))
 
 
-def ingest_part(part: Part) -> None:
-    """Open, measure and store the clips of one part in this process."""
-    _store(part, map(part.task.outcome, part.refs))
-
-
 def _observed(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:
     for outcome in outcomes:
         yield outcome
         observer.advance("ingest")
-
-
-def _store(part: Part, outcomes: Iterable[Outcome]) -> None:
-    """Write what became of a part's clips; the receipt last."""
-    rows: list[dict[str, Any]] = []
-    refused: list[dict[str, str]] = []
-    start = 0
-    with replacing(part.path(".pcm")) as partial, partial.open("wb") as file:
-        for ref, outcome in zip(part.refs, outcomes, strict=True):
-            if isinstance(outcome, str):
-                refused.append(quarantined(ref.id, ref.location, "ingest", outcome))
-                continue
-            frames = len(outcome.pcm)
-            file.write(outcome.pcm.astype("<i2").tobytes())
-            place = {"part": part.path(".pcm").name, "start": start, "scale": outcome.scale}
-            rows.append(outcome.row | place | {"bank_frames": frames})
-            start += frames
-    with replacing(part.path(".parquet")) as partial:
-        pq.write_table(table(rows, _PART_SCHEMA), partial)
-    write_text(part.path(".json"), canonical_json({"clips": len(rows), "quarantine": refused}))
-
-
-def _parts(
-    task: Task, refs: Sequence[ClipRef], folder: Path
-) -> Iterator[tuple[tuple[ClipRef, ...], Path, str]]:
-    source = task.source
-    incidental = {"root", "audio"}
-    settings = (
-        source.model_dump(mode="json", exclude=incidental) if isinstance(source, BaseModel) else {}
-    )
-    versions = [INGEST_VERSION, FINGERPRINT_VERSION]
-    common = [*versions, source.name, settings, asdict(task.acceptance)]
-    for chunk in _chunks(refs):
-        listing = [[asdict(ref), source.stamp(ref)] for ref in chunk]
-        yield chunk, folder, digest(canonical_json(common), canonical_json(listing))[:20]
-
-
-def _chunks(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
-    """Refs in runs that end where an id says so: a clip more or less changes one run alone."""
-    chunk: list[ClipRef] = []
-    for ref in refs:
-        chunk.append(ref)
-        if len(chunk) == MAX_PART_CLIPS or uniform_hash("part", ref.id) * PART_CLIPS < 1:
-            yield tuple(chunk)
-            chunk = []
-    if chunk:
-        yield tuple(chunk)
 
 
 def _refuse_repeated(refs: Sequence[ClipRef]) -> None:

@@ -22,6 +22,7 @@ from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
 from synth.rng import Randomness
 from synth.shards import AudioFormat, encode_audio
+from synth.storage import fetched
 
 _DESCRIBED: Final = (
     "group",
@@ -122,9 +123,10 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
     for shard in shards:
-        path = corpus.shards / shard["split"] / shard["shard"]
-        receipt = json.loads((corpus.folder / "receipts" / f"{shard['shard']}.json").read_bytes())
-        if not path.is_file() or sha256(path) != receipt["sha256"]:
+        path = corpus.shard(shard["split"], shard["shard"])
+        certificate = corpus.folder / "receipts" / f"{shard['shard']}.json"
+        receipt = json.loads(fetched(certificate).read_bytes())
+        if not fetched(path).is_file() or sha256(path) != receipt["sha256"]:
             raise CorpusError(f"{path}: differs from its receipt", mend="delete it and build again")
     for row in rows:
         if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:

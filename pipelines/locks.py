@@ -9,7 +9,8 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from synth.errors import CorpusError
+from synth.errors import CorpusError, SpecError
+from synth.storage import url_of
 
 LOCK_FILE: Final = ".lock"
 POLL_S: Final = 0.1
@@ -17,14 +18,20 @@ POLL_S: Final = 0.1
 
 @contextmanager
 def sole_writer(corpus: Path) -> Iterator[None]:
-    """Hold the corpus for writing.
+    """Hold the corpus for writing, on this machine.
 
     Args:
         corpus: The folder that holds its versions' manifests.
 
     Raises:
         CorpusError: If another process is writing it.
+        SpecError: If it is a URL, at which the command that asks cannot work.
     """
+    if (url := url_of(corpus)) is not None:
+        raise SpecError(
+            f"{url}: this command works on folders only",
+            mend="give a folder; segue build, plan and ingest write to URLs",
+        )
     corpus.mkdir(parents=True, exist_ok=True)
     lock = FileLock(corpus / LOCK_FILE, thread_local=False)
     try:

@@ -6,17 +6,20 @@ from pathlib import Path
 
 from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
+from synth.storage import local_place, url_of
 
 
 def find_manifest(path: Path) -> Path:
     """`samples.parquet` of a finished corpus, or `plan.parquet` of one that is not rendered.
 
     Args:
-        path: A manifest folder, the folder above it, or the Parquet file itself.
+        path: A manifest folder, the folder above it, or the Parquet file itself; or the URL of one.
 
     Raises:
         CorpusError: If there is neither, or the folder above holds several plans.
+        StorageError: If the URL cannot be read.
     """
+    named, path = url_of(path) or str(path), local_place(path)
     if path.is_file():
         return path
     pointer = path / LATEST_FILE
@@ -28,6 +31,6 @@ def find_manifest(path: Path) -> Path:
     if len(plans) == 1:
         return plans[0]
     raise CorpusError(
-        f"{path}: {'several plans' if plans else 'no corpus and no plan'} here",
+        f"{named}: {'several plans' if plans else 'no corpus and no plan'} here",
         mend="give one manifest folder, data_manifests/CORPUS/VERSION",
     )

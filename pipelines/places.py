@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pipelines.mirror import Mirror
+
 BANKS: Final = "banks"
 SHARDS: Final = "shards"
 MANIFESTS: Final = "data_manifests"
@@ -19,11 +21,13 @@ class Places:
         out: Root of everything a build writes.
         corpus: The corpus's name.
         version: The version's name.
+        mirror: The store that mirrors `out`, where one does.
     """
 
     out: Path
     corpus: str
     version: str
+    mirror: Mirror | None = None
 
     @property
     def versions(self) -> Path:
@@ -54,6 +58,20 @@ class Places:
         """One shard."""
         return self.shards / split / name
 
+    def size(self, split: str, name: str) -> int | None:
+        """Bytes of a shard where it is kept: here, or at the store; None if it is not there."""
+        path = self.shard(split, name)
+        if self.mirror is not None:
+            return self.mirror.size(path)
+        try:
+            return path.stat().st_size
+        except OSError:
+            return None
+
+    def shown(self, path: Path) -> str:
+        """A path below `out` as the user knows it."""
+        return str(path) if self.mirror is None else self.mirror.url(path)
+
     def receipt(self, name: str) -> Path:
         """The receipt of a shard, by the shard's name."""
         return self.receipts / f"{name}.json"
@@ -64,7 +82,7 @@ class Places:
 
     def sibling(self, version: str) -> Places:
         """The same corpus's other version."""
-        return Places(self.out, self.corpus, version)
+        return Places(self.out, self.corpus, version, self.mirror)
 
 
 def versions_of(out: Path, corpus: str) -> Path:

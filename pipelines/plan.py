@@ -95,6 +95,9 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
             shards.append(_shard_plan(rows, len(shards), spec.render_digest(), content))
     schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
     _write(places.manifests / SHARDS_FILE, [asdict(shard) for shard in shards], schema)
+    if places.mirror is not None:
+        names = (CLIPS_FILE, QUARANTINE_FILE, PLAN_FILE, SHARDS_FILE)
+        places.mirror.push(*(places.manifests / name for name in names))
     observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
     return shards
 

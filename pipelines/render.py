@@ -74,10 +74,7 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     receipt = read_receipt(places, shard.shard)
     if receipt is None or receipt.digest != shard.digest:
         return False
-    try:
-        size = places.shard(shard.split, shard.shard).stat().st_size
-    except OSError:
-        return False
+    size = places.size(shard.split, shard.shard)
     return size == receipt.bytes and places.measurements(shard.shard).is_file()
 
 
@@ -90,11 +87,12 @@ def read_receipt(places: Places, shard: str) -> Receipt | None:
 
 
 def render_shard(job: RenderJob, shard: ShardPlan) -> None:
-    """Render one shard, then its measurements, then its receipt."""
+    """Render one shard, then its measurements, then its receipt; at a store it is kept there."""
     places = job.places
     path = places.shard(shard.split, shard.shard)
-    bank = _bank(job.index)
-    rights = _rights(places.manifests / CLIPS_FILE)
+    clips = places.manifests / CLIPS_FILE
+    bank = _bank(job.index, _state(job.index))
+    rights = _rights(clips, _state(clips))
     measured = []
     with writing(path, job.audio_format) as writer:
         for row in _rows(places.manifests / PLAN_FILE, shard.row_group):
@@ -114,6 +112,8 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
         libraries=library_versions(),
     )
     write_text(places.receipt(shard.shard), canonical_json(asdict(receipt)))
+    if places.mirror is not None:
+        places.mirror.certify(path, places.measurements(shard.shard), places.receipt(shard.shard))
 
 
 def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
@@ -136,19 +136,44 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
         if twin is None:
             missing.append(shard)
             continue
-        link(twin.shard(shard.split, shard.shard), places.shard(shard.split, shard.shard))
-        link(twin.measurements(shard.shard), places.measurements(shard.shard))
-        link(twin.receipt(shard.shard), places.receipt(shard.shard))
+        _adopt(twin, places, shard)
     return missing
 
 
+def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
+    """Take a shard over from another version."""
+    certificates = places.measurements(shard.shard), places.receipt(shard.shard)
+    source, target = (each.shard(shard.split, shard.shard) for each in (twin, places))
+    if places.mirror is None:
+        link(source, target)
+    else:
+        places.mirror.copy(source, target)
+    link(twin.measurements(shard.shard), certificates[0])
+    link(twin.receipt(shard.shard), certificates[1])
+    if places.mirror is not None:
+        places.mirror.push(*certificates)
+
+
+def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
+    """Delete the receipts of shards that are about to be written over at a store."""
+    if places.mirror is not None:
+        paths = [places.receipt(shard.shard) for shard in pending]
+        found = [path for path in paths if path.is_file()]
+        places.mirror.remove(found)
+        for path in found:
+            path.unlink()
+
+
 def _is_sound(places: Places, shard: ShardPlan) -> bool:
-    """Whether a shard is done and still the file that its receipt certifies."""
+    """Whether a shard is done and, where it is here, still the file that its receipt certifies."""
     receipt = read_receipt(places, shard.shard)
     return (
         receipt is not None
         and is_done(places, shard)
-        and sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
+        and (
+            places.mirror is not None
+            or sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
+        )
     )
 
 
@@ -162,9 +187,13 @@ def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
     """Remove from an unfinished version what an earlier plan of the same name left."""
     planned = {shard.shard for shard in shards}
     splits = {shard.split for shard in shards}
-    stale = [path for path in places.shards.glob("*/*.tar") if path.name not in planned]
+    there = places.mirror.look(places.shards) if places.mirror else []
+    files = {*places.shards.glob("*/*"), *(path for path in there if path.parent != places.shards)}
+    stale = [path for path in files if path.suffix == ".tar" and path.name not in planned]
+    stale += [path for path in files if path.suffix == ".json" and path.parent.name not in splits]
     stale += [path for path in places.receipts.glob("*.tar.*") if path.stem not in planned]
-    stale += [path for path in places.shards.glob("*/*.json") if path.parent.name not in splits]
+    if places.mirror is not None:
+        places.mirror.remove(stale)
     for path in stale:
         path.unlink(missing_ok=True)
 
@@ -182,13 +211,19 @@ def library_versions() -> dict[str, str]:
     }
 
 
+def _state(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced: workers of a cluster outlive builds."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 @lru_cache(maxsize=2)
-def _bank(index: Path) -> Bank:
+def _bank(index: Path, state: tuple[int, int, int]) -> Bank:
     return Bank.open(index)
 
 
 @lru_cache(maxsize=2)
-def _rights(clips: Path) -> Mapping[str, Mapping[str, str]]:
+def _rights(clips: Path, state: tuple[int, int, int]) -> Mapping[str, Mapping[str, str]]:
     columns = ["id", "licence", "attribution"]
     return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
 

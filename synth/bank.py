@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from synth.dsp import Audio, Pcm, peak, to_pcm
 from synth.errors import CorpusError
+from synth.storage import fetched
 from synth.units import Frames
 
 INDEX_SCHEMA = pa.schema(
@@ -68,7 +69,7 @@ class Bank:
         Raises:
             CorpusError: If the index is missing.
         """
-        if not index.is_file():
+        if not fetched(index).is_file():
             raise CorpusError(
                 f"{index}: no such clip bank",
                 mend="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
@@ -89,7 +90,7 @@ class Bank:
     def _part(self, name: str) -> Pcm:
         part = self._parts.get(name)
         if part is None:
-            path = self.folder / name
+            path = fetched(self.folder / name)
             if not path.is_file() or not path.stat().st_size:
                 raise CorpusError(
                     f"{path}: a part of the clip bank is missing or empty",

@@ -19,6 +19,7 @@ from synth.errors import CorpusError
 from synth.render import Mixdown, render
 from synth.scene import from_json
 from synth.shards import decode_audio, read_member
+from synth.storage import local_place, url_of
 
 CORPUS_FILE: Final = "corpus.json"
 LATEST_FILE: Final = "latest"
@@ -26,6 +27,8 @@ SAMPLES_FILE: Final = "samples.parquet"
 CLIPS_FILE: Final = "clips.parquet"
 PLAN_FILE: Final = "plan.parquet"
 QUARANTINE_FILE: Final = "quarantine.parquet"
+REMOVED_FILE: Final = "removed.json"
+"""Beside the manifests of a version whose shards `segue gc` removed, or was removing."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,21 @@ class Corpus:
     def open(cls, path: Path) -> Corpus:
         """Open a corpus by its manifest folder, or by the folder above for its latest version.
 
+        Of one at a URL the manifests are copied into the cache; shards and bank come as they are
+        read.
+
         Raises:
             CorpusError: If there is no finished corpus there.
+            StorageError: If the URL cannot be read.
         """
-        folder = path
-        pointer = path / LATEST_FILE
+        folder = local_place(path)
+        pointer = folder / LATEST_FILE
         if pointer.is_file():
-            folder = path / pointer.read_text(encoding="utf-8").strip()
+            folder = folder / pointer.read_text(encoding="utf-8").strip()
         receipt = folder / CORPUS_FILE
         if not receipt.is_file():
             raise CorpusError(
-                f"{path}: no finished corpus here",
+                f"{url_of(path) or path}: no finished corpus here",
                 mend="give the folder data_manifests/CORPUS of a build that ended, "
                 "or run `segue build SPEC`",
             )
@@ -84,6 +91,20 @@ class Corpus:
     def shards(self) -> Path:
         """The folder of the shards, one sub-folder a split."""
         return (self.folder / str(self.facts["shards"])).resolve()
+
+    def shard(self, split: str, name: str) -> Path:
+        """One shard, which may be missing.
+
+        Raises:
+            CorpusError: If `segue gc` removed it.
+        """
+        path = self.shards / split / name
+        if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
+            raise CorpusError(
+                f"{path}: `segue gc` removed the shards of version {self.version}",
+                mend=f"`segue build {self.folder}` makes them again, byte for byte",
+            )
+        return path
 
     @cached_property
     def bank(self) -> Bank:
@@ -117,7 +138,7 @@ class Corpus:
 
     def stored_pcm(self, split: str, shard: str, offset: int, size: int) -> Pcm:
         """A sample's audio as its shard holds it; the arguments are columns of its row."""
-        return decode_audio(read_member(self.shards / split / shard, offset, size))
+        return decode_audio(read_member(self.shard(split, shard), offset, size))
 
     def virtual_pcm(self, scene: str, frames: int) -> Pcm:
         """A sample's audio rendered from the bank, bit-identical to `stored_pcm`."""

@@ -22,6 +22,7 @@ from synth.licence import parse_licence
 from synth.licence_mix import effective
 from synth.render import Rendering
 from synth.scene import from_json
+from synth.storage import fetched
 from synth.timeline import timeline
 from synth.units import to_seconds
 
@@ -154,7 +155,7 @@ def read_member(shard: Path, offset: int, size: int) -> bytes:
         CorpusError: If the shard is missing or shorter than its manifest says.
     """
     try:
-        with shard.open("rb") as file:
+        with fetched(shard).open("rb") as file:
             file.seek(offset)
             data = file.read(size)
     except FileNotFoundError as error:

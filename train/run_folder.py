@@ -14,6 +14,7 @@ from synth.atomic import replacing, write_text
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
 from synth.rng import digest
+from synth.storage import is_url
 from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.data.tokenizer import TextTokenizer
@@ -142,6 +143,8 @@ def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
             else, such as the model that is to be trained.
     """
     out = config.out
+    if is_url(out):
+        raise SpecError(f"{out}: runs are written to folders", mend="give --out a folder")
     if resume and overwrite:
         raise SpecError("--resume and --overwrite exclude each other", mend="give one of them")
     begun = (out / CHECKPOINT_FILE).is_file()

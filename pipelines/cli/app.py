@@ -34,6 +34,18 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.build:build_command",
         "Build a corpus from a spec; what is built already is not made again.",
     ),
+    "nightly": (
+        "pipelines.cli.nightly:nightly_command",
+        "Rebuild what changed, judge it, and promote it only if it passes.",
+    ),
+    "schedule": (
+        "pipelines.cli.schedule:schedule_command",
+        "Run a corpus's night on a schedule; list, pause, run and look back.",
+    ),
+    "deploy": (
+        "pipelines.cli.deploy:deploy_command",
+        "Have a corpus's night run by the workers of a Prefect work pool.",
+    ),
     "plan": (
         "pipelines.cli.plan:plan_command",
         "Plan a corpus: every scene and caption, before any audio is made.",
@@ -45,6 +57,14 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "inspect": (
         "pipelines.cli.inspect:inspect_command",
         "Show what was built: counts, durations, balance, samples, checks.",
+    ),
+    "versions": (
+        "pipelines.cli.versions:versions_command",
+        "List the versions of a corpus, and what is left of each.",
+    ),
+    "gc": (
+        "pipelines.cli.gc:gc_command",
+        "Remove the shards of old versions; their manifests stay.",
     ),
     "text": (
         "pipelines.cli.text:text_command",
@@ -108,8 +128,7 @@ class LazyGroup(TyperGroup):
 
 def _load(name: str) -> Any:
     """The command of a name; a mapping of functions is a group of commands."""
-    module, attribute = COMMANDS[name][0].split(":")
-    found = getattr(import_module(module), attribute)
+    found = _imported(name)
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode="markdown",
@@ -119,6 +138,25 @@ def _load(name: str) -> Any:
     for each, function in ({name: found} if callable(found) else found).items():
         app.command(name=each)(_guarded(function, debug=DEBUG in sys.argv))
     return get_command(app)
+
+
+def _imported(name: str) -> Any:
+    """What a command's entry names.
+
+    Raises:
+        SegueError: If it needs a package that is not installed, as training needs torch.
+    """
+    module, attribute = COMMANDS[name][0].split(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "synth", "pipelines", "train"):
+            raise
+        raise SegueError(
+            f"`segue {name}` needs the package {package}, which is not installed",
+            mend=f"pip install -c constraints.txt {package}, or all by `make env`",
+        ) from error
 
 
 def main() -> None:
@@ -140,7 +178,13 @@ def main() -> None:
     ) -> None:
         pass
 
-    app([argument for argument in sys.argv[1:] if argument != DEBUG])
+    try:
+        app([argument for argument in sys.argv[1:] if argument != DEBUG])
+    except SegueError as error:
+        if DEBUG in sys.argv:
+            raise
+        _tell(error, "--json" in sys.argv)
+        sys.exit(1)
 
 
 def _print_version(wanted: bool) -> None:
@@ -151,7 +195,6 @@ def _print_version(wanted: bool) -> None:
 
 def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
     """The command with its errors told in one clear line, its exit code right."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
@@ -160,18 +203,28 @@ def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
         except (SegueError, OSError) as error:
             if debug or isinstance(error, BrokenPipeError):
                 raise
-            message, mend = _told(error)
-            console.print(Text.assemble(("error: ", "bold red"), message))
-            if mend:
-                console.print(Text.assemble(("mend:  ", "bold"), mend))
-            if kwargs.get("as_json"):
-                print_json({"error": message, "mend": mend})
+            _tell(error, bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
         except KeyboardInterrupt as interrupt:
-            console.print("stopped; the same command goes on where it stopped")
+            _console().print("stopped; the same command goes on where it stopped")
             raise typer.Exit(INTERRUPTED) from interrupt
 
     return guarded
+
+
+def _tell(error: SegueError | OSError, as_json: bool) -> None:
+    """One line of what is wrong and one of the mend; under `--json` an object, too."""
+    message, mend = _told(error)
+    console = _console()
+    console.print(Text.assemble(("error: ", "bold red"), message))
+    if mend:
+        console.print(Text.assemble(("mend:  ", "bold"), mend))
+    if as_json:
+        print_json({"error": message, "mend": mend})
+
+
+def _console() -> Console:
+    return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def _told(error: SegueError | OSError) -> tuple[str, str]:

@@ -2,63 +2,129 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
 from pipelines.build import Summary
-from pipelines.cli.options import JsonOption, OutOption, SpecArgument, WorkersOption
+from pipelines.cli.options import (
+    EngineOption,
+    JsonOption,
+    StageOption,
+    StoreOption,
+    WorkersOption,
+)
+from pipelines.cli.reproduce import Request, asked_for, show
 from pipelines.cli.show import print_json, progress_bars
+from pipelines.engine import engine as open_engine
+from pipelines.executor import processors
 from pipelines.observe import Observer
+from pipelines.reproduce import reproduce
+from pipelines.site import staged
 from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
+from synth.errors import SpecError
+
+LOCALLY: Final = "--workers N is the same as --engine local:N"
 
 
 def build_command(
-    spec: SpecArgument,
-    out: OutOption = Path(),
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            help="The corpus spec, a YAML file; or data_manifests/CORPUS or a version below it, to "
+            "make that version's shards again.",
+            show_default=False,
+        ),
+    ],
+    out: StoreOption = Path(),
+    stage: StageOption = None,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
     no_prefect: Annotated[
         bool, typer.Option("--no-prefect", help="Run the same functions without Prefect.")
     ] = False,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the version; one that is finished is reproduced, byte for byte."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build a corpus from a spec; what is built and certified already is not made again.
 
-    Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
+    A finished version that is named is reproduced: where its settings, clips, libraries and
+    algorithms are what they were, its missing shards are made again and every shard is compared
+    with its receipt; otherwise all that differs is told, nothing is changed, and the status is 1.
+    Reproducing needs no Prefect.
+
+    Examples: `segue build corpora/acba.yaml --out /data/segue --workers 8`,
+    `segue build data_manifests/acba --version 2f6c01d9a4b8`
     """
-    parsed = read_spec(spec)
+    out = staged(out, stage)
+    asked = asked_for(spec, version, out)
+    where = engine_of(engine, workers)
     with progress_bars(quiet=as_json) as observer:
-        summary = run_build(parsed, out, worker_count(workers), no_prefect, observer)
+        if isinstance(asked, Request):
+            if engine is not None:
+                raise SpecError("--engine: versions are made again on this machine", mend=LOCALLY)
+            found = reproduce(asked.places, asked.given, worker_count(workers), observer)
+        else:
+            summary = run_build(asked, out, where, no_prefect, observer)
+    if isinstance(asked, Request):
+        show(found, as_json)
+        return
     if as_json:
         print_json(summary.to_json())
     else:
         print_summary(summary)
 
 
-def run_build(spec: Spec, out: Path, workers: int, no_prefect: bool, observer: Observer) -> Summary:
-    """Build with Prefect or without; the result is the same."""
+def run_build(
+    spec: Spec, out: Path, where: str | int, no_prefect: bool, observer: Observer
+) -> Summary:
+    """Build with Prefect or without; the result is the same.
+
+    Args:
+        spec: The spec.
+        out: Root of banks, shards and manifests.
+        where: An engine's name, or a number of worker processes.
+        no_prefect: Run the plain functions.
+        observer: Told of the progress.
+    """
     if no_prefect:
         from pipelines.build import build
 
-        return build(spec, out, workers, observer)
+        with open_engine(where) as engine:
+            return build(spec, out, engine, observer)
     from pipelines.cli.prefect_settings import quieten_prefect
 
     quieten_prefect()
     from pipelines.flows import build_with_prefect
 
-    return build_with_prefect(spec, out, workers, observer)
+    return build_with_prefect(spec, out, where, observer)
+
+
+def engine_of(engine: str | None, workers: int | None) -> str | int:
+    """The engine that is asked for, or so many local processes.
+
+    Raises:
+        SpecError: If both are given.
+    """
+    if engine is None:
+        return worker_count(workers)
+    if workers is not None:
+        raise SpecError("--engine and --workers are both given", mend=LOCALLY)
+    return engine
 
 
 def worker_count(workers: int | None) -> int:
     """As many workers as processors, unless told otherwise."""
     if workers is not None:
         return workers
-    # What this process may use, where the system tells: containers are given less than there is.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors()
 
 
 def print_summary(summary: Summary) -> None:

@@ -16,12 +16,13 @@ from rich.table import Table
 
 from pipelines.cli.build import worker_count
 from pipelines.cli.library import named_source
-from pipelines.cli.options import JsonOption, OutOption, WorkersOption
+from pipelines.cli.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.show import print_json, progress_bars
 from pipelines.executor import workers as worker_pool
 from pipelines.ingest import Library, ingest
 from pipelines.intake import Intake
 from pipelines.places import BANKS
+from pipelines.site import staged
 from pipelines.spec import AudioSpec, ClipsSpec
 from pipelines.spec_file import read_spec
 from synth.sources import ClipRef, Unheard, opened, source_names
@@ -44,7 +45,8 @@ _NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 def ingest_command(
     library: LibraryArgument,
-    out: OutOption = Path(),
+    out: StoreOption = Path(),
+    stage: StageOption = None,
     workers: WorkersOption = None,
     limit: LimitOption = None,
     as_json: JsonOption = False,
@@ -54,6 +56,7 @@ def ingest_command(
     `segue build` does this by itself; here it can be looked at first. Interrupted, the same command
     goes on with the parts that are missing.
     """
+    out = staged(out, stage)
     intake = replace(_intake(library), limit=limit)
     if isinstance(intake.source, Unheard):
         _show_listing(intake, as_json)

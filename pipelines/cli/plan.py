@@ -4,37 +4,138 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from pipelines.build import plan_only
 from pipelines.cli.build import worker_count
-from pipelines.cli.options import JsonOption, OutOption, SpecArgument, WorkersOption
+from pipelines.cli.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.show import print_json, progress_bars
+from pipelines.places import Places
+from pipelines.preflight.report import Report
+from pipelines.preflight.run import preflight
+from pipelines.preflight.training import MOST_LOST, Loader, Training
+from pipelines.site import staged
 from pipelines.spec_file import read_spec
+from synth.errors import SpecError
+
+_TRAINING = "Preflight of a training run"
 
 
 def plan_command(
     spec: SpecArgument,
-    out: OutOption = Path(),
-    workers: WorkersOption = None,
+    out: StoreOption = Path(),
+    stage: StageOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Worker processes; 0 works in this one. By default one a processor. "
+            "With --gpus: loader workers of each GPU, by default 1.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs, one rank each.", rich_help_panel=_TRAINING),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Samples a step, of all GPUs.", rich_help_panel=_TRAINING),
+    ] = None,
+    loader: Annotated[
+        list[Loader] | None,
+        typer.Option(
+            help="Loaders that must be able to run; by default trainer and bounded. trainer: "
+            "segue train. bounded: dealt shards, epochs of fixed length (open_clip, LAION-CLAP). "
+            "plain: dealt shards, each rank to its own end.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="Splits trained on; by default train.", rich_help_panel=_TRAINING),
+    ] = None,
+    keep_groups: Annotated[
+        bool,
+        typer.Option(help="Whether segue train keeps groups whole.", rich_help_panel=_TRAINING),
+    ] = True,
+    epochs: Annotated[int, typer.Option(min=1, help="Of the run.", rich_help_panel=_TRAINING)] = 1,
+    most_lost: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent of a split that an epoch may leave unseen before that is told.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = MOST_LOST,
+    steps_per_s: Annotated[
+        float | None,
+        typer.Option(min=1e-6, help="As your model takes them.", rich_help_panel=_TRAINING),
+    ] = None,
+    price_per_gpu_hour: Annotated[
+        float | None, typer.Option(min=0, help="What you pay.", rich_help_panel=_TRAINING)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Plan a corpus: every scene, caption, positive and negative, before any audio is made.
 
     `segue build` does this by itself. A plan can be audited, inspected and queried, and it needs no
     recordings where the source is a `vocabulary`.
+
+    With `--gpus` and `--batch` the plan is held against a training run: what every rank and loader
+    worker gets, the steps that all can take, disk, time and cost. A plan that would starve or hang
+    a rank is refused.
     """
+    if (gpus is None) != (batch is None):
+        raise SpecError(
+            "--gpus and --batch go together", mend="as in: --gpus 8 --workers 4 --batch 256"
+        )
+    training = None
+    if gpus is not None and batch is not None:
+        training = Training(
+            gpus=gpus,
+            workers=1 if workers is None else workers,
+            batch=batch,
+            loaders=tuple(dict.fromkeys(loader or (Loader.TRAINER, Loader.BOUNDED))),
+            splits=tuple(split or ()),
+            keep_groups=keep_groups,
+            epochs=epochs,
+            most_lost=most_lost,
+            steps_per_s=steps_per_s,
+            price_per_gpu_hour=price_per_gpu_hour,
+        )
+    elif loader or split or steps_per_s is not None or price_per_gpu_hour is not None:
+        raise SpecError(
+            "--loader, --split, --steps-per-s and --price-per-gpu-hour are of a training run",
+            mend="say which: --gpus 8 --workers 4 --batch 256",
+        )
+    out = staged(out, stage)
     parsed = read_spec(spec)
     started = time.monotonic()
+    report = None
     with progress_bars(quiet=as_json) as observer:
-        places, samples = plan_only(parsed, out, worker_count(workers), observer)
+        if training is None:
+            places, samples = plan_only(parsed, out, worker_count(workers), observer)
+        else:
+            places, samples, report = preflight(parsed, training, out, worker_count(None), observer)
     seconds = round(time.monotonic() - started, 2)
+    _show(places, samples, seconds, report, as_json)
+
+
+def _show(
+    places: Places, samples: int, seconds: float, report: Report | None, as_json: bool
+) -> None:
     if as_json:
-        paths = {"manifests": str(places.manifests)}
-        print_json({"samples": samples, "seconds": seconds, "paths": paths})
+        paths = {"manifests": places.shown(places.manifests)}
+        found = {} if report is None else {"preflight": report.to_json()}
+        print_json({"samples": samples, "seconds": seconds, "paths": paths} | found)
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"[bold]{places.corpus}[/] {places.version}: {samples:,} samples, {seconds} s")
-    console.print(f"plan  {places.manifests / 'plan.parquet'}", markup=False)
-    console.print(f"next: segue audit {places.manifests}", markup=False)
+    console.print(f"plan  {places.shown(places.manifests / 'plan.parquet')}", markup=False)
+    for line in () if report is None else report.lines():
+        console.print(line, markup=False)
+    console.print(f"next: segue audit {places.shown(places.manifests)}", markup=False)

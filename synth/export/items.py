@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from synth.corpus import SAMPLES_FILE, Corpus
 from synth.errors import CorpusError
 from synth.shards import document
+from synth.storage import fetched
 from synth.units import Seconds, to_seconds
 
 ROWS_AT_ONCE: Final = 64
@@ -106,9 +107,9 @@ class Shard:
         Raises:
             CorpusError: If the shard is missing, or is not what the manifest says.
         """
-        path = self.corpus.shards / self.split / self.name
+        path = self.corpus.shard(self.split, self.name)
         try:
-            with tarfile.open(path, "r:") as tar:
+            with tarfile.open(fetched(path), "r:") as tar:
                 for row in self.rows():
                     audio = self._member(tar, row["member"])
                     if hashlib.sha256(audio).hexdigest() != row["sha256"]:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,9 @@ def product(out: Path) -> dict[str, str]:
     }
 
 
-def segue(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def segue(
+    *arguments: str | Path, env: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "pipelines.cli", *map(str, arguments)],
@@ -52,6 +55,6 @@ def segue(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess
         text=True,
         timeout=240,
         check=False,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
+        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"} | dict(env or {}),
         **options,
     )

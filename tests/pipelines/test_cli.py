@@ -127,3 +127,15 @@ def test_labels_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> N
     assert shown.returncode == 0, shown.stderr
     assert "dog [bark]" in shown.stdout
     assert "a[red]" in shown.stdout
+
+
+def test_a_command_whose_package_is_not_installed_says_so(tmp_path: Path) -> None:
+    """The image of the workers has no torch."""
+    (tmp_path / "torch.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')"
+    )
+    done = segue("train", "x", "--json", env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert "`segue train` needs the package torch" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "torch" in json.loads(done.stdout.splitlines()[-1])["mend"]

@@ -1,12 +1,114 @@
-"""The Prefect flow: the same corpus, the server's own end, honest exit codes."""
+"""The Prefect flows: the same corpus, honest ends, nothing promoted that does not pass."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
-from builds import product, segue
+import pytest
+import yaml
+from builds import TINY, merged, product, segue
+from llm_server import LlmServer
+from llm_tasks import KEY, KEY_VARIABLE, items_of
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    ArtifactFilter,
+    ArtifactFilterFlowRunId,
+    FlowRunFilter,
+    FlowRunFilterId,
+)
+from prefect.client.schemas.objects import State
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_LOGGING_TO_API_ENABLED,
+    temporary_settings,
+)
+
+from pipelines.flows.corpus import flow_of
+from pipelines.flows.holder import bury_dead_run
+from pipelines.locks import sole_writer
+from pipelines.server import own_server
+from synth.corpus import LATEST_FILE, Corpus
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from prefect import flow
+from pipelines.flows import work
+from pipelines.flows.corpus import BODIES, flow_of
+
+def hang(held):
+    print(work_run(), flush=True)
+    time.sleep(600)
+
+def work_run():
+    from prefect.runtime import flow_run
+    return flow_run.id
+
+BODIES["nightly"] = hang
+flow_of("nightly")(sys.argv[1], sys.argv[2], workers=0)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prefect server for the whole module."""
+    home = tmp_path_factory.mktemp("prefect")
+    with (
+        own_server(home) as address,
+        temporary_settings({PREFECT_API_URL: address, PREFECT_LOGGING_TO_API_ENABLED: False}),
+    ):
+        yield address
+
+
+@pytest.fixture
+def out(tiny_corpus: Path, tmp_path: Path) -> Path:
+    """A built tiny corpus of the test's own."""
+    shutil.copytree(tiny_corpus, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def spec_file(folder: Path, **changes: Any) -> str:
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(merged(TINY, changes)))
+    return str(path)
+
+
+def run(name: str, spec: str, out: Path, **parameters: Any) -> State[Any]:
+    state: State[Any] = flow_of(name)(spec, str(out), workers=0, **parameters, return_state=True)
+    return state
+
+
+def latest(out: Path) -> str:
+    return (out / "data_manifests/tiny" / LATEST_FILE).read_text().strip()
+
+
+def rendered(out: Path) -> list[str]:
+    lines = [
+        json.loads(line)
+        for journal in sorted(out.rglob("journal.jsonl"))
+        for line in journal.read_text().splitlines()
+    ]
+    return [line["shard"] for line in lines if line["event"] == "rendered"]
+
+
+def artifacts(state: State[Any]) -> dict[str, Any]:
+    """What a run shows, by key."""
+    run_id = state.state_details.flow_run_id
+    with get_client(sync_client=True) as client:
+        found = client.read_artifacts(
+            artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run_id]))
+        )
+    return {str(each.key): each.data for each in found}
 
 
 def test_flow_builds_the_same_bytes_with_no_server_set_up(
@@ -18,9 +120,157 @@ def test_flow_builds_the_same_bytes_with_no_server_set_up(
     assert product(tmp_path / "out") == product(tiny_corpus)
 
 
-def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
-    tiny_file: Callable[..., Path], tmp_path: Path
+def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
+    server: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", server)
+    before = latest(out)
+    spec = spec_file(tmp_path, recipe={"triplets": {"repeats": 1}})
+    failed = segue("nightly", spec, "--out", out, "--workers", "0")
+    assert failed.returncode == 1
+    error = next(line for line in failed.stderr.splitlines() if line.startswith("error:"))
+    assert "is not promoted: samples: 72, wanted 90.0% or more of the 144" in error
+    assert "Traceback" not in failed.stderr
+    assert latest(out) == before
+
+
+def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
+    server: str, out: Path, tmp_path: Path
+) -> None:
+    before, made = latest(out), len(rendered(out))
+    spec = spec_file(tmp_path, seed=8, recipe={"triplets": {"repeats": 1}})
+    refused = run("nightly", spec, out)
+    assert refused.is_failed()
+    assert "not promoted: samples: 72" in str(refused.message)
+    assert latest(out) == before
+    report = artifacts(refused)["tiny-report"]
+    assert "not promoted" in report
+    assert "| samples | NO | 72 |" in report
+    new = len(rendered(out)) - made
+    assert new > 0
+
+    loose = {"gates": {"samples": 0.5}}
+    passed = run("nightly", spec, out, nightly=loose)
+    result = passed.result()
+    assert (result["promoted"], result["rendered"]) == (True, 0)
+    assert latest(out) == result["version"] != before
+    assert len(rendered(out)) == made + new, "what was built was rendered again"
+
+    shown = artifacts(passed)
+    assert shown["tiny-progress"] == 100.0
+    rows = json.loads(shown["tiny-shards"])
+    assert {row["state"] for row in rows} == {"there already"}
+    assert len(rows) == result["shards"]
+    assert Path(result["report"]).resolve().as_uri() in shown["tiny-report-file"]
+
+
+def test_every_stage_is_a_flow_that_ends_where_it_says(
+    server: str, tmp_path: Path, tiny_corpus: Path
+) -> None:
+    spec, out = spec_file(tmp_path), tmp_path / "staged"
+    assert Path(run("ingest", spec, out).result()["index"]).is_file()
+    manifests = Path(run("plan", spec, out).result()["manifests"])
+    assert (manifests / "plan.parquet").is_file()
+    assert not rendered(out)
+    unfinished = run("finalise", spec, out)
+    assert "12 of 12 shards are not rendered" in str(unfinished.message)
+    assert run("enrich", spec, out).result() == {"answers": []}
+    assert run("render", spec, out).result()["rendered"] == 12
+    assert not (out / "data_manifests/tiny" / LATEST_FILE).exists()
+    assert run("build-corpus", spec, out).result()["rendered"] == 0
+    assert product(out) == product(tiny_corpus)
+
+
+def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_asked(
+    server: str, out: Path, tmp_path: Path
+) -> None:
+    task = {"task": "paraphrase", "out": str(tmp_path / "said.parquet"), "model": "none"}
+    state = run("nightly", spec_file(tmp_path), out, nightly={"enrich": [task]})
+    assert "no caption would come of" in str(state.message)
+
+
+def turned_round(body: dict[str, Any]) -> str:
+    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
+    answers = []
+    for item in items_of(body):
+        labels = item["labels"]
+        first, word, second = item["caption"].partition(" before ")
+        negatives = []
+        if word and not item["caption"].startswith("Before"):
+            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
+            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
+        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
+    return json.dumps({"answers": answers})
+
+
+def test_night_buys_the_texts_that_the_spec_names_once(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    said, out = tmp_path / "said.parquet", tmp_path / "out"
+    recipe = {"triplets": {"style": "natural", "repeats": 1}}
+    spec = spec_file(tmp_path, recipe=recipe, enrich=[str(said)])
+    with LlmServer(turned_round, key=KEY) as model:
+        task = {"task": "order-negatives", "out": str(said), "model": "tiny", "local": True}
+        task |= {"base_url": model.base_url, "key_variable": KEY_VARIABLE}
+        first = run("nightly", spec, out, nightly={"enrich": [task]}).result()
+        asked = len(model.bodies)
+        again = run("nightly", spec, out, nightly={"enrich": [task]}).result()
+        assert len(model.bodies) == asked
+    assert (first["rendered"], again["rendered"]) == (first["shards"], 0)
+    assert again["version"] == first["version"] == latest(out)
+    generators = Corpus.open(out / "data_manifests/tiny").facts["generators"]
+    assert generators["llm:order-negatives@1/tiny"] > 10
+
+
+def test_overlapping_run_is_refused_and_changes_nothing(
+    server: str, out: Path, tmp_path: Path
+) -> None:
+    before = product(out)
+    with sole_writer(out / "data_manifests/tiny"):
+        state = run("nightly", spec_file(tmp_path), out)
+    assert state.is_failed()
+    assert "another process is building this corpus" in str(state.message)
+    assert product(out) == before
+
+
+def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
+    server: str, out: Path, tmp_path: Path
+) -> None:
+    spec = spec_file(tmp_path)
+    killed = subprocess.Popen(
+        [sys.executable, "-c", HOLD, spec, str(out)],
+        env=os.environ | {"PREFECT_API_URL": server, "PREFECT_LOGGING_LEVEL": "CRITICAL"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert killed.stdout is not None
+    dead = UUID(killed.stdout.readline().strip())
+    assert not bury_dead_run(out, "tiny"), "a living run was taken for dead"
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    with get_client(sync_client=True) as client:
+        assert state_of(client, dead) == "Running"
+        assert run("plan", spec, out).is_completed()
+        assert state_of(client, dead) == "Crashed"
+
+
+def state_of(client: Any, run_id: UUID) -> str:
+    """Prefect's word for a run; its database is a moment behind."""
+    for _ in range(100):
+        found = client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
+        )
+        if found and found[0].state is not None:
+            return str(found[0].state.name)
+        time.sleep(0.1)
+    raise AssertionError(f"the server does not know {run_id}")
+
+
+def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
+    server: str, tiny_file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", server)
     spec = tiny_file(source={"foley": {"classes": ["dog"], "takes": 5}})
     failed = segue("build", spec, "--out", tmp_path / "out", "--workers", "1")
     assert failed.returncode == 1

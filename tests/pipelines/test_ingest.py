@@ -23,9 +23,10 @@ from builds import segue
 from hostile import RATE, Hostile
 
 from pipelines.executor import workers
-from pipelines.ingest import MAX_PART_CLIPS, Library, ingest
+from pipelines.ingest import Library, ingest
 from pipelines.intake import Intake
 from pipelines.observe import Observer, Silent
+from pipelines.parts import MAX_PART_CLIPS, chunks
 from synth.bank import Bank
 from synth.catalogue import Acceptance, SplitRule
 from synth.errors import SourceError
@@ -170,14 +171,13 @@ def test_a_file_more_or_less_re_reads_one_part(tmp_path: Path) -> None:
 
 
 def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
-    from pipelines.ingest import _chunks
     from synth.rng import uniform_hash
     from synth.sources import ClipRef
 
     ids = [f"x/{n}" for n in range(60_000)]
     endless = [ClipRef(i, i, ()) for i in ids if uniform_hash("part", i) * 64 >= 1]
-    assert {len(chunk) for chunk in _chunks(endless[: 256 * 9])} == {256}
-    sizes = [len(chunk) for chunk in _chunks(ClipRef(i, i, ()) for i in ids)]
+    assert {len(chunk) for chunk in chunks(endless[: 256 * 9])} == {256}
+    sizes = [len(chunk) for chunk in chunks(ClipRef(i, i, ()) for i in ids)]
     assert sum(sizes) == 60_000
     assert 56 < np.mean(sizes) < 72
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synth.errors import SpecError
+from synth.storage import is_url
 from train.bench.data.benchmark_files import (
     CLASS_COLUMNS,
     COMPA_COLUMNS,
@@ -126,7 +127,7 @@ def data_kind(data: Path) -> DataKind:
     Raises:
         CorpusError: If a file is missing, or no CSV in UTF-8.
     """
-    if data.is_dir() or not data.suffix:
+    if data.is_dir() or is_url(data) or not data.suffix:
         return DataKind.CORPUS
     if data.suffix == ".parquet":
         return DataKind.PROBES

@@ -10,7 +10,8 @@ import typer
 CorpusArgument = Annotated[
     Path,
     typer.Argument(
-        help="Manifest folder: data_manifests/CORPUS (the latest build) or a version below it.",
+        help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a version "
+        "below it.",
         show_default=False,
     ),
 ]

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from synth.corpus import Corpus
 from synth.errors import SpecError
+from synth.storage import url_of
 from train.bench.evaluate import evaluate
 from train.cli.options import CorpusArgument, JsonOption, VirtualOption
 from train.cli.show import progress_bars, quieten_transformers
@@ -165,7 +166,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     loss = "" if result.best_loss is None else f", val_loss {result.best_loss:.3f}"
     console.print(f"weights of step {result.best_step:,} kept{loss}")
     console.print(f"model  {result.folder}", markup=False)
-    evaluate = shlex.join(["segue", "eval", str(result.folder), str(corpus)])
+    evaluate = shlex.join(["segue", "eval", str(result.folder), url_of(corpus) or str(corpus)])
     console.print(f"next: {evaluate}", markup=False)
 
 

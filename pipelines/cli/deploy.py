@@ -1,0 +1,79 @@
+"""`segue deploy`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipelines.cli.build import engine_of
+from pipelines.cli.options import (
+    EngineOption,
+    JsonOption,
+    SpecArgument,
+    StoreOption,
+    WorkersOption,
+)
+from pipelines.cli.prefect_settings import quieten_prefect
+from pipelines.cli.schedule import (
+    CronOption,
+    EveryOption,
+    NightlyOption,
+    TimezoneOption,
+    make_night,
+)
+from pipelines.cli.show import print_json
+from pipelines.schedule import FLOW, Times, write_prefect_yaml
+
+
+def deploy_command(
+    spec: SpecArgument,
+    pool: Annotated[
+        str, typer.Option(help="A process work pool; made if it is not there.", show_default=False)
+    ],
+    cron: CronOption = None,
+    every: EveryOption = None,
+    timezone: TimezoneOption = "UTC",
+    nightly: NightlyOption = None,
+    file: Annotated[Path, typer.Option(help="The file to write.", dir_okay=False)] = Path(
+        "prefect.yaml"
+    ),
+    no_register: Annotated[
+        bool, typer.Option("--no-register", help="Write the file, and tell no server.")
+    ] = False,
+    out: StoreOption = Path(),
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a corpus's night run by the workers of a Prefect work pool.
+
+    Paths are made absolute: spec and --out must lie there on the workers' machines too.
+
+    Example: `segue deploy corpora/acba.yaml --pool nights --cron "0 3 * * *" --out /data/segue`
+    """
+    quieten_prefect()
+    times = Times.of(cron, every, timezone)
+    night = make_night(spec, out, engine_of(engine, workers), nightly, times)
+    if no_register:
+        write_prefect_yaml(file, night, pool)
+    else:
+        from pipelines.flows.deployments import known_server, register
+
+        with known_server(out):
+            register(night, pool)
+        write_prefect_yaml(file, night, pool)
+    facts = {
+        "deployment": f"{FLOW}/{night.corpus}",
+        "pool": pool,
+        "file": str(file),
+        "registered": not no_register,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
+    console.print(f"next: prefect worker start --pool {pool}", markup=False)

@@ -1,0 +1,77 @@
+"""`segue gc`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipelines.cli.options import JsonOption
+from pipelines.cli.show import print_json
+from pipelines.cli.versions import VersionsArgument, in_units
+from pipelines.gc import Sweep, gc
+
+SHOWN = 10
+
+
+def gc_command(
+    corpus: VersionsArgument,
+    keep: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="The newest finished versions that keep their shards; the latest always does.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would go, and remove nothing.")
+    ] = False,
+    banks: Annotated[
+        bool,
+        typer.Option(
+            "--banks",
+            help="Also remove decoded clips that no version which keeps its shards, of any corpus "
+            "in this folder, is made of.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove the shards of old versions; their manifests stay, and can make them again.
+
+    Example: `segue gc data_manifests/acba --keep 2 --dry-run`
+    """
+    sweep = gc(corpus, keep, banks, dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, **sweep.to_json()})
+    else:
+        _print(sweep, dry_run)
+
+
+def _print(sweep: Sweep, dry_run: bool) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    going = (*sweep.versions, *sweep.leftovers, *sweep.banks)
+    for removal in going:
+        console.print(
+            f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
+            f"{removal.name}: {in_units(removal.freed)}",
+            markup=False,
+        )
+    for path in sweep.foreign[:SHOWN]:
+        console.print(f"stays, since no build wrote it: {path}", markup=False)
+    if len(sweep.foreign) > SHOWN:
+        console.print(f"and {len(sweep.foreign) - SHOWN:,} more")
+    if not going:
+        console.print("nothing to remove")
+    kept = ", ".join(sweep.kept) or "no version"
+    console.print(
+        f"{sweep.corpus}: {in_units(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
+        f"{kept} with shards",
+        markup=False,
+    )
+    if sweep.versions and not dry_run:
+        console.print(
+            f"made again by: segue build data_manifests/{sweep.corpus} --version VERSION",
+            markup=False,
+        )

@@ -1,0 +1,73 @@
+"""`segue versions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.options import JsonOption
+from pipelines.cli.show import print_json
+from pipelines.versions import Version, corpus_folder, list_versions, size_of_all
+
+DIGEST_LETTERS = 8
+MINUTES = len("2026-01-31T12:00")
+PIPED_WIDTH = 160
+VersionsArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CORPUS", help="Manifest folder: data_manifests/CORPUS.", show_default=False
+    ),
+]
+
+
+def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> None:
+    """List the versions of a corpus, the oldest first, and what is left of each.
+
+    Bytes are those of a version's manifests and shards. A shard that several versions hold lies on
+    the disk once, and counts once in the total.
+
+    Example: `segue versions data_manifests/acba`
+    """
+    folder = corpus_folder(corpus)
+    found = list_versions(folder)
+    total = size_of_all(found)
+    if as_json:
+        rows = [version.to_json() for version in found]
+        print_json({"corpus": folder.name, "versions": rows, "bytes": total})
+    else:
+        _print(folder.name, found, total)
+
+
+def in_units(size: int) -> str:
+    """Bytes with the unit that suits them: 1.5 MB."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} B" if unit == "B" else f"{value:,.1f} {unit}"
+
+
+def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("version", "finished (UTC)", "samples", "shards", "on disk", "digest", ""):
+        table.add_column(title, no_wrap=True)
+    for version in versions:
+        table.add_row(
+            f"[bold]{version.name}[/]" if version.latest else version.name,
+            version.time[:MINUTES].replace("T", " ") if version.finished else "",
+            f"{version.samples:,}",
+            f"{version.present:,} of {version.shards:,}",
+            in_units(version.bytes),
+            version.digest[:DIGEST_LETTERS],
+            version.state.value + (", latest" if version.latest else ""),
+        )
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table, width=None if console.is_terminal else PIPED_WIDTH)
+    console.print(f"{corpus}: {in_units(total)} on disk")

@@ -1,0 +1,280 @@
+"""A Dask cluster as an engine: plain functions on workers that somebody else started.
+
+Before a worker is given work it must hold what this process holds: the same Python, libraries and
+code, and the folder that is built in. Dask gives the calls of a worker that dies to another one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final, ParamSpec, TypeVar
+
+from pipelines.passport import Passport, Refusal, differences, facts, stamped
+from pipelines.plan import ShardPlan
+from synth.errors import SegueError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CONNECT_S: Final = 8.0
+GRACE_S: Final = 1.0
+POLL_S: Final = 5.0
+WORKERLESS_S: Final = 120.0
+RETRIES: Final = 2
+"""Further tries of a call that failed otherwise than with a clear error."""
+CALLS_PER_CORE: Final = 2
+"""Calls under way for each core, so that no worker waits and a cluster that can grow does."""
+LEAST_CALLS: Final = 8
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Cluster]:
+    """The engine of the cluster whose scheduler is at `address`.
+
+    Raises:
+        SegueError: If distributed is not installed, no scheduler answers, or a worker would make
+            other bytes.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as error:
+        raise SegueError(
+            f"{address}: distributed, the client of Dask, is not installed",
+            mend="pip install 'segue-audio[distributed]'",
+        ) from error
+    with _quiet():
+        runner = _DaskRunner(distributed, _connected(distributed, address), address)
+        try:
+            runner.examine()
+            yield Cluster(runner)
+        finally:
+            runner.close()
+
+
+def _connected(distributed: Any, address: str) -> Any:
+    """A client of the scheduler; its own time limit does not hold where the scheduler is silent."""
+    outcome: SimpleQueue[Any] = SimpleQueue()
+
+    def connect() -> None:
+        try:
+            outcome.put(distributed.Client(address, timeout=CONNECT_S, set_as_default=False))
+        except Exception as error:
+            outcome.put(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        client = outcome.get(timeout=CONNECT_S + GRACE_S)
+    except Empty as error:
+        client = error
+    if isinstance(client, Exception):
+        raise SegueError(
+            f"no Dask scheduler answers at {address}",
+            mend="start one with `dask scheduler`, or mend the address; see docs/clusters.md",
+        ) from client
+    return client
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An `Engine`; its width follows the workers as they come and go."""
+
+    run: _DaskRunner
+
+    @property
+    def width(self) -> int:
+        """Calls worth having under way at once now."""
+        return max(LEAST_CALLS, CALLS_PER_CORE * self.run.cores())
+
+    def cancel(self) -> None:
+        """Give up all calls that wait for their turn."""
+        self.run.cancel()
+
+
+class _DaskRunner:
+    """Runs functions on a cluster's workers, each after it has shown its passport."""
+
+    def __init__(self, distributed: Any, client: Any, address: str) -> None:
+        self._distributed = distributed
+        self._client = client
+        self._address = address
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._waiting: set[Any] = set()
+        self._closed = False
+        self._passport = Passport(tuple(facts().items()), ())
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        about = next((arg.shard for arg in args if isinstance(arg, ShardPlan)), function.__name__)
+        future = self._submit(function, args, kwargs, about)
+        try:
+            answer = self._answer(future, about)
+        finally:
+            with self._lock:
+                self._waiting.discard(future)
+            future.release()
+        if isinstance(answer, Refusal):
+            raise answer.error
+        result: T = answer
+        return result
+
+    def examine(self) -> None:
+        """Compare every worker's Python, libraries and code with this process's own.
+
+        Raises:
+            SegueError: If one differs, with all differences of all workers; or there is none.
+        """
+        if not self.cores():
+            self(facts)  # a cluster that grows on demand is shown one
+        found = self._everywhere(facts)
+        different = {
+            worker: text
+            for worker, theirs in found.items()
+            if (text := differences(dict(self._passport.facts), theirs))
+        }
+        if different:
+            raise SegueError(
+                f"{self._address}: workers would make other bytes: {_listed(different)}",
+                mend="install the same versions there, in one environment or container image, and "
+                "start the workers anew",
+            )
+
+    def share(self, folder: Path) -> None:
+        """Have every worker, present and to come, prove that it reads and writes `folder`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        token = secrets.token_hex(16)
+        probe = folder / f".probe-{token}"
+        probe.write_text(token)
+        self._passport = self._passport.with_probe(probe, token)
+        answers = self._everywhere(stamped, self._passport)
+        strangers = {worker: str(error) for worker, error in answers.items() if error}
+        if strangers:
+            raise SegueError(
+                f"{self._address}: workers do not share {folder}: {_listed(strangers)}",
+                mend="build in a folder that all workers mount at the same path",
+            )
+
+    def cores(self) -> int:
+        """Threads of all workers now; 0 also where the scheduler does not answer."""
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, TimeoutError, CancelledError, AttributeError):
+            return 0
+
+    def cancel(self) -> None:
+        """Give up all calls; a worker ends the one that it is at, and starts no other."""
+        with self._lock:
+            self._closed = True
+            waiting = list(self._waiting)
+        with suppress(Exception):  # the scheduler may be gone, and with it what was queued
+            self._client.cancel(waiting, force=True)
+
+    def close(self) -> None:
+        """Give up what is still under way, and leave nothing behind."""
+        self.cancel()
+        with suppress(Exception):
+            self._client.close(timeout=CONNECT_S)
+        for probe, _ in self._passport.probes:
+            probe.unlink(missing_ok=True)
+
+    def _submit(self, function: Any, args: Any, kwargs: Any, about: str) -> Any:
+        key = f"{function.__name__}-{self._client.id}-{next(self._numbers)}"
+        with self._lock:
+            if self._closed or self._client.status != "running":
+                raise self._lost(about)
+            future = self._client.submit(
+                self._passport.call, function, args, kwargs, key=key, pure=False, retries=RETRIES
+            )
+            self._waiting.add(future)
+        return future
+
+    def _answer(self, future: Any, about: str) -> Any:
+        workerless = 0.0
+        try:
+            while True:
+                ended = future.done()
+                try:
+                    return future.result(None if ended else POLL_S)
+                except TimeoutError:
+                    if ended:  # the function itself raised it
+                        raise
+                workerless = 0.0 if self.cores() else workerless + POLL_S
+                if workerless >= WORKERLESS_S:
+                    raise SegueError(
+                        f"{self._address} has had no worker for {workerless:g} s",
+                        mend="start workers, then run the same command again; "
+                        "finished shards are kept",
+                    )
+        except self._distributed.KilledWorker as error:
+            raise SegueError(
+                f"{about}: {error.allowed_failures + 1} workers died while they had it",
+                mend="see the workers' logs, give them more memory, then run the same command "
+                "again; finished shards are kept",
+            ) from error
+        except CancelledError as error:
+            raise self._lost(about) from error
+
+    def _lost(self, about: str) -> SegueError:
+        if self._closed:
+            return SegueError(f"{about}: given up")
+        return SegueError(
+            f"the Dask scheduler at {self._address} was lost",
+            mend="run the same command again, with any engine; finished shards are kept",
+        )
+
+    def _everywhere(self, function: Any, *args: Any) -> dict[str, Any]:
+        """What a function returns on each worker.
+
+        Raises:
+            SegueError: If a worker cannot import it.
+        """
+        try:
+            found: dict[str, Any] = self._client.run(function, *args, on_error="return")
+        except (OSError, CancelledError) as error:
+            raise self._lost(function.__name__) from error
+        # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
+        answers = {worker: it for worker, it in found.items() if not isinstance(it, OSError)}
+        failed = {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}
+        if failed:
+            raise SegueError(
+                f"{self._address}: workers that cannot work: {_listed(failed)}",
+                mend="install segue there: one environment, or one container image",
+            )
+        return answers
+
+
+def _listed(reasons: Mapping[str, str]) -> str:
+    """Reasons, each with the workers it holds for; of many workers the first is named."""
+    by_reason: dict[str, list[str]] = {}
+    for worker, reason in sorted(reasons.items()):
+        by_reason.setdefault(reason, []).append(worker)
+    return "; ".join(
+        f"{who[0]}{f' and {len(who) - 1} more' if len(who) > 1 else ''}: {reason}"
+        for reason, who in by_reason.items()
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What Dask logs and warns of is told here in one clear error."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"distributed(\..*)?")
+            yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

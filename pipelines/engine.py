@@ -1,0 +1,91 @@
+"""Engines: where the work of a build is done, which never changes its bytes.
+
+`local[:N]` is a pool of processes here; `dask://HOST:PORT` is a Dask cluster that somebody else
+started.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pipelines.executor import Runner, processors, workers
+from synth.errors import SpecError
+
+_ADDRESS: Final = re.compile(r"(dask|tcp|tls)://([^\s/:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
+
+
+class Engine(Protocol):
+    """Where the work of a build is done."""
+
+    @property
+    def run(self) -> Runner:
+        """Runs a picklable function; may be called from several threads at once."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Calls worth having under way at once now; 0 where they run in this process."""
+        ...
+
+    def cancel(self) -> None:
+        """Give up all calls that wait for their turn; those that wait for them are told."""
+        ...
+
+
+@contextmanager
+def engine(text: str | int | None = None) -> Iterator[Engine]:
+    """The engine that `--engine` names.
+
+    Args:
+        text: `local` (also None): a process a processor; `local:N`: N processes, none for 0;
+            `dask://HOST:PORT`, or `tcp://` or `tls://`: the cluster of that Dask scheduler. A
+            number is that of local processes.
+
+    Raises:
+        SpecError: If it names none.
+        SegueError: If there is no such scheduler, or one of its workers would make other bytes.
+    """
+    if text is None or isinstance(text, int):
+        text = "local" if text is None else f"local:{text}"
+    if (count := _local(text)) is not None:
+        with local(count) as here:
+            yield here
+    elif address := _ADDRESS.fullmatch(text):
+        scheme, host, port = address.groups()
+        from pipelines.cluster import cluster
+
+        with cluster(f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}") as there:
+            yield there
+    else:
+        raise SpecError(
+            f"no engine is called {text!r}",
+            mend="local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
+        )
+
+
+@contextmanager
+def local(count: int) -> Iterator[Engine]:
+    """An engine of `count` processes; 0 runs everything in this one."""
+    with workers(count) as run:
+        yield _Local(run, count)
+
+
+def _local(text: str) -> int | None:
+    """The processes that a local engine's name asks for; None for other engines."""
+    name = re.fullmatch(r"local(?::(\d{1,4}))?", text)
+    if name is None:
+        return None
+    return processors() if name[1] is None else int(name[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    run: Runner
+    width: int
+
+    def cancel(self) -> None:
+        """What waits for its turn is not in the pool yet."""

@@ -1,0 +1,23 @@
+"""Prefect flows: the build functions as tasks. The only importer of Prefect, but for its server.
+
+Prefect orchestrates and shows; it neither computes nor decides what is done. Tasks are threads that
+hand plain functions to worker processes, a task a portion of the shards; receipts alone say which
+shards are finished, and a flow that is run again makes only what is missing.
+"""
+
+from __future__ import annotations
+
+from pipelines.flows.corpus import build_corpus, enrich, finalise, ingest, nightly, plan, render
+from pipelines.flows.local import build_with_prefect, nightly_with_prefect
+
+__all__ = [
+    "build_corpus",
+    "build_with_prefect",
+    "enrich",
+    "finalise",
+    "ingest",
+    "nightly",
+    "nightly_with_prefect",
+    "plan",
+    "render",
+]

@@ -1,0 +1,267 @@
+"""Deployments of the nightly flow: made, listed, paused, run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
+    DeploymentFilterTags,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import ConcurrencyLimitConfig, FlowRun, StateType
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.deployments.runner import RunnerDeployment
+from prefect.exceptions import ObjectNotFound
+from prefect.schedules import Cron, Interval, Schedule
+from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+from prefect.workers.process import ProcessWorker
+from pydantic import ValidationError
+
+from pipelines.flows.holder import HOME
+from pipelines.schedule import ENTRYPOINT, FLOW, LIMIT, QUIET, TAG, Night, Times
+from pipelines.schedule_server import running_server
+from synth.errors import SegueError, SpecError
+
+POOL_TYPE: Final = "process"
+_BEGUN: Final = [
+    StateType.RUNNING,
+    StateType.COMPLETED,
+    StateType.FAILED,
+    StateType.CRASHED,
+    StateType.CANCELLED,
+    StateType.CANCELLING,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a corpus's night.
+
+    Args:
+        corpus: Which.
+        state: Prefect's word for how it went.
+        message: What it failed of; empty where all is well.
+        begun: When, ISO 8601; empty before.
+        seconds: That it took so far.
+    """
+
+    corpus: str
+    state: str
+    message: str
+    begun: str
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A corpus that has nights.
+
+    Args:
+        corpus: Its name.
+        times: When, in words.
+        paused: Whether nothing begins.
+        spec: Its spec.
+        last: The last run's state; empty before the first.
+    """
+
+    corpus: str
+    times: str
+    paused: bool
+    spec: str
+    last: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
+    """The deployment of a corpus's night.
+
+    Raises:
+        SpecError: If its times are none.
+    """
+    try:
+        return RunnerDeployment.from_entrypoint(
+            ENTRYPOINT,
+            name=night.corpus,
+            schedule=_schedule(night.times),
+            concurrency_limit=ConcurrencyLimitConfig.model_validate(dict(LIMIT)),
+            parameters=night.parameters,
+            tags=night.tags,
+            paused=False,
+            work_pool_name=pool,
+            job_variables={"env": dict(QUIET)} if pool else None,
+        )
+    except (ValidationError, ValueError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise SpecError(
+            f"--cron {night.times.cron}: {reason}", mend='as in --cron "0 3 * * *"'
+        ) from error
+
+
+def register(night: Night, pool: str) -> UUID:
+    """Register a night for the workers of a process pool, which is made if it is not there.
+
+    Raises:
+        SpecError: If the pool is of another type.
+    """
+    with get_client(sync_client=True) as client:
+        try:
+            found = client.read_work_pool(pool)
+            if found.type != POOL_TYPE:
+                raise SpecError(
+                    f"--pool {pool}: a work pool of type {found.type}, not {POOL_TYPE}",
+                    mend="name another one; one that is not there is made",
+                )
+        except ObjectNotFound:
+            template = ProcessWorker.get_default_base_job_template()
+            client.create_work_pool(
+                WorkPoolCreate(name=pool, type=POOL_TYPE, base_job_template=template)
+            )
+    identity: Any = deployment_of(night, pool).apply()
+    return UUID(str(identity))
+
+
+def scheduled() -> list[Scheduled]:
+    """All corpora that have nights, by name."""
+    with get_client(sync_client=True) as client:
+        found = client.read_deployments(
+            deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
+        )
+        return [
+            Scheduled(
+                corpus=each.name,
+                times=", ".join(_told(one.schedule) for one in each.schedules if one.active)
+                or "when told",
+                paused=each.paused,
+                spec=str((each.parameters or {}).get("spec", "")),
+                last=next((_name(run) for run in _runs(client, each, 1)), ""),
+            )
+            for each in sorted(found, key=lambda each: each.name)
+        ]
+
+
+def set_paused(corpus: str, paused: bool) -> None:
+    """Let no night begin, or let them begin again.
+
+    Raises:
+        SpecError: If the corpus has no nights.
+    """
+    with get_client(sync_client=True) as client:
+        found = _deployment(client, corpus)
+        (client.pause_deployment if paused else client.resume_deployment)(found.id)
+
+
+def run_now(corpus: str) -> str:
+    """Have a run begin; where one is under way already, Prefect cancels the new one.
+
+    Returns:
+        The run's name.
+
+    Raises:
+        SpecError: If the corpus has no nights.
+    """
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run_from_deployment(_deployment(client, corpus).id)
+        return run.name
+
+
+def last_runs(corpus: str, most: int) -> list[Run]:
+    """The last runs, newest first.
+
+    Raises:
+        SpecError: If the corpus has no nights.
+    """
+    with get_client(sync_client=True) as client:
+        found = _runs(client, _deployment(client, corpus), most)
+    return [
+        Run(
+            corpus=corpus,
+            state=_name(run),
+            message="" if run.state is None else run.state.message or "",
+            begun="" if run.start_time is None else run.start_time.isoformat(timespec="seconds"),
+            seconds=round(run.estimated_run_time.total_seconds(), 1),
+        )
+        for run in found
+    ]
+
+
+@contextmanager
+def known_server(out: Path) -> Iterator[None]:
+    """Prefect's API: configured, or that of the schedule that runs over `out`.
+
+    Raises:
+        SegueError: If there is neither, or it does not answer.
+    """
+    configured = get_current_settings().api.url
+    address = configured or running_server((out / HOME).resolve())
+    if address is None:
+        raise SegueError(
+            f"no Prefect server: PREFECT_API_URL is not set, and no schedule runs over {out}",
+            mend="start one with `segue schedule SPEC --cron ...`, or give its --out",
+        )
+    try:
+        with temporary_settings({PREFECT_API_URL: address}):
+            yield
+    except httpx.HTTPError as error:
+        raise SegueError(
+            f"the Prefect server at {address} does not answer: {type(error).__name__}",
+            mend="start it, or set PREFECT_API_URL to another",
+        ) from error
+
+
+def _schedule(times: Times) -> Schedule | None:
+    if times.cron:
+        return Cron(times.cron, timezone=times.timezone)
+    return Interval(times.every_s) if times.every_s else None
+
+
+def _deployment(client: SyncPrefectClient, corpus: str) -> DeploymentResponse:
+    try:
+        return client.read_deployment_by_name(f"{FLOW}/{corpus}")
+    except ObjectNotFound as error:
+        raise SpecError(
+            f"corpus {corpus} has no schedule", mend="see `segue schedule list`"
+        ) from error
+
+
+def _runs(client: SyncPrefectClient, of: DeploymentResponse, most: int) -> list[FlowRun]:
+    """The newest runs that have begun."""
+    return client.read_flow_runs(
+        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[of.id])),
+        flow_run_filter=FlowRunFilter(
+            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_BEGUN))
+        ),
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=most,
+    )
+
+
+def _name(run: FlowRun) -> str:
+    return run.state_name or "" if run.state is None else run.state.name or run.state.type.value
+
+
+def _told(schedule: Any) -> str:
+    if getattr(schedule, "cron", None):
+        return f"cron {schedule.cron} {schedule.timezone or 'UTC'}"
+    if getattr(schedule, "interval", None):
+        return f"every {schedule.interval.total_seconds():g} s"
+    return str(schedule)

@@ -1,0 +1,99 @@
+"""Which flow run holds a corpus: so that the runs of dead holders are marked Crashed.
+
+A killed run stays Running for Prefect, for ever. Whether its process lives is told by the lock on
+the corpus, which the system takes back from the dead: who holds the lock, and finds another run's
+name here, knows that it was killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterId,
+    TaskRunFilter,
+    TaskRunFilterState,
+    TaskRunFilterStateType,
+)
+from prefect.client.schemas.objects import StateType
+from prefect.exceptions import ObjectNotFound
+from prefect.runtime import flow_run
+from prefect.states import Crashed
+
+from pipelines.locks import sole_writer
+from pipelines.places import versions_of
+from synth.atomic import write_text
+from synth.errors import CorpusError
+
+HOME: Final = ".prefect"
+HOLDERS: Final = "holders"
+WHY: Final = "its process is gone: nobody held the corpus any more"
+_UNDER_WAY: Final = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
+
+
+@contextmanager
+def sole_run(out: Path, corpus: str) -> Iterator[None]:
+    """Be the flow run that holds a corpus, whose lock this process has."""
+    path = _path(out, corpus)
+    _bury(path)
+    write_text(path, str(flow_run.id))
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def bury_dead_run(out: Path, corpus: str) -> bool:
+    """Mark Crashed the run that held a corpus and died; nothing while the corpus is held.
+
+    Returns:
+        Whether there was one.
+    """
+    try:
+        with sole_writer(versions_of(out, corpus)):
+            return _bury(_path(out, corpus))
+    except CorpusError:
+        return False
+
+
+def _path(out: Path, corpus: str) -> Path:
+    return out / HOME / HOLDERS / corpus
+
+
+def _bury(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        dead = UUID(path.read_text(encoding="utf-8").strip())
+    except ValueError:
+        path.unlink()
+        return False
+    with get_client(sync_client=True) as client:
+        found = _crash(client, dead)
+    path.unlink()
+    return found
+
+
+def _crash(client: SyncPrefectClient, dead: UUID) -> bool:
+    try:
+        run = client.read_flow_run(dead)
+    except ObjectNotFound:  # another server knows it
+        return False
+    left = client.read_task_runs(
+        flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[dead])),
+        task_run_filter=TaskRunFilter(
+            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNDER_WAY))
+        ),
+    )
+    for each in left:
+        client.set_task_run_state(each.id, Crashed(message=WHY), force=True)
+    if run.state is not None and run.state.is_final():
+        return False
+    client.set_flow_run_state(dead, Crashed(message=WHY), force=True)
+    return True

@@ -1,0 +1,84 @@
+"""Run a flow now: on the configured server, on the schedule's, or on one of the run's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+
+from pipelines.build import Summary
+from pipelines.flows.corpus import Result, StageFlow, flow_of
+from pipelines.flows.holder import HOME
+from pipelines.observe import Observer
+from pipelines.schedule_server import running_server
+from pipelines.server import own_server
+from pipelines.spec import Spec
+from synth.errors import SegueError
+
+
+def build_with_prefect(
+    spec: Spec, out: Path, workers: str | int, observer: Observer | None = None
+) -> Summary:
+    """Build a corpus as a Prefect flow run.
+
+    Raises:
+        SegueError: As `build.build` does.
+    """
+    arguments = _arguments(spec.model_dump(mode="json", exclude_none=True), out, workers)
+    return Summary(**_run(flow_of("build-corpus", observer), out, arguments))
+
+
+def nightly_with_prefect(
+    spec: Path, out: Path, workers: str | int, settings: Path | None, observer: Observer
+) -> Result:
+    """Run the nightly flow once.
+
+    Raises:
+        SegueError: As `build.build` does, and if the version does not pass a gate.
+    """
+    arguments = _arguments(str(spec.resolve()), out, workers, settings)
+    return _run(flow_of("nightly", observer), out, arguments)
+
+
+def _arguments(
+    spec: str | dict[str, Any], out: Path, workers: str | int, nightly: Path | None = None
+) -> dict[str, Any]:
+    """A flow's parameters, as JSON values."""
+    return {
+        "spec": spec,
+        "out": str(out.resolve()),
+        "workers": workers,
+        "nightly": str(nightly.resolve()) if nightly else None,
+    }
+
+
+def _run(flow: StageFlow, out: Path, arguments: dict[str, Any]) -> Result:
+    """The flow's result; what it raised is raised here."""
+    try:
+        with server(out):
+            state: Any = flow(**arguments, return_state=True)
+            result: Result = state.result(raise_on_failure=True)
+            return result
+    except httpx.HTTPError as error:
+        raise SegueError(
+            f"the Prefect server was lost: {type(error).__name__}: {error}",
+            mend="run the same command again; finished shards are kept",
+        ) from error
+
+
+@contextmanager
+def server(out: Path) -> Iterator[None]:
+    """Prefect's API: configured, or that of the schedule over `out`, or one of our own."""
+    home = (out / HOME).resolve()
+    if get_current_settings().api.url:
+        yield
+    elif (address := running_server(home)) is not None:
+        with temporary_settings({PREFECT_API_URL: address}):
+            yield
+    else:
+        with own_server(home) as address, temporary_settings({PREFECT_API_URL: address}):
+            yield

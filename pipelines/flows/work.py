@@ -1,0 +1,148 @@
+"""What the tasks of one flow run share. It stays in the flow's process: Prefect is given paths."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from pipelines.build import Prepared, located, planned, refuse_unheard
+from pipelines.engine import Engine, engine
+from pipelines.executor import Runner, watch_parent
+from pipelines.flows.holder import sole_run
+from pipelines.ingest import Library
+from pipelines.nightly_settings import NightlySettings, read_nightly
+from pipelines.observe import Observer
+from pipelines.places import Places
+from pipelines.render import is_done, read_receipt
+from pipelines.site import staged, writing
+from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
+from synth.errors import SpecError
+
+SERVED_BY: Final = "SEGUE_SERVED_BY"
+
+
+class Work:
+    """A corpus being built. No dataclass: Prefect would walk through it.
+
+    Args:
+        spec: The spec.
+        out: Root of banks, shards and manifests.
+        settings: Of the night.
+        engine: Runs functions on workers.
+        observer: Told of the progress.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        out: Path,
+        settings: NightlySettings,
+        engine: Engine,
+        observer: Observer,
+    ) -> None:
+        self.spec = spec
+        self.out = out
+        self.settings = settings
+        self.engine = engine
+        self.observer = observer
+        self.started = time.monotonic()
+        self._located: tuple[Library, Places] | None = None
+        self._prepared: Prepared | None = None
+
+    @property
+    def run(self) -> Runner:
+        """Runs a function on a worker."""
+        return self.engine.run
+
+    @property
+    def width(self) -> int:
+        """So many functions at a time; it may change."""
+        return max(1, self.engine.width)
+
+    def located(self) -> tuple[Library, Places]:
+        """The ingested library, and where what is made of it lies."""
+        if self._located is None:
+            self._located = located(self.spec, self.out, self.run, self.width, self.observer)
+        return self._located
+
+    def prepared(self) -> Prepared:
+        """The plan, and what is still to be rendered."""
+        if self._prepared is None:
+            self._prepared = planned(self.spec, *self.located(), self.observer)
+        return self._prepared
+
+    def shard_rows(self) -> list[dict[str, Any]]:
+        """The shards for people: what their receipts say."""
+        prepared = self.prepared()
+        fresh = {shard.shard for shard in prepared.pending}
+        rows = []
+        for shard in prepared.shards:
+            receipt = read_receipt(prepared.places, shard.shard)
+            certified = receipt is not None and is_done(prepared.places, shard)
+            facts = asdict(receipt) if receipt is not None else {}
+            rows.append(
+                {
+                    "shard": shard.shard,
+                    "split": shard.split,
+                    "samples": shard.samples,
+                    "bytes": facts.get("bytes"),
+                    "sha256": facts.get("sha256", "")[:12],
+                    "state": ("rendered" if shard.shard in fresh else "there already")
+                    if certified
+                    else "missing",
+                }
+            )
+        return rows
+
+
+@contextmanager
+def working(
+    spec: str | dict[str, Any],
+    out: str,
+    workers: str | int,
+    nightly: str | dict[str, Any] | None,
+    observer: Observer,
+) -> Iterator[Work]:
+    """Hold a corpus for one flow run, with workers; runs that died over it are marked Crashed.
+
+    Raises:
+        SegueError: If the spec is wrong, or another process is writing the corpus.
+    """
+    _end_with_server()
+    parsed = read_spec(Path(spec)) if isinstance(spec, str) else _checked(spec)
+    settings = (
+        NightlySettings.model_validate(nightly)
+        if isinstance(nightly, dict)
+        else read_nightly(Path(nightly) if nightly else None)
+    )
+    refuse_unheard(parsed)
+    root = staged(out)
+    with (
+        writing(root, parsed.corpus),
+        sole_run(root, parsed.corpus),
+        engine(workers) as where,
+    ):
+        yield Work(parsed, root, settings, where, observer)
+
+
+def _checked(spec: dict[str, Any]) -> Spec:
+    try:
+        return Spec.model_validate(spec)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SpecError("; ".join(faults), mend="mend the flow's parameter `spec`") from error
+
+
+def _end_with_server() -> None:
+    """A run that `segue schedule` started does not outlive it."""
+    parent = os.environ.get(SERVED_BY)
+    if parent == str(os.getppid()):
+        watch_parent(os.getppid())

@@ -1,0 +1,159 @@
+"""Reproduce: an old version's shards are made again from its manifests, byte for byte.
+
+What would be built now is first compared with what was built then. Only where nothing differs are
+the missing shards rendered, in a folder of their own; only where every one of them is what its
+receipt says do they move in. So a version is either what it was, or is left as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.build import refuse_unheard
+from pipelines.differences import (
+    Differences,
+    algorithm_differences,
+    clip_differences,
+    library_differences,
+    moved,
+    setting_differences,
+)
+from pipelines.executor import workers
+from pipelines.finalise import SPEC_FILE
+from pipelines.ingest import Library, ingest
+from pipelines.locks import sole_writer
+from pipelines.observe import Observer, Silent
+from pipelines.places import BANKS, Places
+from pipelines.plan import plan
+from pipelines.remake import Old, remake
+from pipelines.render import clean, read_receipt
+from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
+from pipelines.versions import read_facts
+from synth.corpus import CLIPS_FILE
+from synth.errors import CorpusError, SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What came of reproducing a version.
+
+    Args:
+        corpus: Name.
+        version: Version's name.
+        shards: In the version.
+        rendered: Shards that were made again.
+        linked: Shards that another version holds.
+        differences: What is other than it was; where anything is, nothing was changed.
+        seconds: That this run took.
+        paths: Manifest folder, shard folder.
+    """
+
+    corpus: str
+    version: str
+    shards: int
+    rendered: int
+    linked: int
+    differences: Differences
+    seconds: float
+    paths: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        values = asdict(replace(self, differences=Differences()))
+        return values | {
+            "reproduced": not self.differences,
+            "differences": self.differences.to_json(),
+        }
+
+
+def reproduce(
+    places: Places, given: Spec | None, worker_count: int, observer: Observer | None = None
+) -> Reproduction:
+    """Make the missing shards of a finished version again, and prove all of them.
+
+    Args:
+        places: Where the version lies.
+        given: A spec to compare its own with, which also says where the library lies now.
+        worker_count: Worker processes; 0 runs in this process.
+        observer: Told of the progress.
+
+    Raises:
+        CorpusError: If there is no finished version, its manifests are incomplete, or its corpus is
+            being built.
+        SpecError: If its spec cannot be read by this Segue.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    with sole_writer(places.versions), workers(worker_count) as run:
+        clean(places)
+        old, differences = _opened(places, given)
+        library: Library | None = None
+        try:
+            library = ingest(
+                old.spec.intake, places.out / BANKS, run, max(1, worker_count), observer
+            )
+        except SourceError as error:
+            differences = replace(differences, others=(f"the library: {error}",))
+        if library is not None:
+            differences = _with_clips(differences, old, library)
+        rendered = linked = 0
+        if library is not None and not differences:
+            old = replace(old, shards=plan(old.spec, library, places, observer))
+            differences, rendered, linked = remake(old, library, run, worker_count, observer)
+    return Reproduction(
+        corpus=places.corpus,
+        version=places.version,
+        shards=len(old.receipts),
+        rendered=rendered,
+        linked=linked,
+        differences=differences,
+        seconds=round(time.monotonic() - started, 2),
+        paths={"manifests": str(places.manifests), "shards": str(places.shards)},
+    )
+
+
+def _opened(places: Places, given: Spec | None) -> tuple[Old, Differences]:
+    """The version, and what can be seen to differ without its library."""
+    facts = read_facts(places)
+    stored = read_spec(places.manifests / SPEC_FILE)
+    names = sorted(path.stem for path in places.receipts.glob("*.tar.json"))
+    found = {name: read_receipt(places, name) for name in names}
+    receipts = {name: receipt for name, receipt in found.items() if receipt is not None}
+    spec = moved(stored, given) if given else stored
+    refuse_unheard(spec)
+    differences = Differences(
+        settings=setting_differences(stored, given) if given else (),
+        algorithms=algorithm_differences(facts),
+        libraries=library_differences(list(receipts.values())),
+    )
+    return Old(places, facts, spec, receipts), differences
+
+
+def _with_clips(differences: Differences, old: Old, library: Library) -> Differences:
+    """With the clips that differ; where nothing that is recorded does, with what that leaves."""
+    path = old.places.manifests / CLIPS_FILE
+    if not path.is_file():
+        raise CorpusError(f"{path}: missing", mend="take it from a copy of this version")
+    clips = clip_differences(pq.read_table(path).to_pylist(), library)
+    differences = replace(
+        differences,
+        missing=clips.missing,
+        changed=clips.changed,
+        new=clips.new,
+        others=clips.others,
+    )
+    digest = old.spec.build_digest(library.digest)
+    if differences or digest == old.facts["digest"]:
+        return differences
+    reason = (
+        f"enrich: the answers in {', '.join(path.name for path in old.spec.enrich)} are others"
+        if old.spec.enrich
+        else "Segue itself: corpus.json does not say which algorithms made this version"
+    )
+    digests = f"build digest {old.facts['digest'][:12]} there, {digest[:12]} here"
+    return replace(differences, others=(f"{reason} ({digests})",))

@@ -1,0 +1,62 @@
+"""The fsspec file systems behind URLs, opened once a process and set of credentials."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Any, Final
+
+from synth.storage.errors import StorageError
+
+S3: Final = ("s3", "s3a")
+_EXTRAS: Final = {"s3": "segue-audio[s3]", "s3a": "segue-audio[s3]", "gs": "gcsfs", "gcs": "gcsfs"}
+_DECISIVE: Final = (
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
+    *("AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"),
+)
+
+
+def filesystem_of(store: str) -> Any:
+    """The file system of a store, as `s3://bucket`.
+
+    Raises:
+        StorageError: If there is no such kind of store, or its package is not installed.
+    """
+    return _opened(store, tuple(os.environ.get(name, "") for name in _DECISIVE))
+
+
+@lru_cache(maxsize=8)
+def _opened(store: str, environment: tuple[str, ...]) -> Any:
+    """The fsspec file system of a store, opened once a process and set of credentials."""
+    import fsspec  # type: ignore[import-untyped]
+
+    scheme = store.partition("://")[0]
+    options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
+    try:
+        kind = fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        package = _EXTRAS.get(scheme)
+        raise StorageError(
+            f"{store}: {scheme} needs a package that is not installed",
+            mend=f"pip install '{package}'" if package else str(error),
+        ) from error
+    except ValueError as error:
+        raise StorageError(
+            f"{store}: there is no kind of store called {scheme!r}",
+            mend="s3://, gs://, memory:// and file:// are known, and what fsspec adds",
+        ) from error
+    if scheme in S3:
+        options |= _s3_options(environment)
+    elif scheme in ("file", "local"):
+        options["auto_mkdir"] = True
+    filesystem = kind(**options)
+    if scheme in S3:
+        filesystem.retries = 1  # its client repeats requests; twice would multiply
+    return filesystem
+
+
+def _s3_options(environment: tuple[str, ...]) -> dict[str, Any]:
+    given = dict(zip(_DECISIVE, environment, strict=True))
+    if given["AWS_MAX_ATTEMPTS"] or given["AWS_RETRY_MODE"]:
+        return {}
+    return {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": 5}}}

@@ -1,0 +1,274 @@
+"""A folder at a store, read and written object by object.
+
+Requests are repeated by the store's own client (AWS_MAX_ATTEMPTS and AWS_RETRY_MODE say how often),
+and whole files by this module where a transfer broke off. Credentials come from the environment,
+as the store's client finds them, and from nowhere else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from synth.atomic import replacing
+from synth.storage.errors import StorageError
+from synth.storage.faults import is_missing, is_passing, is_taken, told
+from synth.storage.filesystems import S3, filesystem_of
+from synth.storage.url import joined, split_url
+
+T = TypeVar("T")
+
+ATTEMPTS: Final = 3
+FIRST_WAIT_S: Final = 1.0
+PART_BYTES: Final = 8 * 2**20
+PARTS_AT_ONCE: Final = 4
+_STAMPS: Final = ("ETag", "etag", "md5Hash", "md5", "mtime", "created", "LastModified")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a store says of an object.
+
+    Args:
+        size: In bytes.
+        stamp: Another one whenever the content is another: the ETag, or what the store has like it.
+    """
+
+    size: int
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A folder at a store; objects are told by their keys below it.
+
+    Args:
+        url: As `url_of` gives it.
+    """
+
+    url: str
+
+    def address(self, key: str = "") -> str:
+        """The URL of an object or a folder."""
+        return f"{self.url.removesuffix('/')}/{key}" if key else self.url
+
+    def list(self, folder: str = "", *, deep: bool = True) -> dict[str, Stored]:
+        """The objects below a folder, by key, sorted; none where there is no such folder.
+
+        Args:
+            folder: Its key; the whole of it by default.
+            deep: Whether folders below it are entered.
+
+        Raises:
+            StorageError: If the store cannot be read.
+        """
+        filesystem, root = self._opened()
+        path = joined_path(root, folder)
+
+        def found() -> dict[str, Any]:
+            try:
+                return dict(filesystem.find(path, maxdepth=None if deep else 1, detail=True))
+            except FileNotFoundError as error:
+                if is_missing(error):
+                    return {}
+                raise
+
+        entries = self._tried(found, folder, "read")
+        skipped = len(root) + 1 if root else 0
+        return {
+            name.lstrip("/") if not root else name[skipped:]: _stored(entry)
+            for name, entry in sorted(entries.items())
+            if entry["type"] == "file" and not name.endswith("/") and name != path
+        }
+
+    def find(self, key: str) -> Stored | None:
+        """What the store says of one object; None where it is not there.
+
+        Raises:
+            StorageError: If the store cannot be read.
+        """
+        filesystem, root = self._opened()
+
+        def found() -> Stored | None:
+            try:
+                entry = filesystem.info(joined_path(root, key))
+            except FileNotFoundError as error:
+                if is_missing(error):
+                    return None
+                raise
+            return _stored(entry) if entry["type"] == "file" else None
+
+        return self._tried(found, key, "read")
+
+    def exists(self, key: str) -> bool:
+        """Whether there is such an object."""
+        return self.find(key) is not None
+
+    def get(self, key: str, local: Path) -> Stored:
+        """Copy an object to `local`, which appears whole or not at all.
+
+        Returns:
+            What was copied.
+
+        Raises:
+            StorageError: If it is not there, or cannot be read.
+        """
+        filesystem, root = self._opened()
+        path = joined_path(root, key)
+
+        def copied() -> Stored:
+            stored = self.find(key)
+            if stored is None:
+                raise StorageError(f"{self.address(key)}: there is no such file", mend=_GONE)
+            with replacing(local) as partial:
+                filesystem.get_file(path, str(partial))
+                size = partial.stat().st_size
+                if size != stored.size:
+                    raise EOFError(f"{size} of {stored.size} bytes")
+            return stored
+
+        return self._tried(copied, key, "read")
+
+    def put(self, local: Path, key: str) -> Stored:
+        """Copy a file to the store, in parts where it is large; what was there is replaced.
+
+        Returns:
+            What the store then holds.
+
+        Raises:
+            StorageError: If it cannot be written.
+        """
+        filesystem, root = self._opened()
+        path = joined_path(root, key)
+        in_parts = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
+        options = in_parts if self._scheme in S3 else {}
+
+        def copied() -> Stored:
+            filesystem.put_file(str(local), path, **options)
+            stored, size = self.find(key), local.stat().st_size
+            if stored is None or stored.size != size:
+                raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
+            return stored
+
+        return self._tried(copied, key, "written")
+
+    def read(self, key: str) -> bytes | None:
+        """An object's bytes; None where it is not there.
+
+        Raises:
+            StorageError: If the store cannot be read.
+        """
+        filesystem, root = self._opened()
+
+        def found() -> bytes | None:
+            try:
+                return bytes(filesystem.cat_file(joined_path(root, key)))
+            except FileNotFoundError as error:
+                if is_missing(error):
+                    return None
+                raise
+
+        return self._tried(found, key, "read")
+
+    def write(self, key: str, data: bytes) -> None:
+        """Put bytes under a key; what was there is replaced.
+
+        Raises:
+            StorageError: If they cannot be written.
+        """
+        filesystem, root = self._opened()
+        self._tried(lambda: filesystem.pipe_file(joined_path(root, key), data), key, "written")
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Put bytes under a key that holds nothing, by a conditional request where there is one.
+
+        A store that has none may let two writers through that try in the same moment; read the
+        object afterwards to see whose it is.
+
+        Returns:
+            Whether they were put; False where the key holds something.
+
+        Raises:
+            StorageError: If they cannot be written.
+        """
+        filesystem, root = self._opened()
+
+        def created() -> bool:
+            try:
+                filesystem.pipe_file(joined_path(root, key), data, mode="create")
+            except Exception as error:
+                if is_taken(error):
+                    return False
+                raise
+            return True
+
+        return self._tried(created, key, "written")
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object within the store.
+
+        Raises:
+            StorageError: If that cannot be done.
+        """
+        filesystem, root = self._opened()
+        places = joined_path(root, source), joined_path(root, target)
+        self._tried(lambda: filesystem.cp_file(*places), target, "written")
+
+    def remove(self, key: str) -> None:
+        """Delete an object, if it is there.
+
+        Raises:
+            StorageError: If it cannot be deleted.
+        """
+        filesystem, root = self._opened()
+
+        def removed() -> None:
+            try:
+                filesystem.rm_file(joined_path(root, key))
+            except FileNotFoundError as error:
+                if not is_missing(error):
+                    raise
+
+        self._tried(removed, key, "written")
+
+    @property
+    def _scheme(self) -> str:
+        return self.url.partition("://")[0]
+
+    def _opened(self) -> tuple[Any, str]:
+        """The file system, and the folder's path in it."""
+        filesystem = filesystem_of(split_url(self.url)[0])
+        return filesystem, str(filesystem._strip_protocol(self.url)).rstrip("/")
+
+    def _tried(self, action: Callable[[], T], key: str, done: str) -> T:
+        """The action's result, tried again while what fails may pass."""
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return action()
+            except StorageError:
+                raise
+            except Exception as error:
+                if attempt == ATTEMPTS or not is_passing(error):
+                    raise told(error, self.address(key), done) from error
+            time.sleep(FIRST_WAIT_S * 2 ** (attempt - 1))
+        raise AssertionError("no attempt was made")
+
+
+_GONE: Final = "mend the URL; a file that was there before was deleted by somebody"
+
+
+def joined_path(root: str, key: str) -> str:
+    """A path in a file system whose folder is `root`."""
+    return f"{root}/{joined(key)}" if joined(key) else root
+
+
+def _stored(entry: dict[str, Any]) -> Stored:
+    size = int(entry.get("size") or 0)
+    found = next((entry[name] for name in _STAMPS if entry.get(name)), "")
+    if isinstance(found, datetime):
+        found = found.timestamp()
+    return Stored(size, str(found).strip('"'))

@@ -1,0 +1,52 @@
+"""URLs where paths are taken: `s3://bucket/prefix`, `gs://...`, `memory://...`, `file://...`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from synth.storage.errors import StorageError
+
+# Two letters at least: `C:/` is a drive.
+_URL: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/(?P<slashes>/*)(?P<rest>.*)", re.DOTALL)
+
+
+def is_url(place: Path | str) -> bool:
+    """Whether a place is a URL rather than a path of this machine."""
+    return _URL.fullmatch(str(place)) is not None
+
+
+def url_of(place: Path | str) -> str | None:
+    """The URL that a place is, without a slash at the end; None where it is a path.
+
+    A `Path` made of `s3://bucket/prefix` holds `s3:/bucket/prefix`, which is understood too, so
+    that commands, settings and functions take paths and URLs alike.
+
+    Raises:
+        StorageError: If the URL holds a user's name or a password.
+    """
+    found = _URL.fullmatch(str(place))
+    if found is None:
+        return None
+    scheme, rest = found["scheme"], found["rest"].rstrip("/")
+    if "@" in rest.split("/", 1)[0]:
+        raise StorageError(
+            f"a URL of {scheme} names a user or a password",
+            mend="leave it out; credentials are taken from the environment, "
+            "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        )
+    root = "/" if scheme in ("file", "local") else ""
+    return f"{scheme}://{root}{rest}"
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """The store (`s3://bucket`), and the key in it, of what `url_of` gave."""
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}" if bucket else f"{scheme}:///", key
+
+
+def joined(*parts: str) -> str:
+    """Keys joined by single slashes; empty ones vanish."""
+    return "/".join(part.strip("/") for part in parts if part.strip("/"))

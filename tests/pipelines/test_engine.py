@@ -1,0 +1,421 @@
+"""Engines: the same bytes on each, and what becomes of a build whose cluster fails it.
+
+The clusters are real ones: a Dask scheduler and nannies with a worker each, on loopback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from builds import product
+
+import pipelines.cluster
+from pipelines.build import build, render_all
+from pipelines.decoder import Decoder, Task
+from pipelines.engine import engine, local
+from pipelines.executor import RemoteRunner
+from pipelines.passport import Passport, Refusal, facts
+from pipelines.plan import ShardPlan
+from pipelines.spec import Spec
+from synth.errors import SegueError, SpecError
+from synth.sources import Source
+from tests.conftest import missing
+
+Tiny = Callable[..., Spec]
+REPO = Path(__file__).resolve().parents[2]
+
+
+class Cluster:
+    """A scheduler and its workers, in processes that end with the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+        address = folder / "scheduler.json"
+        options = "--host 127.0.0.1 --port 0 --no-dashboard --no-show --scheduler-file"
+        self.scheduler = self._start("scheduler", *options.split(), address)
+        self.address = ""
+        assert wait_for(lambda: self._read(address)), self.log()
+
+    def add(self, count: int, **environment: str) -> None:
+        """Start workers below one nanny, and wait until they are known."""
+        with self.client() as client:
+            there = len(client.nthreads())
+            self._start(
+                "worker",
+                *f"{self.address} --nworkers {count} --nthreads 1 --host 127.0.0.1".split(),
+                *["--no-dashboard", "--local-directory", str(self.folder)],
+                **environment,
+            )
+            client.wait_for_workers(there + count, timeout=60)
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        distributed: Any = importlib.import_module("distributed")
+        with distributed.Client(self.address, timeout=30, set_as_default=False) as client:
+            yield client
+
+    def end(self, *, latest: bool = False) -> None:
+        """End all processes, or those that were added last."""
+        ended = self.processes[-1:] if latest else self.processes[:]
+        for process in ended:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in ended:
+            process.wait()
+            self.processes.remove(process)
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def _start(self, what: str, *arguments: str | Path, **env: str) -> subprocess.Popen[bytes]:
+        paths = os.pathsep.join(filter(None, [env.pop("PYTHONPATH", ""), str(REPO)]))
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.dask_{what}", *map(str, arguments)],
+                cwd=self.folder,
+                env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def _read(self, path: Path) -> bool:
+        with suppress(OSError, ValueError):
+            self.address = json.loads(path.read_text())["address"]
+        return bool(self.address)
+
+
+@pytest.fixture(scope="module")
+def new_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Cluster]]:
+    """Starts clusters; a task may cost one worker, and no more."""
+    if importlib.util.find_spec("distributed") is None:
+        missing("distributed is not installed")
+    started: list[Cluster] = []
+
+    def start(count: int) -> Cluster:
+        cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+        started.append(cluster)
+        if count:
+            cluster.add(count)
+        return cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+        yield start
+    for cluster in started:
+        cluster.end()
+
+
+@pytest.fixture(scope="module")
+def cluster(new_cluster: Callable[..., Cluster]) -> Cluster:
+    """Two workers; tests leave as many."""
+    return new_cluster(2)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def receipts(out: Path) -> int:
+    return len(list(out.rglob("receipts/*.json")))
+
+
+def writers(out: Path) -> list[int]:
+    """The processes that are writing a shard now, from the names of its temporary files."""
+    partials = (out / "shards").rglob(".*.tar.*.partial")
+    return [int(path.name.rsplit(".", 2)[1].split("-")[0]) for path in partials]
+
+
+def test_names_of_local_engines() -> None:
+    with engine("local:0") as it:
+        assert (it.width, it.run(os.getpid)) == (0, os.getpid())
+    with engine("local:1") as it:
+        assert it.width == 1
+        assert it.run(os.getpid) != os.getpid()
+    with engine(None) as one, engine("local") as other:
+        assert one.width == other.width >= 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "dask", "local:", "local:-1", "dask://host", "http://host:80", "dask://a:1/x"]
+)
+def test_what_is_no_engine_is_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="dask://HOST:8786"), engine(text):
+        pass
+
+
+def test_render_all_ends_at_the_first_failure() -> None:
+    done: list[int] = []
+
+    def render(number: int) -> None:
+        if number == 3:
+            raise SegueError("broken")
+        done.append(number)
+
+    with local(1) as it, pytest.raises(SegueError, match="broken"):
+        render_all(range(100), render, it)
+    assert len(done) <= 5
+
+
+def test_cluster_makes_the_same_bytes_without_prefect(
+    cluster: Cluster,
+    tiny: Tiny,
+    tiny_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # workers stand elsewhere, so a relative path must not reach them
+    with engine(cluster.address.replace("tcp", "dask")) as it:
+        summary = build(tiny(), Path("out"), it)
+    assert summary.rendered == 12
+    assert product(tmp_path / "out") == product(tiny_corpus)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        path.name for path in tiny_corpus.iterdir()
+    }
+    with cluster.client() as client:
+        modules = client.run(lambda: set(sys.modules))
+    for names in modules.values():
+        assert "pipelines.render" in names
+        assert "prefect" not in names
+
+
+def test_worker_killed_in_a_shard_costs_that_shard_alone(
+    cluster: Cluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    def kill_one() -> bool:
+        with suppress(IndexError, OSError):
+            os.kill(writers(tmp_path)[0], signal.SIGKILL)
+            return True
+        return False
+
+    with ThreadPoolExecutor() as threads, engine(cluster.address) as it:
+        building = threads.submit(build, tiny(), tmp_path, it)
+        assert wait_for(lambda: receipts(tmp_path) > 1 and kill_one()), building.result()
+        summary = building.result()
+    assert summary.rendered == 12
+    assert product(tmp_path) == product(tiny_corpus)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_shard_that_kills_its_workers_is_named(cluster: Cluster) -> None:
+    shard = ShardPlan("train-00007.tar", "train", 12, 0, "digest")
+
+    def fatal(shard: ShardPlan) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with (
+        engine(cluster.address) as it,
+        pytest.raises(SegueError, match=r"train-00007\.tar: 2 workers died while they had it"),
+    ):
+        it.run(fatal, shard)
+
+
+def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(
+    new_cluster: Callable[..., Cluster], tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    doomed = new_cluster(1)
+    with ThreadPoolExecutor() as threads, engine(doomed.address) as it:
+        building = threads.submit(build, tiny(), tmp_path, it)
+        assert wait_for(lambda: receipts(tmp_path) > 1), building.result()
+        doomed.scheduler.kill()
+        with pytest.raises(SegueError, match=r"the Dask scheduler at .* was lost"):
+            building.result()
+    doomed.end()
+    kept = receipts(tmp_path)
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.skipped, summary.rendered) == (kept, 12 - kept)
+    assert product(tmp_path) == product(tiny_corpus)
+
+
+def test_worker_with_another_library_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.metadata as metadata\n"
+        "real = metadata.version\n"
+        "metadata.version = lambda name: '0.0.1' if name == 'soxr' else real(name)\n"
+    )
+    cluster.add(1, PYTHONPATH=str(tmp_path))
+    try:
+        with (
+            pytest.raises(SegueError, match=r"other bytes: \S+: soxr 0\.0\.1 \(here") as error,
+            engine(cluster.address),
+        ):
+            pass
+    finally:
+        cluster.end(latest=True)
+    assert error.value.message.count("soxr") == 1  # the others are as they should be
+    assert "more" not in error.value.message
+
+
+def test_worker_that_joins_late_shows_its_passport_too() -> None:
+    found = facts()
+    passport = Passport(tuple((found | {"soxr": "9"}).items()), ())
+    answer = passport.call(os.getpid, (), {})
+    assert isinstance(answer, Refusal)
+    assert f"joined late cannot be used: soxr {found['soxr']} (here 9)" in str(answer.error)
+    assert Passport(tuple(found.items()), ()).call(os.getpid, (), {}) == os.getpid()
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a path private to a process")
+def test_folder_that_workers_do_not_share_is_refused(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with engine(cluster.address) as it:
+        assert isinstance(it.run, RemoteRunner)
+        it.run.share(tmp_path)
+        with pytest.raises(SegueError, match=r"do not share /proc/self/cwd: .*No such file"):
+            it.run.share(Path("/proc/self/cwd"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_scheduler_that_does_not_answer_is_refused(
+    new_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipelines.cluster, "CONNECT_S", 0.5)
+    monkeypatch.setattr(pipelines.cluster, "GRACE_S", 0.2)
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        address = f"dask://127.0.0.1:{deaf.getsockname()[1]}"
+        with pytest.raises(SegueError, match="no Dask scheduler answers"), engine(address):
+            pass
+        deaf.listen()  # it connects, and then says nothing
+        with pytest.raises(SegueError, match="no Dask scheduler answers"), engine(address):
+            pass
+
+
+def test_cluster_without_workers_is_not_waited_for_endlessly(
+    new_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipelines.cluster, "POLL_S", 0.1)
+    monkeypatch.setattr(pipelines.cluster, "WORKERLESS_S", 0.3)
+    with (
+        pytest.raises(SegueError, match="has had no worker"),
+        engine(new_cluster(0).address),
+    ):
+        pass
+
+
+def test_only_what_is_no_clear_error_is_tried_again(cluster: Cluster, tmp_path: Path) -> None:
+    def fails_once(kind: type[Exception], path: Path) -> str:
+        path.write_text(path.read_text() + "x" if path.exists() else "x")
+        if path.read_text() == "x":
+            raise kind("broken")
+        return "mended"
+
+    with engine(cluster.address) as it:
+        assert it.run(fails_once, OSError, tmp_path / "os") == "mended"
+        with pytest.raises(SegueError, match="broken"):
+            it.run(fails_once, SegueError, tmp_path / "clear")
+    assert (tmp_path / "clear").read_text() == "x"
+
+
+def test_cancelled_calls_are_not_begun(cluster: Cluster, tmp_path: Path) -> None:
+    def work(path: Path) -> None:
+        path.touch()
+        time.sleep(0.5)
+
+    with ThreadPoolExecutor() as threads, engine(cluster.address) as it:
+        calls = [threads.submit(it.run, work, tmp_path / str(number)) for number in range(6)]
+        assert wait_for(lambda: len(list(tmp_path.iterdir())) > 1)
+        it.cancel()
+        for call in calls:
+            with pytest.raises(SegueError, match="given up"):
+                call.result()
+        with pytest.raises(SegueError, match="given up"):
+            it.run(os.getpid)
+    with ThreadPoolExecutor() as threads, engine(cluster.address) as it:
+        list(threads.map(it.run, [time.sleep] * 4, [0.1] * 4))  # after all that had been queued
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_decoders_start_below_a_nanny(cluster: Cluster, tmp_path: Path, tiny: Tiny) -> None:
+    (tmp_path / "bell").mkdir()
+    sound = np.random.default_rng(0).uniform(-0.5, 0.5, 16_000)
+    soundfile.write(tmp_path / "bell" / "a.wav", sound, 16_000)
+    (tmp_path / "bell" / "b.wav").write_bytes(b"no sound")
+    intake = tiny(source={"folder": {"root": str(tmp_path), "licence": "CC0-1.0"}}).intake
+
+    def decode(task: Task) -> list[str]:
+        decoder = Decoder(task)
+        try:
+            return [type(it).__name__ for it in decoder.outcomes(list(task.source.refs()))]
+        finally:
+            decoder.close()
+
+    assert isinstance(intake.source, Source)
+    with engine(cluster.address) as it:
+        found = it.run(decode, Task(intake.source, intake.rate, intake.acceptance))
+    assert found == ["Taken", "str"]
+
+
+def library(root: Path) -> dict[str, Any]:
+    """A small library of files, and the source that reads it."""
+    rng = np.random.default_rng(0)
+    for label in ("bell", "drum"):
+        (root / label).mkdir(parents=True)
+        for take in range(4):
+            soundfile.write(root / label / f"{take}.wav", rng.uniform(-0.5, 0.5, 16_000), 16_000)
+    return {"folder": {"root": str(root), "licence": "CC0-1.0"}}
+
+
+def test_workers_read_files_as_this_machine_does(
+    cluster: Cluster, tmp_path: Path, tiny: Tiny
+) -> None:
+    spec = tiny(source=library(tmp_path / "lib"), splits={"train": 1.0})
+    with engine(cluster.address) as it:
+        build(spec, tmp_path / "there", it)
+    build(spec, tmp_path / "here", 0)
+    assert product(tmp_path / "there") == product(tmp_path / "here")
+
+
+def test_worker_that_sees_other_files_is_an_error(
+    cluster: Cluster, tmp_path: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library(tmp_path / "lib")
+    monkeypatch.chdir(tmp_path)
+    source = {"folder": {"root": "/proc/self/cwd/lib", "licence": "CC0-1.0"}}
+    with (
+        engine(cluster.address) as it,
+        pytest.raises(SegueError, match="a worker sees other files of source folder"),
+    ):
+        build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", it)
+
+
+def test_worker_that_outlives_a_build_keeps_nothing_of_it(
+    cluster: Cluster, tmp_path: Path, tiny: Tiny
+) -> None:
+    source = library(tmp_path / "lib")
+    for licence in ("CC0-1.0", "CC-BY-4.0"):
+        source["folder"]["licence"] = licence
+        spec = tiny(version="v1", source=source, splits={"train": 1.0})
+        with engine(cluster.address) as it:
+            summary = build(spec, tmp_path / "there", it)
+        folder = Path(summary.paths["manifests"])
+        (folder / "corpus.json").unlink()  # as if it had been killed before its end
+    build(spec, tmp_path / "here", 0)
+    shards = [sorted((tmp_path / where / "shards").rglob("*.tar")) for where in ("here", "there")]
+    assert [path.read_bytes() for path in shards[0]] == [path.read_bytes() for path in shards[1]]

@@ -1,0 +1,191 @@
+"""Stages that a store mirrors, and the lease that lets one machine write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pipelines import site
+from pipelines.lease import EXPIRY_S, Lease, take
+from pipelines.mirror import Mirror
+from pipelines.places import Places
+from pipelines.site import mirror_of, staged
+from synth.errors import CorpusError, SpecError
+from synth.storage import Remote
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FOLDER = "data_manifests/c/.lease"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(f"memory:/{tmp_path}")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+
+
+def taken(remote: Remote, holder: str, after_s: float = 0) -> Lease:
+    return take(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
+
+
+def test_a_second_machine_is_refused_while_the_first_lives(remote: Remote) -> None:
+    taken(remote, "a").check()
+    with pytest.raises(CorpusError, match="is building this corpus, process"):
+        taken(remote, "b", EXPIRY_S - 1)
+
+
+def test_a_dead_holder_cannot_keep_the_lease(remote: Remote) -> None:
+    dead = taken(remote, "a")
+    alive = taken(remote, "b", EXPIRY_S)
+    alive.check()
+    with pytest.raises(CorpusError, match="lost to another machine"):
+        dead.check()
+    with pytest.raises(CorpusError, match="lost to another machine"):
+        dead.beat()
+    alive.check()
+
+
+def test_a_sign_of_life_keeps_the_lease(remote: Remote) -> None:
+    lease = taken(remote, "a")
+    lease.beat(lambda: NOON + timedelta(seconds=100))
+    with pytest.raises(CorpusError):
+        taken(remote, "b", EXPIRY_S + 60)
+
+
+def test_a_stage_takes_its_own_lease_over_at_once(remote: Remote) -> None:
+    killed = taken(remote, "a")
+    again = taken(remote, "a", 1)
+    again.check()
+    with pytest.raises(CorpusError):
+        killed.check()
+
+
+def test_a_lease_that_was_given_back_is_free(remote: Remote) -> None:
+    taken(remote, "a").release()
+    taken(remote, "b", 1).check()
+
+
+def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one comes between the look and the taking."""
+    create = Remote.create
+    rival: list[Lease] = []
+
+    def slow(self: Remote, key: str, data: bytes) -> bool:
+        monkeypatch.setattr(Remote, "create", create)
+        rival.append(taken(remote, "b"))
+        return self.create(key, data)
+
+    monkeypatch.setattr(Remote, "create", slow)
+    with pytest.raises(CorpusError, match="is building this corpus"):
+        taken(remote, "a", 1)
+    rival[0].check()
+
+
+@contextmanager
+def writing(url: str, stage: Path | None = None) -> Iterator[tuple[Mirror, Places]]:
+    root = staged(url, stage)
+    with site.writing(root, "c") as mirror:
+        assert mirror is not None
+        assert mirror_of(root, "c") == mirror
+        yield mirror, Places(root, "c", "v1")
+
+
+def written(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_a_path_is_written_without_a_mirror(tmp_path: Path) -> None:
+    assert staged(tmp_path / "out") == tmp_path / "out"
+    with site.writing(tmp_path / "out", "c") as mirror:
+        assert mirror is None
+    with pytest.raises(SpecError, match="--stage goes with a URL"):
+        staged(tmp_path, tmp_path / "stage")
+
+
+def test_a_shard_goes_up_before_its_receipt_and_leaves_the_disk(remote: Remote) -> None:
+    with writing(remote.url) as (mirror, at):
+        shard = written(at.shard("train", "a.tar"), "sound")
+        certificates = written(at.measurements("a.tar"), "m"), written(at.receipt("a.tar"), "{}")
+        assert mirror.size(shard) is None
+        mirror.certify(shard, *certificates)
+        assert not shard.exists()
+        assert mirror.size(shard) == 5
+        assert mirror.look(at.shards) == [shard]
+        assert mirror.url(shard) == f"{remote.url}/shards/c/v1/train/a.tar"
+    assert list(remote.list()) == [
+        "data_manifests/c/v1/receipts/a.tar.json",
+        "data_manifests/c/v1/receipts/a.tar.parquet",
+        "shards/c/v1/train/a.tar",
+    ], "the lease was given back"
+
+
+def test_what_the_store_lost_is_not_believed_to_be_there(remote: Remote) -> None:
+    with writing(remote.url) as (mirror, at):
+        shard = written(at.shard("train", "a.tar"), "sound")
+        mirror.push(shard)
+        remote.remove("shards/c/v1/train/a.tar")
+        assert mirror.look(at.shards) == []
+        assert mirror.size(shard) is None
+
+
+def test_who_lost_the_lease_certifies_nothing(remote: Remote) -> None:
+    with writing(remote.url) as (mirror, at):
+        taken(remote, "b", 1e9)
+        shard, receipt = written(at.shard("train", "a.tar"), "s"), written(at.receipt("a.tar"), "")
+        with pytest.raises(CorpusError, match="lost"):
+            mirror.certify(shard, receipt)
+        assert list(remote.list()) == [f"{FOLDER}/000002.json"]
+
+
+def test_a_second_stage_is_refused_and_the_first_may_come_again(
+    remote: Remote, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    with (
+        writing(remote.url),
+        pytest.raises(CorpusError, match="building this corpus"),
+        writing(remote.url, other),
+    ):
+        pass
+    with writing(remote.url, other):
+        pass
+    with writing(remote.url):
+        pass
+
+
+def test_the_store_is_the_truth_when_a_build_begins(remote: Remote) -> None:
+    with writing(remote.url) as (mirror, at):
+        mirror.push(written(at.manifests / "plan.parquet", "there"))
+        mirror.push(written(at.receipt("a.tar"), "of this machine"))
+        written(at.receipt("b.tar"), "never put")
+        written(at.receipt("a.tar"), "rewritten here")
+    remote.write("data_manifests/c/v0/corpus.json", b"{}")
+    with writing(remote.url) as (mirror, at):
+        assert not at.receipt("b.tar").exists()
+        assert at.receipt("a.tar").read_text() == "of this machine"
+        assert (at.manifests / "plan.parquet").read_text() == "there"
+        assert (at.versions / "v0" / "corpus.json").is_file()
+
+
+def test_journals_of_two_machines_are_joined(remote: Remote, tmp_path: Path) -> None:
+    with writing(remote.url) as (_, at):
+        written(at.journal, "one\n")
+    with writing(remote.url, tmp_path / "other") as (_, at):
+        assert at.journal.read_text() == "one\n"
+        at.journal.write_text("one\ntwo\n")
+    with suppress(RuntimeError), writing(remote.url) as (_, at):
+        assert at.journal.read_text() == "one\ntwo\n"
+        at.journal.write_text("one\ntwo\nthree\n")
+        raise RuntimeError
+    assert remote.read("data_manifests/c/v1/journal.jsonl") == b"one\ntwo\nthree\n"

@@ -1,0 +1,166 @@
+"""The night's settings and gates: what is asked of a version before `latest` points to it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pipelines.nightly import Gate, compare_metrics, judge, refuse_failed, write_record
+from pipelines.nightly_settings import GateSettings, read_nightly, settings_beside
+from pipelines.observe import Silent
+from pipelines.places import Places
+from pipelines.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions
+from synth.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.errors import CorpusError, SpecError
+
+
+@pytest.fixture
+def places(tiny_corpus: Path, tmp_path: Path) -> Places:
+    """A built corpus of the test's own, whose one version is the last one."""
+    out = tmp_path / "out"
+    shutil.copytree(tiny_corpus, out)
+    versions = out / "data_manifests" / "tiny"
+    return Places(out, "tiny", (versions / LATEST_FILE).read_text().strip())
+
+
+def settings_file(folder: Path, value: Any) -> Path:
+    path = folder / "tiny.nightly.yaml"
+    path.write_text(value if isinstance(value, str) else yaml.safe_dump(value))
+    return path
+
+
+def by_name(gates: list[Gate]) -> dict[str, Gate]:
+    return {gate.name: gate for gate in gates}
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ({"gate": {}}, "gate: there is no such key"),
+        ({"gates": {"quarantine": 2}}, "gates.quarantine: "),
+        ({"gates": {"metrics": {"bat": 0.1}}}, "compare trained models"),
+        ({"gates": {"metrics": {"median_rank": 1}}, "train": {}}, "fewer is better"),
+        ("gates: {samples: 1}\ngates: {}\n", "'gates' is given twice"),
+        ("gates: !!python/name:os.system\n", "not YAML"),
+        ("- gates\n", "expected keys and values"),
+    ],
+)
+def test_wrong_settings_are_one_clear_error(tmp_path: Path, value: Any, complaint: str) -> None:
+    path = settings_file(tmp_path, value)
+    with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
+        read_nightly(path)
+    assert complaint in str(caught.value)
+
+
+def test_settings_lie_beside_the_spec_and_their_paths_are_taken_from_there(tmp_path: Path) -> None:
+    assert settings_beside(tmp_path / "tiny.yaml") is None
+    task = {"task": "paraphrase", "out": "said.parquet", "model": "m"}
+    settings_file(tmp_path, {"enrich": [task], "train": {"config": "model.yaml"}})
+    found = settings_beside(tmp_path / "tiny.yaml")
+    assert found is not None
+    read = read_nightly(found)
+    assert read.enrich[0].out == tmp_path / "said.parquet"
+    assert read.train is not None
+    assert read.train.config == tmp_path / "model.yaml"
+
+
+def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) -> None:
+    gates = judge(places, GateSettings(blind=1.0), Silent())
+    assert [gate.name for gate in gates] == ["audit", "quarantine", "samples", "leaked", "blind"]
+    assert all(gate.passed for gate in gates)
+    report = write_record(places, gates, {}).read_text()
+    assert report.startswith(f"# tiny {places.version}: promoted\n")
+    refuse_failed(places, gates)
+
+
+def test_caption_that_is_not_what_it_is_said_to_be_stops_a_version(places: Places) -> None:
+    path = places.manifests / SAMPLES_FILE
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0]["negatives"] = rows[0]["positives"] or rows[1]["positives"]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    gates = judge(places, GateSettings(), Silent())
+    assert not by_name(gates)["audit"].passed
+    assert rows[0]["id"] in by_name(gates)["audit"].found
+    with pytest.raises(CorpusError, match=r"tiny \w+ is not promoted: audit: ") as caught:
+        refuse_failed(places, gates)
+    assert f"`latest` stays at {places.version}" in caught.value.mend
+
+
+def test_too_many_refused_clips_stop_a_version(places: Places) -> None:
+    path = places.manifests / QUARANTINE_FILE
+    schema = pq.read_table(path).schema
+    row = dict.fromkeys(schema.names, "x")
+    pq.write_table(pa.Table.from_pylist([row | {"id": f"c{n}"} for n in range(5)], schema), path)
+    found = by_name(judge(places, GateSettings(), Silent()))["quarantine"]
+    assert (found.passed, found.found) == (False, "20.0% of 25 clips")
+
+
+def test_smaller_version_is_stopped(places: Places) -> None:
+    gates = by_name(judge(places, GateSettings(samples=1.5), Silent()))
+    assert (gates["samples"].passed, gates["samples"].found) == (False, "144")
+
+
+def test_version_whose_text_alone_gives_it_away_is_stopped(places: Places) -> None:
+    path = places.manifests / SAMPLES_FILE
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    for row in rows:
+        for negative in row["negatives"]:
+            negative["text"] += " in vain"
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    found = by_name(judge(places, GateSettings(blind=0.6), Silent()))["blind"]
+    assert not found.passed
+    assert found.found.startswith("100.0%")
+
+
+def test_model_that_is_worse_than_the_last_versions_is_stopped(places: Places) -> None:
+    wanted = GateSettings(metrics={"bat": 0.02})
+    first = compare_metrics(places, wanted, {"bat": {"value": 0.1}})
+    assert by_name(first)["bat"].passed
+    write_record(places, first, {"bat": {"value": 0.80}})
+    assert by_name(compare_metrics(places, wanted, {"bat": {"value": 0.79}}))["bat"].passed
+    worse = by_name(compare_metrics(places, wanted, {"bat": {"value": 0.77}}))["bat"]
+    assert (worse.passed, worse.found, worse.wanted) == (False, "0.7700", "0.7800 or more")
+    with pytest.raises(CorpusError, match="brought no 'bat'"):
+        compare_metrics(places, wanted, {"r1": {"value": 0.5}})
+
+
+@pytest.mark.parametrize("shard_s", [0.05, 3.0, 45.0, 400.0])
+def test_portions_last_about_a_minute_and_hold_every_shard_once(shard_s: float) -> None:
+    total, width = 4000, 4
+    portions = Portions(total, width)
+    dealt: list[range] = []
+    while portion := portions.take():
+        dealt.append(portion)
+        portions.took(len(portion), shard_s * len(portion))
+    assert [number for portion in dealt for number in portion] == list(range(total))
+    assert len(dealt) <= MOST_PORTIONS
+    assert len(dealt[0]) == 1
+    usual = [len(portion) * shard_s for portion in dealt[1:-1]]
+    assert all(seconds <= max(TARGET_S, (total / MOST_PORTIONS + 2) * shard_s) for seconds in usual)
+    assert all(seconds >= LEAST_S - shard_s for seconds in usual)
+
+
+def test_portions_stay_few_before_anything_was_measured() -> None:
+    portions = Portions(100_000, width=64)
+    dealt = []
+    while portion := portions.take():
+        dealt.append(portion)
+    assert len(dealt) <= MOST_PORTIONS
+    assert dealt[-1].stop == 100_000
+
+
+def test_nothing_pending_is_no_portion() -> None:
+    assert not Portions(0, 4).take()
+
+
+def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:
+    assert read_nightly(None).gates.leaked == 0
+    assert read_nightly(settings_file(tmp_path, "")).train is None

@@ -1,0 +1,431 @@
+"""Preflight: what a plan gives each rank, against webdataset and the trainer themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import webdataset
+from builds import segue
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pipelines.build import build
+from pipelines.observe import Silent
+from pipelines.preflight import disk
+from pipelines.preflight.deal import Deal, dealt
+from pipelines.preflight.judge import best_shards, findings, mends, refuse_unfit
+from pipelines.preflight.report import Report
+from pipelines.preflight.run import preflight
+from pipelines.preflight.share import TrainerShare
+from pipelines.preflight.splits import PlannedSplit, packed
+from pipelines.preflight.training import Loader, Training
+from pipelines.spec import Spec
+from synth.errors import PlanError, SpecError
+from train.data.order import BatchOrder
+
+counts = st.integers(1, 6)
+sizes = st.lists(st.integers(1, 9), min_size=1, max_size=60)
+
+
+@contextmanager
+def rank_of(rank: int, ranks: int, worker: int, workers: int) -> Iterator[None]:
+    """The environment by which webdataset knows which process it is."""
+    names = {"RANK": rank, "WORLD_SIZE": ranks, "WORKER": worker, "NUM_WORKERS": workers}
+    with mock.patch.dict(os.environ, {name: str(value) for name, value in names.items()}):
+        yield
+
+
+def planned(groups: Sequence[int], shards: int, name: str = "train") -> PlannedSplit:
+    return PlannedSplit(name, tuple(groups), tuple(packed(groups, shards)))
+
+
+# The deal
+
+
+@given(sizes, counts, counts)
+def test_every_shard_is_dealt_once_as_cards_are(
+    shards: list[int], ranks: int, workers: int
+) -> None:
+    numbered = list(enumerate(shards))
+    hands = dealt(numbered, ranks, workers)
+    given_out: list[list[list[Any]]] = [[[] for _ in range(workers)] for _ in range(ranks)]
+    for number, card in enumerate(numbered):
+        turn, rank = divmod(number, ranks)
+        given_out[rank][turn % workers].append(card)
+    assert hands == given_out
+    assert sorted(card for rank in hands for hand in rank for card in hand) == numbered
+
+
+@given(st.integers(0, 60), counts, counts)
+def test_the_deal_is_that_of_webdataset(shards: int, ranks: int, workers: int) -> None:
+    ours = dealt(range(shards), ranks, workers)
+    for rank in range(ranks):
+        for worker in range(workers):
+            with rank_of(rank, ranks, worker, workers):
+                mine = webdataset.split_by_node(iter(range(shards)))
+                assert list(webdataset.split_by_worker(mine)) == list(ours[rank][worker])
+
+
+@given(sizes, counts, counts, st.integers(1, 8))
+def test_all_ranks_can_take_the_steps_and_nothing_is_seen_twice(
+    shards: list[int], ranks: int, workers: int, batch: int
+) -> None:
+    deal = Deal.of(shards, ranks, workers, batch)
+    for rank in deal.shards:
+        made = 0
+        for hand in rank:
+            made += len(range(batch, sum(hand) + 1, batch))
+        assert made >= deal.steps
+    assert any(steps == deal.steps for steps in deal.steps_of_ranks)
+    assert deal.unseen == sum(shards) - deal.steps * batch * ranks >= 0
+
+
+@given(sizes, counts, counts, st.randoms())
+def test_no_order_of_the_shards_gives_a_worker_less_than_the_poorest_hand(
+    shards: list[int], ranks: int, workers: int, random: Any
+) -> None:
+    least = Deal.of(shards, ranks, workers, 1).poorest
+    shuffled = list(shards)
+    random.shuffle(shuffled)
+    deal = Deal.of(shuffled, ranks, workers, 1)
+    assert min(deal.samples_of_workers) >= least[1]
+    assert min(deal.shards_of_workers) == least[0]
+
+
+# webdataset over a built corpus
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root whose bank is filled by the first who asks; nothing is to be rendered there."""
+    return tmp_path_factory.mktemp("ingested")
+
+
+@pytest.fixture(scope="module")
+def shard_files(tiny_corpus: Path) -> list[str]:
+    return sorted(map(str, tiny_corpus.glob("shards/tiny/*/train/*.tar")))
+
+
+def held(urls: Sequence[str]) -> list[int]:
+    return [len(list(webdataset.WebDataset(url, shardshuffle=False))) for url in urls]
+
+
+def pipeline(urls: list[str], batch: int) -> webdataset.DataPipeline:
+    return webdataset.DataPipeline(
+        webdataset.SimpleShardList(urls),
+        webdataset.split_by_node,
+        webdataset.split_by_worker,
+        webdataset.tarfile_to_samples(),
+        webdataset.batched(batch, partial=False),
+    )
+
+
+@pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 1, 5), (2, 2, 4), (3, 2, 7)])
+def test_webdataset_counts_the_samples_and_steps_that_were_foretold(
+    shard_files: list[str], ranks: int, workers: int, batch: int
+) -> None:
+    deal = Deal.of(held(shard_files), ranks, workers, batch)
+    for rank in range(ranks):
+        samples, steps = 0, 0
+        for worker in range(workers):
+            with rank_of(rank, ranks, worker, workers):
+                if not deal.shards[rank][worker]:
+                    continue
+                samples += len(list(pipeline(shard_files, 1)))
+                steps += len(list(pipeline(shard_files, batch)))
+        assert samples == deal.samples_of_ranks[rank]
+        assert steps == deal.steps_of_ranks[rank]
+
+
+def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[str]) -> None:
+    """With real loader workers, as a training script has them."""
+    ranks, workers, batch = 2, 2, 4
+    deal = Deal.of(held(shard_files), ranks, workers, batch)
+    assert deal.steps > 0
+    for rank in range(ranks):
+        with mock.patch.dict(os.environ, {"RANK": str(rank), "WORLD_SIZE": str(ranks)}):
+            data = pipeline(shard_files, batch)
+            alone = webdataset.WebLoader(data, batch_size=None, num_workers=workers)
+            assert sum(1 for _ in alone) == deal.steps_of_ranks[rank]
+            bounded = webdataset.WebLoader(data, batch_size=None, num_workers=workers)
+            assert sum(1 for _ in bounded.with_epoch(deal.steps)) == deal.steps
+
+
+def test_a_starved_worker_makes_no_batch_whatever_the_length_of_its_epoch(
+    shard_files: list[str],
+) -> None:
+    """Why a hand smaller than a batch is refused, although open_clip starts over short ones."""
+    most = max(held(shard_files))
+    with rank_of(0, len(shard_files), 0, 1):
+        assert len(list(pipeline(shard_files, most + 1).with_epoch(3))) == 0
+    with rank_of(len(shard_files), len(shard_files) + 1, 0, 1):
+        assert len(list(pipeline(shard_files, 1).with_epoch(3))) == 0
+
+
+@pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 2, 4), (2, 1, 7)])
+def test_an_epoch_rounded_up_as_open_clip_does_is_equal_on_all_ranks(
+    shard_files: list[str], ranks: int, workers: int, batch: int
+) -> None:
+    deal = Deal.of(held(shard_files), ranks, workers, batch)
+    for rank in range(ranks):
+        steps = 0
+        for worker in range(workers):
+            with rank_of(rank, ranks, worker, workers):
+                data = pipeline(shard_files, batch).with_epoch(deal.rounded_up_steps // workers)
+                steps += len(list(data))
+        assert steps == deal.rounded_up_steps
+
+
+# The trainer
+
+
+@given(st.integers(1, 9), st.integers(1, 60), st.integers(1, 40), counts, st.booleans())
+def test_the_share_is_that_of_the_trainer(
+    members: int, number: int, batch: int, ranks: int, keep: bool
+) -> None:
+    groups = [members] * number
+    assume(not keep or members <= batch)
+    share = TrainerShare.of(groups, batch, ranks, keep)
+    assume(share.units >= ranks)
+    names = [f"g{group}" for group in range(number) for _ in range(members)]
+    pool = np.arange(sum(groups), dtype=np.int64)
+    order = BatchOrder.of(pool, names, batch, keep, 3, "stage-0")
+    assert (order.batches, order.per_batch) == (share.steps, share.units)
+    low, high = share.rank_samples
+    seen = set()
+    for step in range(order.batches):
+        parts = [order.batch(step, rank, ranks) for rank in range(ranks)]
+        assert all(low <= len(part) <= high for part in parts)
+        seen.update(np.concatenate(parts).tolist())
+    assert sum(groups) - len(seen) == share.unseen
+
+
+# The shards of a plan
+
+
+@given(sizes, st.integers(1, 30))
+def test_packing_never_divides_a_group(groups: list[int], samples: int) -> None:
+    shards: list[int] = []
+    for size in groups:
+        if shards and shards[-1] + size <= samples:
+            shards[-1] += size
+        else:
+            shards.append(size)
+    assert packed(groups, samples) == shards
+
+
+@pytest.mark.parametrize("samples", [1, 4, 9, 1000])
+def test_packing_is_the_plans_own(tiny: Callable[..., Spec], ingested: Path, samples: int) -> None:
+    spec = tiny(shards={"samples": samples})
+    training = Training(1, 1, 3, loaders=(Loader.TRAINER,))
+    places, total, report = preflight(spec, training, ingested, 0, Silent())
+    assert sum(split.samples for split in report.splits) == total
+    for split in report.splits:
+        assert list(split.shards) == packed(split.groups, samples)
+    assert not places.shards.exists()
+
+
+# Refusals
+
+
+def test_fewer_shards_than_loader_workers_are_refused_with_shards_that_fit() -> None:
+    split = planned([3] * 2352, 512)
+    training = Training(8, 4, 256)
+    with pytest.raises(PlanError, match="14 shards for 8 ranks x 4 loader workers = 32") as caught:
+        refuse_unfit([split], training)
+    found = re.search(r"shards: {samples: (\d+)}", caught.value.mend)
+    assert found is not None
+    assert not findings([split.repacked(int(found[1]))], training)
+    fewer = re.search(r"--workers (\d+)", caught.value.mend)
+    assert fewer is not None
+    assert not findings([split], Training(8, int(fewer[1]), 256))
+
+
+@pytest.mark.parametrize(
+    ("groups", "shards", "training", "words"),
+    [
+        ([3] * 100, 3, Training(2, 1, 400, loaders=(Loader.TRAINER,)), "do not fill a batch"),
+        ([12] * 100, 12, Training(2, 1, 8), "a group of 12 samples does not fit a batch of 8"),
+        ([12] * 100, 12, Training(8, 1, 64), "holds 5 groups of up to 12 samples, too few for 8"),
+        ([1] * 101, 10, Training(11, 1, 22), r"may get 1 sample \(in 1 of 11 shards\)"),
+        ([1] * 90, 30, Training(2, 1, 60, loaders=(Loader.PLAIN,)), "take 1 to 2 steps"),
+    ],
+)
+def test_what_would_starve_or_hang_a_rank_is_refused(
+    groups: list[int], shards: int, training: Training, words: str
+) -> None:
+    with pytest.raises(PlanError, match=words) as caught:
+        refuse_unfit([planned(groups, shards)], training)
+    assert caught.value.mend
+
+
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=80),
+    st.integers(1, 60),
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.integers(1, 12),
+    st.sets(st.sampled_from(list(Loader)), min_size=1),
+)
+def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a_mend(
+    groups: list[int], shards: int, gpus: int, workers: int, each: int, loaders: set[Loader]
+) -> None:
+    split = planned(groups, shards)
+    training = Training(gpus, workers, gpus * each, loaders=tuple(loaders))
+    found = findings([split], training)
+    if found:
+        assert mends([split], training)
+        best = best_shards([split], training)
+        assert best is None or not findings([split.repacked(best)], training)
+        return
+    deal = split.deal(training)
+    if loaders != {Loader.TRAINER}:
+        assert deal.steps > 0
+        assert all(samples >= each for samples in deal.samples_of_workers)
+    if Loader.PLAIN in loaders:
+        assert set(deal.steps_of_ranks) == {deal.steps}
+    if Loader.TRAINER in loaders:
+        assert split.share(training).steps > 0
+        assert min(split.share(training).units_of_ranks) > 0
+
+
+@pytest.mark.parametrize(
+    ("training", "mend"),
+    [
+        (Training(8, 1, 4), "--batch 8 at least"),
+        (Training(8, 1, 250), "--batch 248 or --batch 256"),
+        (Training(1, 1, 8, price_per_gpu_hour=2.0), "--steps-per-s"),
+        (Training(1, 1, 8, steps_per_s=float("nan")), "a number"),
+    ],
+)
+def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
+    tiny: Callable[..., Spec], tmp_path: Path, training: Training, mend: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        preflight(tiny(), training, tmp_path / "out", 0, Silent())
+    assert mend in caught.value.mend
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
+    with pytest.raises(SpecError, match="no split val") as caught:
+        preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
+    assert "train, test" in caught.value.mend
+
+
+# Disk, time, cost
+
+
+def tiny_report(spec: Spec, out: Path, **changes: Any) -> Report:
+    return preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
+
+
+def test_the_disk_is_foretold(tiny: Callable[..., Spec], tmp_path: Path) -> None:
+    foretold = tiny_report(tiny(), tmp_path).disk
+    assert foretold.ratio.known.startswith("measured on")
+    assert foretold.there == 0
+    summary = build(tiny(), tmp_path, 0)
+    made = sum(path.stat().st_size for path in Path(summary.paths["shards"]).rglob("*.tar"))
+    padding = 10_240 * summary.shards  # tar ends in zeros, which count in a corpus as small as this
+    assert foretold.shards == pytest.approx(made, abs=padding + 0.1 * made)
+    after = tiny_report(tiny(), tmp_path).disk
+    assert (after.needed, after.there) == (0, made)
+
+
+def test_a_built_version_tells_how_far_audio_compresses(
+    tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    build(tiny(), tmp_path, 0)
+    assert "built version" in tiny_report(tiny(seed=8), tmp_path).disk.ratio.known
+    other = tiny_report(tiny(seed=8, audio={"format": "wav"}), tmp_path).disk.ratio
+    assert "built version" not in other.known
+    assert other.value == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_corpus_that_does_not_fit_the_disk_is_refused_with_the_numbers(
+    tiny: Callable[..., Spec], ingested: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "free_bytes", lambda path: 1_000)
+    with pytest.raises(PlanError, match=r"needs \d+\.\d+ MB more .* 0\.00 MB are free") as caught:
+        tiny_report(tiny(), ingested)
+    assert "--out" in caught.value.mend
+
+
+def test_cost_follows_from_the_users_own_numbers_alone(
+    tiny: Callable[..., Spec], ingested: Path
+) -> None:
+    unknown = tiny_report(tiny(), ingested).to_json()
+    assert all(each["cost"] is None for each in unknown["cost"].values())
+    assert any("--steps-per-s" in note for note in unknown["notes"])
+    report = tiny_report(
+        tiny(), ingested, epochs=10, steps_per_s=0.01, price_per_gpu_hour=3.0
+    ).to_json()
+    cost = report["cost"]["trainer"]
+    assert cost["steps"] == 10 * report["splits"]["train"]["trainer"]["steps"]
+    assert cost["gpu_hours"] == pytest.approx(2 * cost["steps"] / 0.01 / 3600, abs=1e-3)
+    assert cost["cost"] == pytest.approx(3 * cost["gpu_hours"], abs=0.01)
+
+
+def test_a_source_without_recordings_has_no_rendering_time(
+    tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    spec = tiny(
+        source={"vocabulary": {"labels": ["dog", "rain", "siren", "wind"], "takes": 4}},
+        splits={"train": 1.0},
+    )
+    report = tiny_report(spec, tmp_path)
+    assert report.to_json()["render"] is None
+    assert report.disk.ratio.known == "assumed"
+
+
+# The command line
+
+
+def test_preflight_ends_with_one_json_line_and_renders_nothing(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    options = ["--gpus", "2", "--workers", "2", "--batch", "8", "--json"]
+    done = segue("plan", tiny_file(), "--out", tmp_path / "out", *options)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    found = json.loads(line)
+    train = found["preflight"]["splits"]["train"]
+    assert train["dealt"]["shards_per_worker"]["min"] >= 1
+    assert train["dealt"]["steps"] * 8 + train["dealt"]["unseen"] == train["samples"]
+    assert found["preflight"]["render"]["measured_samples"] > 0
+    assert not list((tmp_path / "out").rglob("*.tar"))
+
+
+def test_a_refusal_is_one_error_whose_mend_mends(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    options = ["--out", tmp_path / "out", "--gpus", "4", "--workers", "2", "--batch", "12"]
+    failed = segue("plan", tiny_file(shards={"samples": 60}), *options, "--json")
+    assert failed.returncode == 1
+    found = json.loads(failed.stdout.splitlines()[-1])
+    assert "4 ranks x 2 loader workers = 8" in found["error"]
+    assert len(failed.stderr.splitlines()) == 2
+    samples = re.search(r"shards: {samples: (\d+)}", found["mend"])
+    assert samples is not None
+    mended = segue("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
+    assert mended.returncode == 0, mended.stderr
+    assert "steps on all ranks" in mended.stdout
+
+
+def test_without_a_training_run_plan_says_what_it_always_said(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    done = segue("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
+    assert set(json.loads(done.stdout)) == {"samples", "seconds", "paths"}
+    alone = segue("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")
+    assert alone.returncode == 1
+    assert "--gpus and --batch go together" in alone.stderr

@@ -1,0 +1,386 @@
+"""Reproducing a version: the same bytes, or every difference by its name and nothing changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+from builds import TINY, merged, product, segue
+
+import pipelines.remake
+from pipelines.build import build
+from pipelines.cli.reproduce import Request, asked_for
+from pipelines.gc import gc
+from pipelines.locks import sole_writer
+from pipelines.places import Places
+from pipelines.plan import ShardPlan
+from pipelines.render import RenderJob, library_versions, render_shard
+from pipelines.reproduce import reproduce
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import CorpusError, SegueError
+
+Tiny = Callable[..., Spec]
+SHARDS = 6
+FILED = 2
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A version `old`, and a newer one that shares no shard with it; not to be changed."""
+    out = tmp_path_factory.mktemp("base")
+    for version, seed in (("old", 7), ("new", 8)):
+        build(
+            Spec.model_validate(merged(TINY, CHANGES | {"version": version, "seed": seed})), out, 0
+        )
+    return out
+
+
+CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}
+
+
+@pytest.fixture
+def old(base: Path, tmp_path: Path) -> Places:
+    """A copy of the older version, and of the newer beside it."""
+    shutil.copytree(base, tmp_path / "out")
+    return Places(tmp_path / "out", "tiny", "old")
+
+
+@pytest.fixture
+def spec(tiny: Tiny) -> Tiny:
+    """The older version's spec, with changes."""
+    return lambda **changes: tiny(**merged(CHANGES, changes))
+
+
+def sounds(root: Path, takes: Sequence[int] = range(4)) -> None:
+    for number, label in enumerate(("bell", "drum")):
+        for take in takes:
+            path = root / label / f"{take}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rng = np.random.default_rng([number, take])
+            soundfile.write(path, rng.uniform(-0.5, 0.5, 16_000), 16_000)
+
+
+@pytest.fixture
+def filed_spec(tiny: Tiny, tmp_path: Path) -> Tiny:
+    """A corpus of eight files, in two shards; with changes."""
+    own: dict[str, object] = {
+        "version": "old",
+        "source": {"folder": {"root": str(tmp_path / "library"), "licence": "CC0-1.0"}},
+        "recipe": {"triplets": {"repeats": 4}},
+        "splits": {"train": 1.0},
+    }
+    return lambda **changes: tiny(**merged(own, changes))
+
+
+@pytest.fixture
+def filed(filed_spec: Tiny, tmp_path: Path) -> Places:
+    """That corpus."""
+    sounds(tmp_path / "library")
+    build(filed_spec(), tmp_path / "out", 0)
+    return Places(tmp_path / "out", "tiny", "old")
+
+
+def remove(places: Places) -> dict[str, str]:
+    """Let gc remove the version's shards.
+
+    Returns:
+        The product as it was before.
+    """
+    before = product(places.out)
+    gc(places.versions, keep=1)
+    assert not places.shards.exists()
+    return before
+
+
+def differs(places: Places, given: Spec | None = None) -> list[str]:
+    """What reproducing finds to differ; it must leave everything as it was."""
+    before = product(places.out)
+    found = reproduce(places, given, 0)
+    assert found.differences
+    assert product(places.out) == before
+    return list(found.differences.lines())
+
+
+def patch(path: Path, change: Callable[[dict[str, object]], object]) -> None:
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def test_a_removed_version_is_made_again_byte_for_byte(old: Places) -> None:
+    before = remove(old)
+    found = reproduce(old, None, 0)
+    assert not found.differences
+    assert (found.shards, found.rendered, found.linked) == (SHARDS, SHARDS, 0)
+    assert product(old.out) == before
+    assert Corpus.open(old.versions).version == "new"
+
+
+def test_a_whole_version_is_verified_and_not_written_to(old: Places) -> None:
+    folders = (old.manifests, old.shards)
+    before = {path: path.stat().st_mtime_ns for each in folders for path in each.rglob("*.*")}
+    found = reproduce(old, None, 0)
+    assert (found.rendered, found.linked, bool(found.differences)) == (0, 0, False)
+    after = {path: path.stat().st_mtime_ns for each in folders for path in each.rglob("*.*")}
+    assert after == before
+
+
+def test_shards_that_another_version_holds_are_linked(old: Places, spec: Tiny) -> None:
+    build(spec(version="twin"), old.out, 0)
+    before = product(old.out)
+    gc(old.versions, keep=1)
+    found = reproduce(old, None, 0)
+    assert (found.rendered, found.linked) == (0, SHARDS)
+    left = product(old.out)
+    assert {path: left[path] for path in before if "/old/" in path} == {
+        path: digest for path, digest in before.items() if "/old/" in path
+    }
+
+
+def test_manifests_alone_are_enough(old: Places, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(old.manifests, elsewhere / "data_manifests" / "tiny" / "old")
+    found = reproduce(Places(elsewhere, "tiny", "old"), None, 0)
+    assert found.rendered == SHARDS
+    there = product(elsewhere)
+    assert there == {path: value for path, value in product(old.out).items() if path in there}
+    assert {path for path in product(old.out) if "/old/" in path} == there.keys()
+
+
+def test_a_library_of_the_same_sounds_elsewhere_is_the_same_library(
+    filed: Places, filed_spec: Tiny, tmp_path: Path
+) -> None:
+    before = product(filed.out)
+    shutil.rmtree(filed.shards)
+    shutil.rmtree(filed.out / "banks")
+    shutil.copytree(tmp_path / "library", tmp_path / "moved", copy_function=shutil.copyfile)
+    shutil.rmtree(tmp_path / "library")
+    assert "library" in differs(filed)[0]
+    moved = filed_spec(source={"folder": {"root": str(tmp_path / "moved")}})
+    assert not reproduce(filed, moved, 0).differences
+    assert product(filed.out) == before
+    # The bank that the manifest names is there again, though the files' times are others.
+    corpus = Corpus.open(filed.manifests)
+    row = corpus.samples().slice(0, 1).to_pylist()[0]
+    stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+    assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+def test_changed_missing_and_new_clips_are_named(filed: Places, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    clips = pq.read_table(filed.manifests / "clips.parquet").to_pylist()
+    hashes = {row["id"]: row["sha256"][:12] for row in clips}
+    soundfile.write(library / "bell" / "0.wav", np.full(16_000, 0.25), 16_000)
+    (library / "bell" / "1.wav").unlink()
+    (library / "drum" / "2.wav").write_bytes(b"RIFF no audio")
+    sounds(library, [7])
+    lines = differs(filed)
+    names = {name.removeprefix("folder/"): name for name in hashes}
+    missing, refused, changed, *new = lines
+    assert missing.startswith(f"missing clip {_like(names, 'bell/1')}: bell/1.wav")
+    assert refused.startswith(f"missing clip {_like(names, 'drum/2')}: it is refused now: ")
+    wanted = _like(names, "bell/0")
+    assert changed.startswith(f"changed clip {wanted}: SHA-256 {hashes[wanted]} there, ")
+    assert [line.rsplit(": ", 1)[1] for line in new] == ["bell/7.wav", "drum/7.wav"]
+    assert all(line.startswith("new clip ") for line in new)
+
+
+def _like(names: dict[str, str], stem: str) -> str:
+    return next(full for name, full in names.items() if stem in name)
+
+
+def test_of_many_clips_ten_are_named_and_all_counted(filed: Places, tmp_path: Path) -> None:
+    sounds(tmp_path / "library", range(10, 18))
+    found = reproduce(filed, None, 0)
+    lines = list(found.differences.lines())
+    assert len(lines) == 11
+    assert lines[-1] == "new clip: 6 more"
+    told = found.to_json()
+    assert told["reproduced"] is False
+    assert told["differences"]["new clips"]["count"] == 16
+    assert len(told["differences"]["new clips"]["first"]) == 10
+
+
+def test_a_changed_setting_is_named(old: Places, spec: Tiny) -> None:
+    given = spec(seed=9, audio={"peak_db": -3.0}, recipe={"triplets": {"repeats": 5}})
+    assert differs(old, given) == [
+        "setting seed: 7 there, 9 in the spec given",
+        "setting recipe.triplets.repeats: 1 there, 5 in the spec given",
+        "setting audio.peak_db: -1.0 there, -3.0 in the spec given",
+    ]
+
+
+def test_a_setting_that_only_one_spec_has_is_named(old: Places, spec: Tiny) -> None:
+    assert differs(old, spec(licences=["CC0"])) == [
+        'setting licences: nothing there, ["CC0"] in the spec given'
+    ]
+
+
+def test_a_library_of_another_version_is_named(old: Places) -> None:
+    remove(old)
+    first, *_ = sorted(old.receipts.glob("*.json"))
+    patch(first, lambda receipt: receipt["libraries"].update(libsndfile="1.0.31"))  # type: ignore[attr-defined]
+    here = library_versions()["libsndfile"]
+    assert differs(old) == [f"library libsndfile: 1.0.31 there (1 of 6 shards), {here} here"]
+
+
+@pytest.mark.parametrize("name", ["ingest", "plan", "render", "format", "words"])
+def test_an_algorithm_of_another_version_is_named(old: Places, name: str) -> None:
+    corpus = old.manifests / "corpus.json"
+    here = json.loads(corpus.read_text())["algorithms"][name]
+    patch(corpus, lambda facts: facts["algorithms"].update({name: "0"}))  # type: ignore[attr-defined]
+    assert differs(old) == [f"algorithm {name}: 0 there, {str(here)[:12]} here"]
+
+
+def test_a_version_that_does_not_say_its_algorithms_is_judged_by_its_digest(old: Places) -> None:
+    before = product(old.out)
+    corpus = old.manifests / "corpus.json"
+    patch(corpus, lambda facts: facts.pop("algorithms"))
+    assert not reproduce(old, None, 0).differences
+    digest = json.loads(corpus.read_text())["digest"]
+    patch(corpus, lambda facts: facts.update(digest="0" * 64))
+    assert differs(old) == [
+        "Segue itself: corpus.json does not say which algorithms made this version "
+        f"(build digest {'0' * 12} there, {digest[:12]} here)"
+    ]
+    assert product(old.out).keys() == before.keys()
+
+
+def test_a_damaged_shard_is_named_and_left(old: Places) -> None:
+    victim = sorted(old.shards.rglob("*.tar"))[0]
+    data = bytearray(victim.read_bytes())
+    data[5000] ^= 1
+    victim.write_bytes(bytes(data))
+    assert differs(old) == [
+        f"shard {victim.name}: the file differs from its receipt; delete {victim} to have it "
+        "made again"
+    ]
+    victim.unlink()
+    assert reproduce(old, None, 0).rendered == 1
+
+
+def test_a_shard_that_comes_out_otherwise_does_not_move_in(old: Places) -> None:
+    remove(old)
+    first, *_ = sorted(old.receipts.glob("*.json"))
+    patch(first, lambda receipt: receipt.update(sha256="0" * 64))
+    (line,) = differs(old)
+    assert line.startswith(f"shard {first.stem}: rendered to SHA-256 ")
+    assert "its receipt says 000000000000" in line
+    assert not old.shards.exists()
+
+
+def test_a_lost_receipt_is_named(old: Places) -> None:
+    first, *_ = sorted(old.receipts.glob("*.json"))
+    first.unlink()
+    assert differs(old) == [f"shard {first.stem}: no receipt, so nothing says what it was"]
+
+
+def test_a_reproduction_that_was_killed_goes_on_where_it_stopped(
+    old: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = remove(old)
+    made: list[str] = []
+
+    def dying(job: RenderJob, shard: ShardPlan) -> None:
+        if made:
+            raise KeyboardInterrupt
+        render_shard(job, shard)
+        made.append(shard.shard)
+
+    monkeypatch.setattr(pipelines.remake, "render_shard", dying)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(old, None, 0)
+    assert not old.shards.exists()
+    monkeypatch.undo()
+    assert reproduce(old, None, 0).rendered == SHARDS - 1
+    assert product(old.out) == before
+
+
+def test_what_a_killed_reproduction_left_is_removed_by_gc(
+    old: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove(old)
+    before = product(old.out)
+
+    def dying(job: RenderJob, shard: ShardPlan) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipelines.remake, "render_shard", dying)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(old, None, 0)
+    assert product(old.out) != before
+    gc(old.versions, keep=1)
+    assert product(old.out) == before
+
+
+def test_a_running_build_blocks_reproducing(old: Places) -> None:
+    with (
+        sole_writer(old.versions),
+        pytest.raises(CorpusError, match="another process is building"),
+    ):
+        reproduce(old, None, 0)
+
+
+def test_the_command_line_builds_a_new_version_and_reproduces_an_old_one(
+    tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    arguments = ["build", tiny_file(), "--version", "1.0", "--workers", "0", "--json"]
+    root = ["--out", tmp_path]
+    built = segue(*arguments, *root, "--no-prefect")
+    assert json.loads(built.stdout.splitlines()[-1])["version"] == "1.0"
+    before = product(tmp_path)
+    shutil.rmtree(tmp_path / "shards")
+    again = json.loads(segue(*arguments, *root).stdout)
+    assert (again["reproduced"], again["rendered"]) == (True, 12)
+    assert product(tmp_path) == before
+    folder = tmp_path / "data_manifests" / "tiny"
+    shown = segue("build", folder, "--workers", "0")
+    assert shown.returncode == 0, shown.stderr
+    assert "all 12 shards are what their receipts say" in shown.stdout
+    changed = segue("build", tiny_file(seed=8), "--version", "1.0", "--workers", "0", *root)
+    assert changed.returncode == 1
+    assert "setting seed: 7 there, 8 in the spec given" in changed.stdout
+    assert product(tmp_path) == before
+
+
+def test_arguments_that_contradict_each_other_are_refused(
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
+) -> None:
+    folder = tiny_corpus / "data_manifests" / "tiny"
+    version = Corpus.open(folder).version
+    named = tiny_file(version="2").rename(tmp_path / "named.yaml")
+    cases: list[tuple[Path, str | None, Path, str]] = [
+        (named, "1", tmp_path, "version: 2, and --version says 1"),
+        (tiny_file(), "latest", tmp_path, "--version latest: 'latest' is the name"),
+        (folder, "9", Path(), "no finished version 9"),
+        (folder / version, "9", Path(), f"is version {version}, and --version says 9"),
+        (folder, None, tmp_path, "and --out says"),
+        (tmp_path, None, Path(), "no versions of a corpus here"),
+    ]
+    for path, name, out, message in cases:
+        with pytest.raises(SegueError, match=message):
+            asked_for(path, name, out)
+
+
+def test_a_version_is_asked_for_by_its_folder_or_by_name(
+    tiny_file: Callable[..., Path], tiny_corpus: Path
+) -> None:
+    folder = tiny_corpus / "data_manifests" / "tiny"
+    version = Corpus.open(folder).version
+    places = Places(tiny_corpus.resolve(), "tiny", version)
+    assert asked_for(folder, None, Path()) == Request(places, None)
+    assert asked_for(folder, version, tiny_corpus) == Request(places, None)
+    assert asked_for(folder / version, None, Path()) == Request(places, None)
+    by_spec = asked_for(tiny_file(), version, tiny_corpus)
+    assert isinstance(by_spec, Request)
+    assert by_spec.places == places
+    new = asked_for(tiny_file(), "1.0", tiny_corpus)
+    assert isinstance(new, Spec)
+    assert new.version == "1.0"

@@ -1,0 +1,306 @@
+"""Corpora at a store: a real S3 server on loopback, builds that it or the machine lets down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builds import product, segue
+from s3_store import SECRET, Refusal, Request, Store, running_store
+
+from pipelines.audit import audit
+from pipelines.build import build
+from pipelines.export import export
+from pipelines.lease import take
+from pipelines.locks import sole_writer
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import CorpusError, SpecError
+from synth.storage import Remote
+
+LARGER: dict[str, Any] = {"recipe": {"triplets": {"repeats": 4}}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Store]:
+    with running_store() as store:
+        yield store
+
+
+@pytest.fixture
+def s3(server: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    for name, value in server.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    server.door.fault = None
+    server.door.requests.clear()
+    return server
+
+
+@pytest.fixture
+def out(s3: Store) -> Remote:
+    """Where to build to."""
+    return Remote(f"s3://{s3.bucket()}/segue")
+
+
+@pytest.fixture(scope="session")
+def larger_corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the larger corpus is made of when it is built in a folder."""
+    from builds import TINY, merged
+
+    root = tmp_path_factory.mktemp("larger")
+    build(Spec.model_validate(merged(TINY, LARGER)), root, 0)
+    return product(root)
+
+
+def stored(remote: Remote) -> dict[str, str]:
+    """As `builds.product`, of what is at a store."""
+    return {
+        key: hashlib.sha256(remote.read(key) or b"").hexdigest()
+        for key in remote.list()
+        if not key.startswith("banks/") and not key.endswith("journal.jsonl")
+    }
+
+
+def shards_put(s3: Store) -> Counter[str]:
+    """How often each shard was put."""
+    return Counter(
+        each.path.rpartition("/")[2]
+        for each in s3.door.requests
+        if each.method == "PUT" and each.path.endswith(".tar")
+    )
+
+
+def certified(s3: Store) -> int:
+    return sum(
+        each.method == "PUT" and each.path.endswith(".tar.json") for each in s3.door.requests
+    )
+
+
+def finished_shards(out: Remote) -> set[str]:
+    return {key.rpartition("/")[2][:-5] for key in out.list() if key.endswith(".tar.json")}
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "build", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
+    )
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def last_line(output: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(output.splitlines()[-1])
+    return found
+
+
+def test_at_a_url_the_same_bytes_are_built_and_nothing_twice(
+    s3: Store, out: Remote, tiny: Callable[..., Spec], tiny_corpus: Path, tmp_path: Path
+) -> None:
+    summary = build(tiny(), Path(out.url), 0)
+    assert stored(out) == product(tiny_corpus)
+    assert set(shards_put(s3).values()) == {1}
+    assert summary.paths["manifests"].startswith(f"{out.url}/data_manifests/tiny/")
+    assert not list((tmp_path / "cache").rglob("*.tar")), "shards are not kept twice"
+
+    s3.door.requests.clear()
+    again = build(tiny(), Path(out.url), 0)
+    assert (again.rendered, again.skipped) == (0, summary.shards)
+    assert not shards_put(s3)
+    assert not s3.door.count("GET", ".tar"), "nothing of what is there came down again"
+
+
+def test_the_receipt_is_put_last(s3: Store, out: Remote, tiny: Callable[..., Spec]) -> None:
+    build(tiny(), Path(out.url), 0)
+    puts = [each.path for each in s3.door.requests if each.method == "PUT"]
+    name = "tiny-train-000000.tar"
+    order = [path.rpartition("/")[2] for path in puts if f"/{name}" in path]
+    assert order == [name, f"{name}.parquet", f"{name}.json"]
+    last = [path.rpartition("/")[2] for path in puts if "/.lease/" not in path]
+    assert [name for name in last if not name.endswith("jsonl")][-2:] == ["corpus.json", "latest"]
+
+
+def test_another_machine_decodes_nothing_again_and_renders_what_changed(
+    s3: Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    build(tiny(), Path(out.url), 0)
+    shutil.rmtree(tmp_path / "cache")  # a machine that was never here
+    s3.door.requests.clear()
+    more = tiny(recipe={"triplets": {"repeats": 3}})
+    summary = build(more, Path(out.url), 0)
+    assert not [each for each in s3.door.requests if "/part-" in each.path and each.method == "PUT"]
+    assert summary.rendered + summary.skipped == summary.shards
+    plain = tmp_path / "plain"
+    build(tiny(), plain, 0)
+    build(more, plain, 0)
+    assert stored(out) == product(plain)
+
+
+def test_a_changed_split_of_shards_is_taken_over_within_the_store(
+    s3: Store, out: Remote, tiny: Callable[..., Spec]
+) -> None:
+    first = build(tiny(version="one"), Path(out.url), 0)
+    s3.door.requests.clear()
+    second = build(tiny(version="two"), Path(out.url), 0)
+    assert (second.rendered, second.skipped) == (0, first.shards)
+    assert not s3.door.count("GET", ".tar?"), "copied by the store"
+    names = [key.rpartition("/")[2] for key in out.list("shards/tiny/two") if key.endswith(".tar")]
+    assert len(names) == first.shards
+
+
+def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_shard_again(
+    s3: Store, out: Remote, tiny_file: Callable[..., Path], larger_corpus: dict[str, str]
+) -> None:
+    command = (tiny_file(**LARGER), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
+    process = start(*command)
+    wait_for(lambda: certified(s3) > 3, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    survived = finished_shards(out)
+    assert 3 < len(survived) < 18
+
+    process = start(*command)
+    wait_for(lambda: certified(s3) > len(survived) + 1, process)
+    s3.door.shut()
+    try:
+        output, errors = process.communicate(timeout=120)
+    finally:
+        s3.door.start()
+    assert process.returncode == 1
+    assert "cannot be reached at http://127.0.0.1" in " ".join(errors.split())
+    assert "give the same command again" in last_line(output)["mend"]
+    assert "Traceback" not in errors
+    assert SECRET not in errors + output
+    kept = finished_shards(out)
+    assert survived < kept
+
+    again = segue("build", *command)
+    assert again.returncode == 0, again.stderr
+    assert last_line(again.stdout)["skipped"] == len(kept)
+    assert stored(out) == larger_corpus
+    assert all(shards_put(s3)[name] == 1 for name in kept)
+
+
+def test_a_store_that_is_busy_for_a_while_is_waited_for(
+    s3: Store, out: Remote, tiny: Callable[..., Spec], tiny_corpus: Path
+) -> None:
+    seen: Counter[Request] = Counter()
+
+    def fault(request: Request) -> Refusal | None:
+        """Some objects are refused twice."""
+        seen[request] += 1
+        refused = seen[request] < 3 and "/tiny-test-000000.tar" in request.path
+        return Refusal(503, "SlowDown") if refused and request.method == "PUT" else None
+
+    s3.door.fault, before = fault, len(s3.door.refused)
+    build(tiny(), Path(out.url), 0)
+    s3.door.fault = None
+    assert len(s3.door.refused) == before + 6
+    assert stored(out) == product(tiny_corpus)
+
+
+@pytest.mark.parametrize("wrong", ["bucket", "rights"])
+def test_what_cannot_work_is_told_before_any_work(
+    s3: Store, tiny_file: Callable[..., Path], tmp_path: Path, wrong: str
+) -> None:
+    url = "s3://nowhere/segue" if wrong == "bucket" else f"s3://{s3.bucket()}/segue"
+    if wrong == "rights":
+        s3.door.fault = lambda each: Refusal(403, "AccessDenied") if each.method == "PUT" else None
+    stage = tmp_path / "stage"
+    found = segue("build", tiny_file(), "--out", url, "--stage", stage, "--no-prefect", "--json")
+    assert found.returncode == 1
+    words = "there is no bucket 'nowhere'" if wrong == "bucket" else "access denied"
+    assert words in last_line(found.stdout)["error"]
+    assert found.stderr.count("error:") == 1
+    assert "Traceback" not in found.stderr
+    assert SECRET not in found.stderr + found.stdout
+    assert not (stage / "banks").exists(), "no clip was read"
+
+
+def test_two_machines_do_not_write_one_corpus(
+    s3: Store, out: Remote, tiny: Callable[..., Spec]
+) -> None:
+    take(out, "data_manifests/tiny/.lease", "another machine")
+    with pytest.raises(CorpusError, match="is building this corpus"):
+        build(tiny(), Path(out.url), 0)
+    assert not [key for key in out.list() if "/.lease/" not in key]
+
+
+def test_a_version_of_another_content_is_written_over_only_where_no_receipt_vouches(
+    s3: Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    """Shards of WAV are as long whatever they hold: a stale receipt would vouch for any."""
+    first, second = (tiny(version="v", seed=seed, audio={"format": "wav"}) for seed in (1, 2))
+    stop = [0]
+
+    def fault(request: Request) -> Refusal | None:
+        """The store refuses what comes after some shards."""
+        stop[0] += request.method == "PUT" and request.path.endswith(".tar")
+        return Refusal(403, "AccessDenied") if stop[0] > 3 else None
+
+    for spec in (first, second):
+        stop[0] = 0
+        s3.door.fault = fault
+        with pytest.raises(Exception, match="access denied"):
+            build(spec, Path(out.url), 0)
+        s3.door.fault = None
+    build(first, Path(out.url), 0)
+    build(first, tmp_path / "plain", 0)
+    assert stored(out) == product(tmp_path / "plain")
+
+
+def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
+    s3: Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    build(tiny(), Path(out.url), 0)
+    shutil.rmtree(tmp_path / "cache")
+    s3.door.requests.clear()
+    corpus = f"{out.url}/data_manifests/tiny"
+    assert not audit(Path(corpus)).violations
+    assert not s3.door.count("GET", ".tar"), "an audit reads no sound"
+    exported = export(Corpus.open(Path(corpus)), "laion", tmp_path / "exported")
+    assert exported.written == exported.parts == 12
+    trained = segue("train", corpus, "--steps", "2", "--out", tmp_path / "run", "--json")
+    assert trained.returncode == 0, trained.stderr
+    shown = segue("inspect", corpus, "--samples", "2", "--verify", "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert last_line(shown.stdout)["checks"]["shards as certified"] == 12
+    gets = Counter(
+        each.path.partition("?")[0]
+        for each in s3.door.requests
+        if each.method == "GET" and each.path.partition("?")[0].endswith(".tar")
+    )
+    assert set(gets.values()) == {1}, "every shard came once"
+
+
+def test_what_writes_to_folders_alone_says_so(tiny_corpus: Path, tmp_path: Path) -> None:
+    corpus = tiny_corpus / "data_manifests" / "tiny"
+    with pytest.raises(SpecError, match="exports are written to folders"):
+        export(Corpus.open(corpus), "laion", Path("s3://bucket/export"))
+    with (
+        pytest.raises(SpecError, match="this command works on folders only"),
+        sole_writer(Path("s3://bucket/corpus")),
+    ):
+        pass

@@ -1,0 +1,217 @@
+"""Schedules: nights that begin by themselves, one at a time, and render nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import yaml
+from builds import TINY, product, segue
+from prefect.client.orchestration import get_client
+
+from pipelines.flows.deployments import (
+    deployment_of,
+    known_server,
+    last_runs,
+    register,
+    run_now,
+    scheduled,
+    set_paused,
+)
+from pipelines.schedule import HEADER, Night, Times, write_prefect_yaml
+from pipelines.schedule_server import running_server
+from synth.errors import SegueError, SpecError
+
+NIGHTS = 3
+PATIENCE_S = 240
+
+
+@dataclass
+class Served:
+    """A schedule that runs over a built corpus."""
+
+    out: Path
+    spec: Path
+    process: subprocess.Popen[str]
+    before: dict[str, str]
+
+    def completed(self) -> int:
+        with known_server(self.out):
+            return sum(run.state == "Completed" for run in last_runs("tiny", 100))
+
+    def journal(self) -> str:
+        (path,) = self.out.rglob("journal.jsonl")
+        return path.read_text()
+
+
+def start(spec: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "pipelines.cli", "schedule", str(spec), "--out", str(out)),
+            *("--workers", "0", "--json", *options),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env={name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"},
+    )
+    assert process.stdout is not None
+    assert "api" in json.loads(process.stdout.readline())
+    return process
+
+
+def wait_for(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.5)
+    return False
+
+
+@pytest.fixture(scope="module")
+def served(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A schedule of a few seconds over a corpus that is built already, on its own server."""
+    folder = tmp_path_factory.mktemp("served")
+    out, spec = folder / "out", folder / "tiny.yaml"
+    shutil.copytree(tiny_corpus, out)
+    spec.write_text(yaml.safe_dump(TINY))
+    before = product(out)
+    process = start(spec, out, "--every", "4s", "--now")
+    schedule = Served(out, spec, process, before)
+    yield schedule
+    schedule.process.terminate()
+    schedule.process.wait(60)
+
+
+def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(served: Served) -> None:
+    journal = served.journal()
+    assert wait_for(lambda: served.completed() >= NIGHTS)
+    assert served.journal() == journal
+    kept = {name: hash_ for name, hash_ in product(served.out).items() if "nightly." not in name}
+    assert kept == served.before
+    with known_server(served.out):
+        (listed,) = scheduled()
+        runs = last_runs("tiny", 100)
+    assert (listed.corpus, listed.times, listed.paused) == ("tiny", "every 4 s", False)
+    assert {run.state for run in runs} <= {"Completed", "Running", "Cancelled", "Pending"}
+
+
+def test_schedule_is_paused_resumed_and_run_at_will(served: Served) -> None:
+    assert wait_for(lambda: served.completed() >= 1)
+    with known_server(served.out):
+        set_paused("tiny", True)
+        assert scheduled()[0].paused
+        set_paused("tiny", False)
+        assert not scheduled()[0].paused
+        assert run_now("tiny")
+        with pytest.raises(SpecError, match="corpus other has no schedule"):
+            run_now("other")
+
+
+def test_second_schedule_over_the_same_root_is_refused(served: Served) -> None:
+    second = segue("schedule", served.spec, "--out", served.out, "--every", "1h")
+    assert second.returncode == 1
+    assert "a schedule runs here already" in second.stderr
+
+
+def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
+    served: Served, tmp_path: Path
+) -> None:
+    times = Times(cron="0 3 * * *", timezone="Europe/Berlin")
+    night = Night("other", served.spec, tmp_path, 2, None, times)
+    with known_server(served.out), get_client(sync_client=True) as client:
+        found = client.read_deployment(register(night, "nights"))
+        assert client.read_work_pool("nights").type == "process"
+        client.delete_deployment(found.id)
+    assert found.entrypoint == "pipelines.flows.nightly"
+    assert found.parameters == night.parameters
+    assert found.schedules[0].schedule.cron == "0 3 * * *"
+    assert found.concurrency_options is not None
+    assert found.concurrency_options.collision_strategy == "CANCEL_NEW"
+    assert found.global_concurrency_limit is not None
+    assert found.global_concurrency_limit.limit == 1
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
+def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(served: Served) -> None:
+    """Last in the module: it replaces the schedule."""
+    assert wait_for(lambda: running(served) == "Running")
+    served.process.kill()
+    served.process.wait()
+    assert wait_for(lambda: not named(str(served.out))), named(str(served.out))
+    assert running_server(served.out / ".prefect") is None
+    with pytest.raises(SegueError, match="no Prefect server"), known_server(served.out):
+        pass
+    served.process = start(served.spec, served.out, "--every", "1h", "--now")
+    done = served.completed()
+    assert wait_for(lambda: served.completed() > done), "a dead run keeps the only slot"
+    assert running(served) != "Running"
+    kept = {name: hash_ for name, hash_ in product(served.out).items() if "nightly." not in name}
+    assert kept == served.before
+
+
+def running(served: Served) -> str:
+    """The state of a run that is under way, empty where none is."""
+    with known_server(served.out):
+        states = [run.state for run in last_runs("tiny", 100)]
+    return "Running" if "Running" in states else ""
+
+
+def named(out: str) -> list[str]:
+    """Living processes that work over `out`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                words = (entry / "cmdline").read_text() + (entry / "environ").read_text()
+            except (OSError, UnicodeDecodeError):
+                continue
+            if out in words and state != "Z":
+                found.append((entry / "cmdline").read_text())
+    return found
+
+
+@pytest.mark.parametrize("every", ["ten", "0s", "10", "5 m", "-1s"])
+def test_span_that_is_none_is_refused(every: str) -> None:
+    with pytest.raises(SpecError, match="expected a span"):
+        Times.of(None, every)
+
+
+def test_cron_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
+    night = Night("tiny", tmp_path / "tiny.yaml", tmp_path, 1, None, Times(cron="at dawn"))
+    with pytest.raises(SpecError, match="--cron at dawn: "):
+        deployment_of(night)
+
+
+def test_prefect_yaml_is_the_same_whatever_came_first_and_others_files_stay(tmp_path: Path) -> None:
+    first = Night("a", tmp_path / "a.yaml", tmp_path, 1, None, Times(every_s=10))
+    second = replace(first, corpus="b", times=Times(cron="0 3 * * *"))
+    one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
+    for path, nights in ((one, [first, second]), (other, [second, first, second])):
+        for night in nights:
+            write_prefect_yaml(path, night, "nights")
+    assert one.read_bytes() == other.read_bytes()
+    deployments = yaml.safe_load(one.read_text())["deployments"]
+    assert [each["name"] for each in deployments] == ["a", "b"]
+    assert deployments[1]["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
+    assert deployments[1]["work_pool"]["job_variables"]["env"]["DO_NOT_TRACK"] == "1"
+
+    foreign = tmp_path / "prefect.yaml"
+    foreign.write_text("# mine\nname: mine\n")
+    with pytest.raises(SpecError, match="was not written by"):
+        write_prefect_yaml(foreign, first, "nights")
+    assert foreign.read_text() == "# mine\nname: mine\n"
+    foreign.write_text(HEADER + "deployments: 3\n")
+    with pytest.raises(SpecError, match="damaged"):
+        write_prefect_yaml(foreign, first, "nights")

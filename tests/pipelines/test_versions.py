@@ -1,0 +1,341 @@
+"""Versions of a corpus, and garbage collection: shards go, manifests stay, nothing else is hurt."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builds import product, segue
+
+from pipelines.audit import audit
+from pipelines.build import build
+from pipelines.gc import gc
+from pipelines.inspection import describe
+from pipelines.locks import sole_writer
+from pipelines.spec import Spec
+from pipelines.versions import State, list_versions
+from synth.corpus import Corpus
+from synth.errors import CorpusError
+
+Tiny = Callable[..., Spec]
+NAMES = ("one", "two", "three")
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three versions: `two` shares six shards with `one`, `three` none; not to be changed."""
+    from builds import TINY, merged
+
+    out = tmp_path_factory.mktemp("three")
+    repeats = {"one": 1, "two": 2, "three": 1}
+    for name in NAMES:
+        changes = {
+            "version": name,
+            "recipe": {"triplets": {"repeats": repeats[name]}},
+            "seed": 8 if name == "three" else 7,
+        }
+        build(Spec.model_validate(merged(TINY, changes)), out, 0)
+    return out
+
+
+@pytest.fixture
+def out(three: Path, tmp_path: Path) -> Path:
+    """A copy of it, hard links and times as they were."""
+    copied = tmp_path / "out"
+    twins: dict[int, Path] = {}
+    for path in sorted(three.rglob("*")):
+        target = copied / path.relative_to(three)
+        if path.is_dir():
+            target.mkdir(parents=True)
+        elif twin := twins.get(path.stat().st_ino):
+            os.link(twin, target)
+        else:
+            shutil.copy2(path, target)
+            twins[path.stat().st_ino] = target
+    return copied
+
+
+def manifests(out: Path) -> Path:
+    return out / "data_manifests" / "tiny"
+
+
+def tars(out: Path, version: str) -> int:
+    return len(list((out / "shards" / "tiny" / version).rglob("*.tar")))
+
+
+def on_disk(*folders: Path) -> int:
+    files = (path.stat() for folder in folders for path in folder.rglob("*") if path.is_file())
+    return sum({status.st_ino: status.st_size for status in files}.values())
+
+
+def markers(out: Path) -> int:
+    return sum(path.stat().st_size for path in manifests(out).glob("*/removed.json"))
+
+
+def states(out: Path) -> dict[str, State]:
+    return {version.name: version.state for version in list_versions(manifests(out))}
+
+
+def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -> None:
+    gc(manifests(out), keep=2)
+    found = list_versions(manifests(out))
+    assert [version.name for version in found] == list(NAMES)
+    assert [(each.samples, each.present, each.shards) for each in found] == [
+        (72, 0, 6),
+        (144, 12, 12),
+        (72, 6, 6),
+    ]
+    assert [each.state for each in found] == [
+        State.MANIFESTS_ONLY,
+        State.RENDERED,
+        State.RENDERED,
+    ]
+    assert [each.latest for each in found] == [False, False, True]
+    digest = Corpus.open(manifests(out) / "one").facts["digest"]
+    assert found[0].digest == digest
+
+
+def test_hard_links_are_counted_once(out: Path) -> None:
+    shown = json.loads(segue("versions", manifests(out), "--json").stdout)
+    folders = [root / name for root in (manifests(out), out / "shards" / "tiny") for name in NAMES]
+    assert shown["bytes"] == on_disk(*folders)
+    for name, version in zip(NAMES, shown["versions"], strict=True):
+        own = (manifests(out) / name, out / "shards" / "tiny" / name)
+        assert (version["version"], version["bytes"]) == (name, on_disk(*own))
+    assert sum(version["bytes"] for version in shown["versions"]) > shown["bytes"]
+
+
+def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
+    before = on_disk(out)
+    foreseen = gc(manifests(out), keep=1, dry_run=True)
+    assert on_disk(out) == before
+    assert [tars(out, name) for name in NAMES] == [6, 12, 6]
+    sweep = gc(manifests(out), keep=1)
+    assert sweep == foreseen
+    assert sweep.kept == ("three",)
+    assert [removal.name for removal in sweep.versions] == ["one", "two"]
+    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
+    assert not (out / "shards" / "tiny" / "one").exists()
+    assert before - (on_disk(out) - markers(out)) == sweep.freed > 0
+
+
+def test_shards_that_another_version_holds_free_nothing(out: Path) -> None:
+    before = on_disk(out)
+    sweep = gc(manifests(out), keep=2)
+    tar_bytes = sum(path.stat().st_size for path in (out / "shards" / "tiny").rglob("*.tar"))
+    assert [removal.name for removal in sweep.versions] == ["one"]
+    assert before - (on_disk(out) - markers(out)) == sweep.freed < tar_bytes / 10
+    assert tars(out, "two") == 12
+    Corpus.open(manifests(out) / "two").stored_pcm(*_first(out, "two"))
+
+
+def _first(out: Path, version: str) -> tuple[str, str, int, int]:
+    row = Corpus.open(manifests(out) / version).samples().slice(0, 1).to_pylist()[0]
+    return row["split"], row["shard"], row["offset"], row["size"]
+
+
+def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
+    kept = product(out)
+    gc(manifests(out), keep=1)
+    for name in ("one", "two"):
+        folder = manifests(out) / name
+        corpus = Corpus.open(folder)
+        assert corpus.samples("train").num_rows > 0
+        assert audit(folder).violations == ()
+        assert describe(folder)["version"] == name
+        row = corpus.samples().slice(0, 1).to_pylist()[0]
+        assert len(corpus.virtual_pcm(row["scene"], row["frames"])) == row["frames"]
+        with pytest.raises(
+            CorpusError, match=rf"segue gc. removed the shards .* {name} \(.segue build"
+        ):
+            corpus.stored_pcm(*_first(out, name))
+    left = product(out)
+    assert {path: left[path] for path in kept if "data_manifests" in path} == {
+        path: digest for path, digest in kept.items() if "data_manifests" in path
+    }
+
+
+def test_the_marker_says_what_went_and_how_to_make_it_again(out: Path) -> None:
+    sizes = [path.stat().st_size for path in (out / "shards" / "tiny" / "one").rglob("*.tar")]
+    gc(manifests(out), keep=1)
+    assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
+        "removed_by": "segue gc",
+        "version": "one",
+        "shards": 6,
+        "bytes": sum(sizes),
+        "made_again_by": "segue build data_manifests/tiny/one",
+    }
+
+
+def test_latest_stays_however_old(out: Path) -> None:
+    (manifests(out) / "latest").write_text("one\n")
+    sweep = gc(manifests(out), keep=1)
+    assert sweep.kept == ("one", "three")
+    assert Corpus.open(manifests(out)).version == "one"
+
+
+def test_removed_versions_do_not_count_as_kept(out: Path) -> None:
+    gc(manifests(out), keep=1)
+    assert gc(manifests(out), keep=1).versions == ()
+    assert gc(manifests(out), keep=2).versions == ()
+    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_an_unfinished_version_goes_if_a_finished_one_is_newer(out: Path, newer: bool) -> None:
+    (manifests(out) / "two" / "corpus.json").unlink()
+    if newer:
+        os.utime(manifests(out) / "two" / "plan.parquet", (2**31, 2**31))
+    gc(manifests(out), keep=2)
+    assert states(out)["two"] is State.UNFINISHED
+    assert [tars(out, name) for name in NAMES] == [6, 12 if newer else 0, 6]
+    assert not (manifests(out) / "two" / "removed.json").exists()
+    assert (manifests(out) / "two" / "plan.parquet").is_file()
+
+
+def test_what_no_build_wrote_stays_and_is_told(out: Path) -> None:
+    note = out / "shards" / "tiny" / "one" / "train" / "notes.txt"
+    note.write_text("mine")
+    sweep = gc(manifests(out), keep=1)
+    assert sweep.foreign == (note,)
+    assert note.read_text() == "mine"
+    assert tars(out, "one") == 0
+
+
+def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
+    (out / "shards" / "tiny" / "one").rename(out / "elsewhere")
+    (out / "shards" / "tiny" / "one").symlink_to(out / "elsewhere")
+    before = product(out)
+    with pytest.raises(CorpusError, match="a link to another folder"):
+        gc(manifests(out), keep=1)
+    assert product(out) == before
+
+
+def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
+    (manifests(out) / "two" / "corpus.json").write_text("{")
+    before = product(out)
+    with pytest.raises(CorpusError, match=r"two/corpus\.json: damaged"):
+        gc(manifests(out), keep=1)
+    assert product(out) == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import pipelines.gc, pipelines.removal
+
+left = [int(sys.argv[2])]
+unlink = Path.unlink
+
+def dying(self, missing_ok=False):
+    if self.suffix == ".tar":
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+    unlink(self, missing_ok)
+
+Path.unlink = dying
+pipelines.gc.gc(Path(sys.argv[1]), keep=1)
+"""
+
+
+@pytest.mark.parametrize("removed", [0, 4, 9])
+def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> None:
+    arguments = [sys.executable, "-c", KILLED, str(manifests(out)), str(removed)]
+    died = subprocess.run(arguments, capture_output=True, check=False, timeout=60)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert sum(tars(out, name) for name in ("one", "two")) == 18 - removed
+    for name in NAMES:
+        assert Corpus.open(manifests(out) / name).version == name
+    gc(manifests(out), keep=1)
+    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
+    assert states(out) == {
+        "one": State.MANIFESTS_ONLY,
+        "two": State.MANIFESTS_ONLY,
+        "three": State.RENDERED,
+    }
+    assert sorted(path.name for path in (out / "shards" / "tiny").iterdir()) == ["three"]
+
+
+def test_a_running_build_blocks_gc(out: Path) -> None:
+    before = product(out)
+    with sole_writer(manifests(out)):
+        refused = segue("gc", manifests(out), "--keep", "1")
+        assert refused.returncode == 1
+        assert "another process is building this corpus" in refused.stderr
+    assert product(out) == before
+
+
+def test_a_version_that_was_built_again_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
+    gc(manifests(out), keep=1)
+    build(tiny(version="one", recipe={"triplets": {"repeats": 1}}), out, 0)
+    assert states(out)["one"] is State.RENDERED
+    assert not (manifests(out) / "one" / "removed.json").exists()
+    assert gc(manifests(out), keep=2).kept == ("three", "one")
+    assert tars(out, "one") == 6
+
+
+def banks(out: Path) -> set[str]:
+    return {path.name for path in (out / "banks").rglob("*.p*")}
+
+
+def test_banks_keep_what_kept_versions_are_made_of(tiny: Tiny, out: Path) -> None:
+    needed = banks(out)
+    small = {"recipe": {"triplets": {"repeats": 1}}}
+    build(tiny(version="four", source={"foley": {"takes": 6}}, **small), out, 0)
+    build(tiny(corpus="other", source={"foley": {"seed": 3}}, **small), out, 0)
+    both = banks(out)
+    build(tiny(version="five", **small), out, 0)
+    assert gc(manifests(out), keep=2).banks == ()
+    before = on_disk(out) - markers(out)
+    sweep = gc(manifests(out), keep=1, banks=True)
+    assert sweep.kept == ("five",)
+    assert [removal.name for removal in sweep.banks] == ["banks/foley-16000"]
+    assert before - (on_disk(out) - markers(out)) == sweep.freed
+    assert needed <= banks(out) < both
+    for folder in (manifests(out), out / "data_manifests" / "other"):
+        corpus = Corpus.open(folder)
+        row = corpus.samples().slice(0, 1).to_pylist()[0]
+        stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+        assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Path) -> None:
+    other = build(tiny(corpus="other"), out, 0)
+    before = product(out)
+    with sole_writer(Path(other.paths["manifests"]).parent):
+        with pytest.raises(CorpusError, match="other: another process is building"):
+            gc(manifests(out), keep=1, banks=True)
+        assert product(out) == before
+        gc(manifests(out), keep=1)
+
+
+def test_gc_on_the_command_line(out: Path) -> None:
+    foreseen = json.loads(segue("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout)
+    done = json.loads(segue("gc", manifests(out), "--keep", "1", "--json").stdout)
+    assert {**foreseen, "dry_run": False} == done
+    assert (done["corpus"], done["kept"]) == ("tiny", ["three"])
+    assert [each["name"] for each in done["versions"]] == ["one", "two"]
+    assert done["freed"] == sum(each["freed"] for each in done["versions"])
+    told = segue("versions", manifests(out)).stdout
+    assert "manifests only" in told
+    assert "rendered, latest" in told
+
+
+def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
+    for path, mend in ((manifests(out) / "one", "one version"), (out, "give data_manifests")):
+        with pytest.raises(CorpusError, match="no versions of a corpus here") as raised:
+            gc(path, keep=1)
+        assert mend in raised.value.mend
+    assert segue("versions", out).returncode == 1
+
+
+def test_gc_needs_to_be_told_how_many_to_keep(out: Path) -> None:
+    assert segue("gc", manifests(out)).returncode == 2

@@ -1,0 +1,288 @@
+"""Files at a store: a real S3 server on loopback, and fsspec's own for what all stores share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from s3_store import SECRET, Refusal, Request, Store, running_store
+
+from synth.storage import (
+    Copies,
+    Remote,
+    StorageError,
+    fetched,
+    filesystems,
+    is_url,
+    local_place,
+    url_of,
+)
+from synth.storage import remote as remote_module
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Store]:
+    with running_store() as store:
+        yield store
+
+
+@pytest.fixture
+def s3(server: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    for name, value in server.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(remote_module, "FIRST_WAIT_S", 0.01)
+    server.door.fault = None
+    return server
+
+
+@pytest.fixture(params=["s3", "memory", "file"])
+def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Remote:
+    """A folder that is empty at three kinds of store."""
+    if request.param == "s3":
+        return Remote(f"s3://{request.getfixturevalue('s3').bucket()}/some/prefix")
+    if request.param == "file":
+        return Remote(f"file://{tmp_path}/store")
+    return Remote(f"memory:/{tmp_path}/some/prefix")
+
+
+def test_urls_are_told_from_paths_even_after_pathlib() -> None:
+    assert url_of("s3://bucket/a/b/") == "s3://bucket/a/b"
+    assert url_of(Path("s3://bucket/a/b")) == "s3://bucket/a/b"
+    assert url_of(Path("file:///a")) == "file:///a"
+    assert url_of(Path("memory://x")) == "memory://x"
+    for path in ("data/a", "/data/a", "C:/data", "c:/data", "./s3:x", "esc50:root"):
+        assert not is_url(path), path
+
+
+def test_a_url_that_holds_a_password_is_refused_and_not_repeated() -> None:
+    with pytest.raises(StorageError) as refused:
+        url_of("s3://me:hunter2@bucket/a")
+    assert "hunter2" not in str(refused.value)
+    assert "environment" in str(refused.value)
+
+
+def test_objects_are_put_listed_read_and_removed(remote: Remote, tmp_path: Path) -> None:
+    local, back = tmp_path / "local", tmp_path / "deep" / "back"
+    local.write_bytes(b"sound")
+    assert remote.list() == {}
+    assert remote.find("a/x.bin") is None
+    stored = remote.put(local, "a/x.bin")
+    remote.write("a/b/y.bin", b"12")
+    remote.write("z", b"123")
+    assert list(remote.list()) == ["a/b/y.bin", "a/x.bin", "z"]
+    assert list(remote.list("a", deep=False)) == ["a/x.bin"]
+    assert remote.list()["a/x.bin"] == remote.find("a/x.bin") == stored
+    assert remote.get("a/x.bin", back) == stored
+    assert back.read_bytes() == b"sound"
+    assert remote.read("z") == b"123"
+    remote.copy("z", "copy/of/z")
+    assert remote.read("copy/of/z") == b"123"
+    remote.remove("z")
+    remote.remove("z")
+    assert not remote.exists("z")
+    assert remote.read("z") is None
+
+
+def test_only_one_creates_an_object(remote: Remote) -> None:
+    assert remote.create("lease", b"mine")
+    assert not remote.create("lease", b"theirs")
+    assert remote.read("lease") == b"mine"
+
+
+def test_another_content_has_another_stamp(remote: Remote) -> None:
+    remote.write("a", b"1")
+    before = remote.find("a")
+    remote.write("a", b"2")
+    assert remote.find("a") != before
+
+
+def test_a_large_file_goes_in_parts_and_comes_back_the_same(s3: Store, tmp_path: Path) -> None:
+    remote = Remote(f"s3://{s3.bucket()}")
+    large, back = tmp_path / "large", tmp_path / "back"
+    large.write_bytes(os.urandom(18 * 2**20))
+    remote.put(large, "large.tar")
+    assert s3.door.count("PUT", "large.tar?partNumber=") == 3
+    remote.get("large.tar", back)
+    assert back.read_bytes() == large.read_bytes()
+
+
+def failing(times: int, status: int, code: str, method: str = "PUT"):  # type: ignore[no-untyped-def]
+    left = [times]
+
+    def fault(request: Request) -> Refusal | None:
+        if request.method != method or not left[0]:
+            return None
+        left[0] -= 1
+        return Refusal(status, code)
+
+    return fault
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (500, "InternalError")])
+def test_a_busy_store_is_asked_again(s3: Store, tmp_path: Path, status: int, code: str) -> None:
+    remote = Remote(f"s3://{s3.bucket()}")
+    (tmp_path / "local").write_bytes(b"sound")
+    s3.door.fault = failing(3, status, code)
+    remote.put(tmp_path / "local", "a")
+    s3.door.fault = failing(3, status, code, "GET")
+    assert remote.read("a") == b"sound"
+
+
+def test_a_part_that_fails_leaves_no_object_and_no_upload(s3: Store, tmp_path: Path) -> None:
+    remote = Remote(f"s3://{s3.bucket()}")
+    large = tmp_path / "large"
+    large.write_bytes(bytes(17 * 2**20))
+
+    def fault(request: Request) -> Refusal | None:
+        return Refusal(503, "SlowDown") if "partNumber=2" in request.path else None
+
+    s3.door.fault = fault
+    with pytest.raises(StorageError, match="SlowDown"):
+        remote.put(large, "large")
+    s3.door.fault = None
+    assert not remote.exists("large")
+    assert s3.door.count("DELETE", "large?uploadId=") == remote_module.ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (403, "AccessDenied", "access denied"),
+        (403, "InvalidAccessKeyId", "access denied"),
+        (404, "NoSuchBucket", "there is no bucket"),
+    ],
+)
+def test_what_cannot_pass_is_told_at_once(s3: Store, status: int, code: str, words: str) -> None:
+    remote = Remote(f"s3://{s3.bucket()}/corpora")
+    s3.door.fault = lambda _: Refusal(status, code)
+    before = len(s3.door.refused)
+    with pytest.raises(StorageError, match=words) as told:
+        remote.write("a", b"1")
+    assert len(s3.door.refused) == before + 1, "asked again although it cannot pass"
+    assert told.value.mend
+    assert SECRET not in str(told.value)
+    assert remote.url in str(told.value)
+
+
+def test_a_missing_bucket_is_named_when_reading_too(s3: Store) -> None:
+    with pytest.raises(StorageError, match="there is no bucket 'nowhere' at http://127"):
+        Remote("s3://nowhere/a").list()
+
+
+def test_missing_credentials_are_told(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", "/nonexistent")
+    with pytest.raises(StorageError, match="AWS_ACCESS_KEY_ID"):
+        Remote("s3://bucket-1").list()
+
+
+def test_a_store_that_is_gone_is_told_and_read_again_when_it_is_back(s3: Store) -> None:
+    remote = Remote(f"s3://{s3.bucket()}")
+    remote.write("a", b"1")
+    s3.door.shut()
+    try:
+        with pytest.raises(StorageError, match="cannot be reached at http://127"):
+            remote.read("a")
+    finally:
+        s3.door.start()
+    assert remote.read("a") == b"1"
+
+
+def test_without_s3fs_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    known = import_module("fsspec.registry")._registry  # `fsspec.registry` is a view of it
+    monkeypatch.delitem(known, "s3", raising=False)
+    filesystems._opened.cache_clear()
+    with pytest.raises(StorageError, match=r"pip install 'segue-audio\[s3\]'"):
+        Remote("s3://bucket").list()
+
+
+def test_an_unknown_kind_of_store_is_told() -> None:
+    with pytest.raises(StorageError, match="no kind of store called 'nix'"):
+        Remote("nix://bucket").list()
+
+
+def test_a_copy_is_fetched_once_and_again_when_the_object_changes(
+    remote: Remote, tmp_path: Path
+) -> None:
+    remote.write("data/a", b"1")
+    copies = Copies.open(tmp_path / "copies", remote)
+    stored = remote.find("data/a")
+    assert stored is not None
+    path = copies.fetch("data/a", stored)
+    inode = path.stat().st_ino
+    assert copies.fetch("data/a", stored).stat().st_ino == inode
+    remote.write("data/a", b"2")
+    assert not copies.has("data/a", remote.list()["data/a"])
+    assert copies.fetch("data/a", remote.find("data/a")).read_bytes() == b"2"
+
+
+def test_a_copy_that_was_written_over_here_is_no_copy(tmp_path: Path) -> None:
+    remote = Remote(f"file://{tmp_path}/store")
+    remote.write("a", b"1")
+    copies = Copies.open(tmp_path / "copies", remote)
+    copies.fetch("a").write_bytes(b"2")
+    stored = remote.find("a")
+    assert stored is not None
+    assert not copies.has("a", stored)
+    assert copies.fetch("a", stored).read_bytes() == b"1"
+
+
+def test_a_folder_of_other_files_is_not_taken_for_copies(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    with pytest.raises(Exception, match="choose a new or empty folder"):
+        Copies.open(tmp_path / "mine", Remote("memory://a"))
+    Copies.open(tmp_path / "copies", Remote("memory://a"))
+    with pytest.raises(Exception, match="holds copies of memory://a"):
+        Copies.open(tmp_path / "copies", Remote("memory://b"))
+
+
+def test_a_missing_file_of_a_copied_folder_comes_when_it_is_asked_for(tmp_path: Path) -> None:
+    remote = Remote(f"file://{tmp_path}/store")
+    remote.write("shards/a.tar", b"1")
+    copies = Copies.open(tmp_path / "copies", remote)
+    assert fetched(copies.path("shards/a.tar")).read_bytes() == b"1"
+    absent = copies.path("shards/b.tar")
+    assert fetched(absent) == absent
+    assert fetched(tmp_path / "elsewhere") == tmp_path / "elsewhere"
+
+
+def put_corpus(remote: Remote, name: str, shard: bytes) -> None:
+    remote.write(f"data_manifests/{name}/latest", b"v1\n")
+    remote.write(f"data_manifests/{name}/v1/corpus.json", b'{"shards": "../../../shards/c/v1"}')
+    remote.write(f"data_manifests/{name}/v1/samples.parquet", b"rows")
+    remote.write(f"data_manifests/{name}/v1/receipts/a.tar.json", b"{}")
+    remote.write("shards/c/v1/train/a.tar", shard)
+
+
+def test_a_corpus_is_read_from_a_url_through_the_cache(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    put_corpus(remote, "c", b"first")
+    folder = local_place(f"{remote.url}/data_manifests/c")
+    assert (folder / "latest").read_text() == "v1\n"
+    assert (folder / "v1" / "samples.parquet").read_bytes() == b"rows"
+    assert not (folder / "v1" / "receipts").exists(), "receipts come when they are asked for"
+    assert fetched(folder / "v1" / "receipts" / "a.tar.json").read_bytes() == b"{}"
+    shard = (folder / "v1" / "../../../shards/c/v1/train/a.tar").resolve()
+    assert not shard.exists()
+    assert fetched(shard).read_bytes() == b"first"
+
+    put_corpus(remote, "c", b"other")  # built anew under the same name
+    remote.remove("data_manifests/c/v1/samples.parquet")
+    assert local_place(Path(f"{remote.url}/data_manifests/c")) == folder
+    assert fetched(shard).read_bytes() == b"other"
+    assert not (folder / "v1" / "samples.parquet").exists()
+    version = local_place(f"{remote.url}/data_manifests/c/v1")
+    assert version == folder / "v1"
+
+
+def test_a_local_path_is_given_back_as_it_is(tmp_path: Path) -> None:
+    assert local_place(tmp_path / "nowhere") == tmp_path / "nowhere"
