@@ -11,8 +11,8 @@ import tomllib
 from pathlib import Path
 
 TRAINER = ("torch", "transformers", "tokenizers", "tensorboard", "matplotlib")
-# What Prefect's server needs to share events between two processes.
-SERVER = ("prefect-redis==0.3.0",)
+# What Prefect's server needs to share events between two processes, and workers to write to a store.
+SERVER = ("prefect-redis==0.3.0", "s3fs==2026.9.0")
 
 
 def requirements(dependencies: list[str], trainer: bool) -> list[str]:

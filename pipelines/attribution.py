@@ -15,7 +15,6 @@ from synth.atomic import replacing
 from synth.licence import parse_licence
 from synth.licence_mix import effective
 
-ATTRIBUTION_FILE: Final = "ATTRIBUTION.csv"
 COLUMNS: Final = (
     "clip",
     "recording",

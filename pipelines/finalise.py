@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from pipelines.algorithms import algorithm_versions
-from pipelines.attribution import ATTRIBUTION_FILE, licence_facts, used_clips, write_attribution
+from pipelines.attribution import licence_facts, used_clips, write_attribution
 from pipelines.card import dataset_card
 from pipelines.croissant import CROISSANT_FILE, croissant
 from pipelines.ingest import Library
@@ -24,7 +24,7 @@ from pipelines.plan import ShardPlan
 from pipelines.render import is_done, link, read_receipt, sha256
 from pipelines.spec import Spec
 from synth.atomic import replacing, write_text
-from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
 from synth.schema import FORMAT_VERSION, SAMPLES
 from synth.sources.base import Origin

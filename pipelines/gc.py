@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.attribution import ATTRIBUTION_FILE
 from pipelines.croissant import CROISSANT_FILE
 from pipelines.finalise import CARD_FILE, SIZES_FILE
 from pipelines.gc_banks import unneeded
@@ -38,7 +37,7 @@ from pipelines.versions import (
     list_versions,
 )
 from synth.atomic import PARTIAL_SUFFIX, write_text
-from synth.corpus import CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
+from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
 from synth.schema import canonical_json
 

@@ -201,6 +201,11 @@ def _library(
     index: Path,
 ) -> Library:
     clips, withdrawn = admission.admitted(clips)
+    if not clips and withdrawn:
+        raise SourceError(
+            f"none of {len(withdrawn)} clips may be used",
+            mend=f"{withdrawn[0]['location']}: {withdrawn[0]['reason']}",
+        )
     quarantine += withdrawn
     content = digest(
         *(

@@ -27,6 +27,7 @@ SAMPLES_FILE: Final = "samples.parquet"
 CLIPS_FILE: Final = "clips.parquet"
 PLAN_FILE: Final = "plan.parquet"
 QUARANTINE_FILE: Final = "quarantine.parquet"
+ATTRIBUTION_FILE: Final = "ATTRIBUTION.csv"
 REMOVED_FILE: Final = "removed.json"
 """Beside the manifests of a version whose shards `segue gc` removed, or was removing."""
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-import pyarrow.parquet as pq
-
-from synth.corpus import CLIPS_FILE, Corpus
+from synth.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard
+from synth.storage import fetched
 
 
 @runtime_checkable
@@ -79,7 +77,7 @@ class Whole:
                     shutil.copyfileobj(part, file)
 
     def readme(self, out: Writer, how: str, front_matter: str = "") -> None:
-        """Write README.md: what this is, how it is read, and the clips' licences.
+        """Write README.md: what this is, how it is read, the clips' licences; and their credits.
 
         Args:
             out: Where to.
@@ -91,7 +89,9 @@ class Whole:
             f"| {split} | {sum(shard.samples for shard in self.of_split(split)):,} |"
             for split in self.splits
         )
-        rights = "\n".join(f"| {name} | {count:,} |" for name, count in _licences(self.corpus))
+        rights = "\n".join(
+            f"| {name} | {count:,} |" for name, count in facts.get("licences", {}).items()
+        )
         head = f"---\n{front_matter.strip()}\n---\n" if front_matter else ""
         text = f"""{head}# {facts["corpus"]}
 
@@ -108,20 +108,24 @@ made by Segue with recipe `{facts["recipe"]}` over source `{facts["source"]}`.
 
 ## Licences of the clips
 
+{_effective(facts)} `{ATTRIBUTION_FILE}` credits each clip that the corpus's samples use. This is
+bookkeeping, no legal advice.
+
 | licence | clips |
 |---|---:|
 {rights}
 """
         out.write("README.md", text.encode())
+        ledger = fetched(self.corpus.folder / ATTRIBUTION_FILE)
+        if ledger.is_file():
+            out.write(ATTRIBUTION_FILE, ledger.read_bytes())
 
 
-def _licences(corpus: Corpus) -> list[tuple[str, int]]:
-    """How many clips of the corpus's splits bear each licence."""
-    found: Counter[str] = Counter()
-    with pq.ParquetFile(corpus.folder / CLIPS_FILE) as clips:
-        for batch in clips.iter_batches(columns=["licence", "split"]):
-            found.update(row["licence"] for row in batch.to_pylist() if row["split"])
-    return sorted(found.items())
+def _effective(facts: Mapping[str, Any]) -> str:
+    """What a work of all clips can be under."""
+    if facts.get("licence_reason"):
+        return f"There is no one licence for all samples together: {facts['licence_reason']}."
+    return f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}."
 
 
 def json_line(value: Any) -> bytes:

@@ -13,6 +13,8 @@ import yaml
 from synth.export.base import Whole
 from synth.export.folder import Writer
 from synth.export.items import Item, Shard
+from synth.licence import parse_licence
+from synth.licence_mix import hugging_face_licence
 
 ROWS_IN_GROUP: Final = 16
 """So few that a reader of a single row, and this writer, hold little audio at a time."""
@@ -81,6 +83,7 @@ class HuggingFace:
         files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in whole.splits]
         facts = {
             "pretty_name": f"{whole.corpus.name} ({whole.corpus.version})",
+            "license": hugging_face_licence(parse_licence(whole.corpus.facts.get("licence", ""))),
             "task_categories": ["audio-classification"],
             "tags": ["audio-captioning", "audio-text-retrieval", "synthetic", "segue"],
             "configs": [{"config_name": "default", "data_files": files}],

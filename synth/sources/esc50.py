@@ -44,13 +44,17 @@ class Esc50(FileSource):
             name = row["filename"].removesuffix(".wav")
             credit = credits.get(name.rpartition("-")[0])
             whole = "CC-BY-3.0" if row["esc10"] == "True" else "CC-BY-NC-3.0"
-            freesound = f"{COLLECTION}, Freesound {row['src_file']}"
+            original = row["src_file"]
+            # A folder of the same layout, such as an export's, has no Freesound ids.
+            ours = original.isdecimal()
             yield ClipRef(
                 id=f"esc50/{name}",
                 location=f"audio/{row['filename']}",
                 labels=(row["category"],),
-                recording=f"freesound/{row['src_file']}",
-                licence=credit.licence if credit else whole,
-                attribution=credit.attribution(COLLECTION) if credit else freesound,
+                recording=f"{'freesound' if ours else 'esc50'}/{original}",
+                licence=credit.licence if credit else whole if ours else "unknown",
+                attribution=credit.attribution(COLLECTION)
+                if credit
+                else f"{COLLECTION}, Freesound {original}" * ours,
                 split=row["fold"],
             )

@@ -144,3 +144,12 @@ def test_wrong_names_are_told_before_any_clip_is_read(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"gone\.txt"):
         build(read_spec(spec), tmp_path, 0)
     assert not (tmp_path / "banks").exists()
+
+
+def test_licences_that_no_clip_has_are_told_as_such(
+    over: Callable[..., Spec], tmp_path: Path
+) -> None:
+    """It was told that no clip lay in a split."""
+    with pytest.raises(SourceError, match="none of 12 clips may be used") as caught:
+        build(over(licences=["MIT"]), tmp_path, 0)
+    assert "the spec allows MIT" in caught.value.mend

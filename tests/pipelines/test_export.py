@@ -24,6 +24,7 @@ from synth.corpus import Corpus
 from synth.errors import CorpusError, SegueError, SpecError
 from synth.export import FORMATS
 from synth.export.folder import KEPT
+from synth.sources.esc50 import Esc50
 
 
 @pytest.fixture
@@ -232,3 +233,26 @@ def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None
     export(corpus, "hf", tmp_path / "out")
     with pytest.raises(CorpusError, match="no finished corpus here"):
         export_command(tmp_path / "out", "esc", tmp_path / "esc")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
+    corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    """The table counted all clips of the library, and audio was copied out with no credit."""
+    export(corpus, name, tmp_path / "out")
+    ledger = (tmp_path / "out" / "ATTRIBUTION.csv").read_bytes()
+    assert ledger == (corpus.shards / "ATTRIBUTION.csv").read_bytes()
+    read_me = (tmp_path / "out" / "README.md").read_text()
+    assert "can be under CC0-1.0" in read_me
+    assert f"| CC0-1.0 | {corpus.facts['licences']['CC0-1.0']} |" in read_me
+    assert ("license: cc0-1.0" in read_me) == (name == "hf")
+
+
+def test_an_esc_export_read_as_esc50_takes_no_licence_or_credit_of_esc50(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    export(corpus, "esc", tmp_path / "out")
+    for ref in Esc50(root=tmp_path / "out").refs():
+        assert (ref.licence, ref.attribution) == ("unknown", "")
+        assert ref.recording.startswith("esc50/")
