@@ -24,9 +24,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --progress-bar off --no-deps open_clip_torch==3.3.0
 	touch $(STAMP)
 
-# One thread a worker: more would fight over the processors.
+# One thread a worker: more would fight over the processors. Neighbours stay together, as they share
+# what they are tested on.
 test: env
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: env
 	$(BIN)/ruff check

@@ -154,9 +154,12 @@ def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[
     for rank in range(ranks):
         with mock.patch.dict(os.environ, {"RANK": str(rank), "WORLD_SIZE": str(ranks)}):
             data = pipeline(shard_files, batch)
-            alone = webdataset.WebLoader(data, batch_size=None, num_workers=workers)
+            # Spawned: a fork of the test process ends as its libraries see fit.
+            loader = {"batch_size": None, "num_workers": workers}
+            loader["multiprocessing_context"] = "spawn"
+            alone = webdataset.WebLoader(data, **loader)
             assert sum(1 for _ in alone) == deal.steps_of_ranks[rank]
-            bounded = webdataset.WebLoader(data, batch_size=None, num_workers=workers)
+            bounded = webdataset.WebLoader(data, **loader)
             assert sum(1 for _ in bounded.with_epoch(deal.steps)) == deal.steps
 
 
