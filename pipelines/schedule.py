@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from pipelines.server import QUIET
 from synth.atomic import write_text
 from synth.errors import SpecError
 from synth.storage import url_of
@@ -18,10 +19,6 @@ ENTRYPOINT: Final = "pipelines.flows.nightly"
 FLOW: Final = "nightly"
 TAG: Final = "segue"
 LIMIT: Final[Mapping[str, Any]] = {"limit": 1, "collision_strategy": "CANCEL_NEW"}
-QUIET: Final[Mapping[str, str]] = {
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-}
 HEADER: Final = "# Written by `segue deploy`; `prefect deploy --all` registers the same.\n"
 _SPAN: Final = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>[smhd])")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

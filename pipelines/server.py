@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,10 @@ from synth.errors import SegueError
 STARTUP_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0
 LOG_FILE: Final = "server.log"
+QUIET: Final[Mapping[str, str]] = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+}
 
 
 @contextmanager
@@ -32,20 +36,30 @@ def own_server(home: Path) -> Iterator[str]:
     Raises:
         SegueError: If it does not start; the error names its log.
     """
+    alone = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
+    with served(home, os.environ | alone) as address:
+        yield address
+
+
+@contextmanager
+def served(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """The API address of a server process on loopback, stopped on leaving and ended with this one.
+
+    Args:
+        home: Holds its database and its log.
+        environment: Its settings, but for where it is; it reports nothing home.
+
+    Raises:
+        SegueError: If it does not start; the error names its log.
+    """
     home.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     address = f"http://127.0.0.1:{port}/api"
+    place = {"PREFECT_HOME": str(home), "PREFECT_UI_API_URL": address}
     with (home / LOG_FILE).open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "pipelines.server", str(port), str(os.getpid())],
-            env=os.environ
-            | {
-                "PREFECT_HOME": str(home),
-                "PREFECT_UI_ENABLED": "0",
-                "PREFECT__SERVER_EPHEMERAL": "1",
-                "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-                "DO_NOT_TRACK": "1",
-            },
+            env={**environment, **place, **QUIET},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -85,7 +99,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Pat
 
 
 def serve(port: int, parent: int) -> None:
-    """Serve Prefect's API until the parent is gone."""
+    """Serve Prefect's API, and what else its environment asks for, until the parent is gone."""
     watch_parent(parent)
     import uvicorn
 

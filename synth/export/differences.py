@@ -9,7 +9,7 @@ from synth.difference import tell
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
-from synth.export.questions import SEED, subjects_of
+from synth.export.questions import SEED, stored_audio, subjects_of
 from synth.rng import Randomness
 
 _HOW = """\
@@ -36,10 +36,7 @@ class Differences:
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and the differences within this shard's groups."""
-        paths: dict[str, str] = {}
-        for item in shard.items():
-            paths[item.id] = f"audio/{item.split}/{item.id}{item.suffix}"
-            out.write(paths[item.id], item.audio)
+        paths = stored_audio(shard, out)
         about = subjects_of(shard)
         groups = {subject.id: subject.group for subject in about}
         told = tell(about, Randomness(SEED))

@@ -53,6 +53,11 @@ class Item:
         return PurePosixPath(self.row["member"]).suffix
 
     @property
+    def path(self) -> str:
+        """Where exports with a folder of audio put it."""
+        return f"audio/{self.split}/{self.id}{self.suffix}"
+
+    @property
     def duration_s(self) -> Seconds:
         """Of the audio."""
         return to_seconds(self.row["frames"], self.row["sample_rate"])

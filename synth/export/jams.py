@@ -31,7 +31,7 @@ class Jams:
     def part(self, shard: Shard, out: Writer) -> None:
         """Both files of every sample; there is nothing to join."""
         for item in shard.items():
-            out.write(f"audio/{item.split}/{item.id}{item.suffix}", item.audio)
+            out.write(item.path, item.audio)
             text = json.dumps(_jam(item, shard), indent=1, ensure_ascii=False, allow_nan=False)
             out.write(f"jams/{item.split}/{item.id}.jams", f"{text}\n".encode())
 

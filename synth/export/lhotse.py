@@ -38,7 +38,7 @@ class Lhotse:
             _zipped(out, "cuts") as cuts,
         ):
             for item in shard.items():
-                path = f"audio/{item.split}/{item.id}{item.suffix}"
+                path = item.path
                 out.write(path, item.audio)
                 recording = _recording(item, path)
                 sounds = _supervisions(item)

@@ -26,7 +26,7 @@ class Nemo:
         """Audio files and this shard's lines of the manifest."""
         with out.piece("manifest") as manifest:
             for item in shard.items():
-                path = f"audio/{item.split}/{item.id}{item.suffix}"
+                path = item.path
                 out.write(path, item.audio)
                 manifest.write(json_line(_entry(item, path)))
 

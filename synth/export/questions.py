@@ -51,10 +51,7 @@ class Questions:
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's questions, which are made together."""
-        paths: dict[str, str] = {}
-        for item in shard.items():
-            paths[item.id] = f"audio/{item.split}/{item.id}{item.suffix}"
-            out.write(paths[item.id], item.audio)
+        paths = stored_audio(shard, out)
         about = subjects_of(shard)
         groups = {subject.id: subject.group for subject in about}
         asked = ask(about, Randomness(SEED))
@@ -74,6 +71,15 @@ class Questions:
                 unasked.update(json.loads(line))
         table = "\n".join(f"| {kind} | {count:,} |" for kind, count in unasked.items())
         whole.readme(out, _HOW.replace("UNASKED", table))
+
+
+def stored_audio(shard: Shard, out: Writer) -> dict[str, str]:
+    """Write the audio files of a shard; where each sample's lies."""
+    paths: dict[str, str] = {}
+    for item in shard.items():
+        paths[item.id] = item.path
+        out.write(item.path, item.audio)
+    return paths
 
 
 def subjects_of(shard: Shard) -> list[Subject]:
