@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.parts import INGEST_VERSION
+from pipelines.ingestion.parts import INGEST_VERSION
 from pipelines.spec import PLAN_VERSION
 from synth.lexicon import words_digest
 from synth.render import RENDER_VERSION

@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 
 import pyarrow.parquet as pq
 
-from pipelines.engine import Engine, local
+from pipelines.engines.engine import Engine, local
 from pipelines.executor import RemoteRunner, Runner, workers
 from pipelines.finalise import finalise, finished, publish
-from pipelines.ingest import Library, ingest
+from pipelines.ingestion.ingest import Library, ingest
 from pipelines.journal import record
 from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan, plan
+from pipelines.remote.site import mirror_of, staged, writing
 from pipelines.render import RenderJob, clean, prune, render_shard, reuse, withdraw
-from pipelines.site import mirror_of, staged, writing
 from pipelines.spec import Spec
 from synth.corpus import QUARANTINE_FILE, REMOVED_FILE
 from synth.errors import SpecError

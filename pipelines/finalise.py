@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import yaml
 
 from pipelines.algorithms import algorithm_versions
-from pipelines.attribution import licence_facts, used_clips, write_attribution
-from pipelines.card import dataset_card
-from pipelines.croissant import CROISSANT_FILE, croissant
-from pipelines.ingest import Library
+from pipelines.documents.attribution import licence_facts, used_clips, write_attribution
+from pipelines.documents.card import dataset_card
+from pipelines.documents.croissant import CROISSANT_FILE, croissant
+from pipelines.ingestion.ingest import Library
 from pipelines.places import Places
 from pipelines.plan import ShardPlan
 from pipelines.render import is_done, link, read_receipt, sha256

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.mirror import Mirror
+from pipelines.remote.mirror import Mirror
 
 BANKS: Final = "banks"
 SHARDS: Final = "shards"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.enrich import Enrichment
-from pipelines.ingest import Library
+from pipelines.ingestion.ingest import Library
 from pipelines.observe import Observer
 from pipelines.places import Places
 from pipelines.spec import Spec

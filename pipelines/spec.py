@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from pipelines.choice import RecipeChoice, SourceChoice
 from pipelines.enrich import enrichment_digest
-from pipelines.intake import Intake
+from pipelines.ingestion.choice import RecipeChoice, SourceChoice
+from pipelines.ingestion.intake import Intake
 from synth.audio_file import Mislabelled
 from synth.catalogue import Acceptance, SplitRule
 from synth.dsp import Fade

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from pipelines.choice import Choice
+from pipelines.ingestion.choice import Choice
 from pipelines.spec import Spec
 from synth.errors import SpecError
 

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pipelines.audit import Audit, audit
-from pipelines.blind import Blind
+from pipelines.checks.audit import Audit, audit
+from pipelines.checks.blind import Blind
+from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json, progress_bars
-from pipelines.leakage import compare_corpora, compare_splits
 from synth.errors import SpecError
 from synth.leakage.compare import Leakage
 
@@ -111,7 +111,7 @@ def _print_leakage(found: Mapping[str, Leakage]) -> None:
 
 
 def _blind(corpus: Path, samples: int) -> Blind:
-    from pipelines.blind import blind
+    from pipelines.checks.blind import blind
 
     return blind(corpus, samples)
 

@@ -18,12 +18,12 @@ from pipelines.cli.options import (
 )
 from pipelines.cli.reproduce import Request, asked_for, show
 from pipelines.cli.show import print_json, progress_bars
-from pipelines.engine import engine as open_engine
+from pipelines.engines.engine import engine as open_engine
 from pipelines.executor import processors
 from pipelines.observe import Observer
-from pipelines.reproduce import reproduce
-from pipelines.site import staged
+from pipelines.remote.site import staged
 from pipelines.spec import Spec
+from pipelines.versions.reproduce import reproduce
 from synth.errors import SpecError
 
 LOCALLY: Final = "--workers N is the same as --engine local:N"

@@ -25,7 +25,7 @@ from pipelines.cli.schedule import (
     make_night,
 )
 from pipelines.cli.show import print_json
-from pipelines.schedule import FLOW, Times, write_prefect_yaml
+from pipelines.nights.schedule import FLOW, Times, write_prefect_yaml
 
 
 def deploy_command(

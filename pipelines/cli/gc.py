@@ -10,7 +10,7 @@ from rich.console import Console
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json
 from pipelines.cli.versions import VersionsArgument, in_units
-from pipelines.gc import Sweep, gc
+from pipelines.versions.gc import Sweep, gc
 
 SHOWN = 10
 

@@ -19,10 +19,10 @@ from pipelines.cli.library import named_source
 from pipelines.cli.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.show import print_json, progress_bars
 from pipelines.executor import workers as worker_pool
-from pipelines.ingest import Library, ingest
-from pipelines.intake import Intake
+from pipelines.ingestion.ingest import Library, ingest
+from pipelines.ingestion.intake import Intake
 from pipelines.places import BANKS
-from pipelines.site import staged
+from pipelines.remote.site import staged
 from pipelines.spec import AudioSpec, ClipsSpec
 from pipelines.spec_file import read_spec
 from synth.sources import ClipRef, Unheard, opened, source_names

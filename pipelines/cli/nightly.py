@@ -20,8 +20,8 @@ from pipelines.cli.options import (
 from pipelines.cli.prefect_settings import quieten_prefect
 from pipelines.cli.schedule import NightlyOption
 from pipelines.cli.show import print_json, progress_bars
-from pipelines.nightly_settings import read_nightly, settings_beside
-from pipelines.site import staged
+from pipelines.nights.settings import read_nightly, settings_beside
+from pipelines.remote.site import staged
 from pipelines.spec_file import read_spec
 
 

@@ -17,7 +17,7 @@ from pipelines.places import Places
 from pipelines.preflight.report import Report
 from pipelines.preflight.run import preflight
 from pipelines.preflight.training import MOST_LOST, Loader, Training
-from pipelines.site import staged
+from pipelines.remote.site import staged
 from pipelines.spec_file import read_spec
 from synth.errors import SpecError
 

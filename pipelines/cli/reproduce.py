@@ -11,10 +11,10 @@ from rich.console import Console
 
 from pipelines.cli.show import print_json
 from pipelines.places import Places
-from pipelines.reproduce import Reproduction
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
-from pipelines.versions import corpus_folder, list_versions
+from pipelines.versions.history import corpus_folder, list_versions
+from pipelines.versions.reproduce import Reproduction
 from synth.corpus import CORPUS_FILE, LATEST_FILE
 from synth.errors import CorpusError, SpecError
 

@@ -14,9 +14,9 @@ from pipelines.cli.build import engine_of
 from pipelines.cli.options import EngineOption, JsonOption, StoreOption, WorkersOption
 from pipelines.cli.prefect_settings import quieten_prefect
 from pipelines.cli.show import print_json
-from pipelines.nightly_settings import read_nightly, settings_beside
-from pipelines.schedule import Night, Times
-from pipelines.site import staged
+from pipelines.nights.schedule import Night, Times
+from pipelines.nights.settings import read_nightly, settings_beside
+from pipelines.remote.site import staged
 from pipelines.spec_file import read_spec
 from synth.errors import SpecError
 

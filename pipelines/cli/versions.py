@@ -13,7 +13,7 @@ from rich.table import Table
 
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json
-from pipelines.versions import Version, corpus_folder, list_versions, size_of_all
+from pipelines.versions.history import Version, corpus_folder, list_versions, size_of_all
 
 DIGEST_LETTERS = 8
 MINUTES = len("2026-01-31T12:00")

@@ -30,7 +30,7 @@ from pipelines.flows.stages import (
     train_model,
 )
 from pipelines.flows.work import Work, working
-from pipelines.nightly import failed, refuse_failed, write_record
+from pipelines.nights.night import failed, refuse_failed, write_record
 from pipelines.observe import Observer, Silent
 
 Result: TypeAlias = dict[str, Any]

@@ -31,8 +31,8 @@ from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
 from pipelines.flows.holder import HOME
-from pipelines.schedule import ENTRYPOINT, FLOW, LIMIT, TAG, Night, Times
-from pipelines.schedule_server import running_server
+from pipelines.nights.schedule import ENTRYPOINT, FLOW, LIMIT, TAG, Night, Times
+from pipelines.nights.schedule_server import running_server
 from pipelines.server import QUIET
 from synth.errors import SegueError, SpecError
 

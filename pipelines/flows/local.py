@@ -13,8 +13,8 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from pipelines.build import Summary
 from pipelines.flows.corpus import Result, StageFlow, flow_of
 from pipelines.flows.holder import HOME
+from pipelines.nights.schedule_server import running_server
 from pipelines.observe import Observer
-from pipelines.schedule_server import running_server
 from pipelines.server import own_server
 from pipelines.spec import Spec
 from synth.errors import SegueError

@@ -16,8 +16,8 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from pipelines.flows.deployments import deployment_of
 from pipelines.flows.holder import HOME, bury_dead_run
 from pipelines.flows.work import SERVED_BY
-from pipelines.schedule import Night
-from pipelines.schedule_server import scheduling_server
+from pipelines.nights.schedule import Night
+from pipelines.nights.schedule_server import scheduling_server
 from pipelines.server import QUIET
 
 LOOK_S: Final = 2.0

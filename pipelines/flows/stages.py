@@ -22,9 +22,9 @@ from pipelines.build import Summary, conclude, render_batch
 from pipelines.finalise import publish
 from pipelines.flows.artifacts import RenderProgress
 from pipelines.flows.work import Work
-from pipelines.nightly import Gate, compare_metrics, judge
-from pipelines.nightly_enrich import buy
-from pipelines.nightly_training import evaluate, run_folder, train
+from pipelines.nights.night import Gate, compare_metrics, judge
+from pipelines.nights.texts import buy
+from pipelines.nights.training import evaluate, run_folder, train
 from pipelines.portions import Portions
 from pipelines.render import is_done
 from synth.errors import CorpusError

@@ -13,15 +13,15 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from pipelines.build import Prepared, located, planned, refuse_unheard
-from pipelines.engine import Engine, engine
+from pipelines.engines.engine import Engine, engine
 from pipelines.executor import Runner, watch_parent
 from pipelines.flows.holder import sole_run
-from pipelines.ingest import Library
-from pipelines.nightly_settings import NightlySettings, read_nightly
+from pipelines.ingestion.ingest import Library
+from pipelines.nights.settings import NightlySettings, read_nightly
 from pipelines.observe import Observer
 from pipelines.places import Places
+from pipelines.remote.site import staged, writing
 from pipelines.render import is_done, read_receipt
-from pipelines.site import staged, writing
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
 from synth.errors import SpecError

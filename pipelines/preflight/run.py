@@ -15,8 +15,8 @@ from pipelines.preflight.pace import drawn_rows, measured, rights
 from pipelines.preflight.report import Report
 from pipelines.preflight.splits import read_splits, trained_on
 from pipelines.preflight.training import Training
+from pipelines.remote.site import staged, writing
 from pipelines.render import RenderJob
-from pipelines.site import staged, writing
 from pipelines.spec import Spec
 from synth.corpus import CLIPS_FILE, PLAN_FILE
 from synth.sources import Unheard

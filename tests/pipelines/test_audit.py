@@ -15,9 +15,9 @@ import pytest
 import soundfile
 from builds import TINY, merged, product, segue
 
-from pipelines.audit import Audit, audit
-from pipelines.blind import blind
 from pipelines.build import build, plan_only
+from pipelines.checks.audit import Audit, audit
+from pipelines.checks.blind import blind
 from pipelines.cli.audit import audit_command
 from pipelines.inspection import describe
 from pipelines.observe import Silent
@@ -265,7 +265,7 @@ def test_a_manifest_of_an_older_version_is_a_clear_error(
 
 
 def test_json_holds_the_first_ten_examples() -> None:
-    from pipelines.audit import Violation
+    from pipelines.checks.audit import Violation
 
     violations = tuple(Violation(f"s{i}", "text", "true", "why") for i in range(12))
     told = Audit(20, 30, 30, 20, violations).to_json()

@@ -25,12 +25,12 @@ import pytest
 import soundfile
 from builds import product
 
-import pipelines.cluster
+import pipelines.engines.cluster
 from pipelines.build import build, render_all
-from pipelines.decoder import Decoder, Task
-from pipelines.engine import engine, local
+from pipelines.engines.engine import engine, local
+from pipelines.engines.passport import Passport, Refusal, facts
 from pipelines.executor import RemoteRunner
-from pipelines.passport import Passport, Refusal, facts
+from pipelines.ingestion.decoder import Decoder, Task
 from pipelines.plan import ShardPlan
 from pipelines.spec import Spec
 from synth.errors import SegueError, SpecError
@@ -295,8 +295,8 @@ def test_folder_that_workers_do_not_share_is_refused(
 def test_scheduler_that_does_not_answer_is_refused(
     new_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipelines.cluster, "CONNECT_S", 0.5)
-    monkeypatch.setattr(pipelines.cluster, "GRACE_S", 0.2)
+    monkeypatch.setattr(pipelines.engines.cluster, "CONNECT_S", 0.5)
+    monkeypatch.setattr(pipelines.engines.cluster, "GRACE_S", 0.2)
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         address = f"dask://127.0.0.1:{deaf.getsockname()[1]}"
@@ -310,8 +310,8 @@ def test_scheduler_that_does_not_answer_is_refused(
 def test_cluster_without_workers_is_not_waited_for_endlessly(
     new_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipelines.cluster, "POLL_S", 0.1)
-    monkeypatch.setattr(pipelines.cluster, "WORKERLESS_S", 0.3)
+    monkeypatch.setattr(pipelines.engines.cluster, "POLL_S", 0.1)
+    monkeypatch.setattr(pipelines.engines.cluster, "WORKERLESS_S", 0.3)
     with (
         pytest.raises(SegueError, match="has had no worker"),
         engine(new_cluster(0).address),

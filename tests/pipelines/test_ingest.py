@@ -23,10 +23,10 @@ from builds import segue
 from hostile import RATE, Hostile
 
 from pipelines.executor import workers
-from pipelines.ingest import Library, ingest
-from pipelines.intake import Intake
+from pipelines.ingestion.ingest import Library, ingest
+from pipelines.ingestion.intake import Intake
+from pipelines.ingestion.parts import MAX_PART_CLIPS, chunks
 from pipelines.observe import Observer, Silent
-from pipelines.parts import MAX_PART_CLIPS, chunks
 from synth.bank import Bank
 from synth.catalogue import Acceptance, SplitRule
 from synth.errors import SourceError
@@ -291,8 +291,8 @@ import sys
 from pathlib import Path
 from hostile import Hostile
 from pipelines.executor import workers
-from pipelines.ingest import ingest
-from pipelines.intake import Intake
+from pipelines.ingestion.ingest import ingest
+from pipelines.ingestion.intake import Intake
 from pipelines.observe import Observer, Silent
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)

@@ -22,8 +22,8 @@ import pytest
 import soundfile
 
 from pipelines.executor import workers
-from pipelines.ingest import ingest
-from pipelines.intake import Intake
+from pipelines.ingestion.ingest import ingest
+from pipelines.ingestion.intake import Intake
 from pipelines.observe import Silent
 from synth.bank import Bank
 from synth.catalogue import Acceptance

@@ -14,7 +14,7 @@ import soundfile
 from known_sounds import RATE, event
 
 from pipelines.build import build
-from pipelines.leakage import compare_corpora, compare_splits, used_clips
+from pipelines.checks.leakage import compare_corpora, compare_splits, used_clips
 from pipelines.spec import Spec
 from synth.dsp import Audio
 from synth.errors import CorpusError

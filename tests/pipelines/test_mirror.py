@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import site
-from pipelines.lease import EXPIRY_S, Lease, take
-from pipelines.mirror import Mirror
 from pipelines.places import Places
-from pipelines.site import mirror_of, staged
+from pipelines.remote import site
+from pipelines.remote.lease import EXPIRY_S, Lease, take
+from pipelines.remote.mirror import Mirror
+from pipelines.remote.site import mirror_of, staged
 from synth.errors import CorpusError, SpecError
 from synth.storage import Remote
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.nightly import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.nightly_settings import GateSettings, read_nightly, settings_beside
+from pipelines.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
+from pipelines.nights.settings import GateSettings, read_nightly, settings_beside
 from pipelines.observe import Silent
 from pipelines.places import Places
 from pipelines.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions

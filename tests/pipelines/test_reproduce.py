@@ -13,16 +13,16 @@ import pytest
 import soundfile
 from builds import TINY, merged, product, segue
 
-import pipelines.remake
+import pipelines.versions.remake
 from pipelines.build import build
 from pipelines.cli.reproduce import Request, asked_for
-from pipelines.gc import gc
 from pipelines.locks import sole_writer
 from pipelines.places import Places
 from pipelines.plan import ShardPlan
 from pipelines.render import RenderJob, library_versions, render_shard
-from pipelines.reproduce import reproduce
 from pipelines.spec import Spec
+from pipelines.versions.gc import gc
+from pipelines.versions.reproduce import reproduce
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SegueError
 
@@ -294,7 +294,7 @@ def test_a_reproduction_that_was_killed_goes_on_where_it_stopped(
         render_shard(job, shard)
         made.append(shard.shard)
 
-    monkeypatch.setattr(pipelines.remake, "render_shard", dying)
+    monkeypatch.setattr(pipelines.versions.remake, "render_shard", dying)
     with pytest.raises(KeyboardInterrupt):
         reproduce(old, None, 0)
     assert not old.shards.exists()
@@ -312,7 +312,7 @@ def test_what_a_killed_reproduction_left_is_removed_by_gc(
     def dying(job: RenderJob, shard: ShardPlan) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipelines.remake, "render_shard", dying)
+    monkeypatch.setattr(pipelines.versions.remake, "render_shard", dying)
     with pytest.raises(KeyboardInterrupt):
         reproduce(old, None, 0)
     assert product(old.out) != before

@@ -19,11 +19,11 @@ import pytest
 from builds import product, segue
 from s3_store import SECRET, Refusal, Request, Store, running_store
 
-from pipelines.audit import audit
 from pipelines.build import build
+from pipelines.checks.audit import audit
 from pipelines.export import export
-from pipelines.lease import take
 from pipelines.locks import sole_writer
+from pipelines.remote.lease import take
 from pipelines.spec import Spec
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError

@@ -26,8 +26,8 @@ from pipelines.flows.deployments import (
     scheduled,
     set_paused,
 )
-from pipelines.schedule import HEADER, Night, Times, write_prefect_yaml
-from pipelines.schedule_server import running_server
+from pipelines.nights.schedule import HEADER, Night, Times, write_prefect_yaml
+from pipelines.nights.schedule_server import running_server
 from synth.errors import SegueError, SpecError
 
 NIGHTS = 3

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from builds import product, segue
 
-from pipelines.audit import audit
 from pipelines.build import build
-from pipelines.gc import gc
+from pipelines.checks.audit import audit
 from pipelines.inspection import describe
 from pipelines.locks import sole_writer
 from pipelines.spec import Spec
-from pipelines.versions import State, list_versions
+from pipelines.versions.gc import gc
+from pipelines.versions.history import State, list_versions
 from synth.corpus import Corpus
 from synth.errors import CorpusError
 
@@ -229,7 +229,7 @@ def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import pipelines.gc, pipelines.removal
+import pipelines.versions.gc, pipelines.versions.removal
 
 left = [int(sys.argv[2])]
 unlink = Path.unlink
@@ -242,7 +242,7 @@ def dying(self, missing_ok=False):
     unlink(self, missing_ok)
 
 Path.unlink = dying
-pipelines.gc.gc(Path(sys.argv[1]), keep=1)
+pipelines.versions.gc.gc(Path(sys.argv[1]), keep=1)
 """
 
 

@@ -12,8 +12,8 @@ import pytest
 from builds import product, segue
 from pydantic import ValidationError
 
-from pipelines.audit import audit
 from pipelines.build import build, plan_only
+from pipelines.checks.audit import audit
 from pipelines.observe import Silent
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec

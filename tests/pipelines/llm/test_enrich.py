@@ -13,8 +13,8 @@ from builds import TINY, merged
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 
-from pipelines.audit import audit
 from pipelines.build import build, plan_only
+from pipelines.checks.audit import audit
 from pipelines.llm.endpoint import EndpointSettings
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate

@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from pipelines.lease import LEASE_FOLDER, Lease, held, holder_of
 from pipelines.locks import sole_writer
-from pipelines.mirror import Mirror
 from pipelines.places import versions_of
+from pipelines.remote.lease import LEASE_FOLDER, Lease, held, holder_of
+from pipelines.remote.mirror import Mirror
 from synth.atomic import write_text
 from synth.corpus import CORPUS_FILE
 from synth.errors import SpecError

@@ -13,21 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.croissant import CROISSANT_FILE
+from pipelines.documents.croissant import CROISSANT_FILE
 from pipelines.finalise import CARD_FILE, SIZES_FILE
-from pipelines.gc_banks import unneeded
 from pipelines.locks import in_turn, sole_writer
 from pipelines.places import BANKS, SHARDS, Places, versions_of
-from pipelines.removal import (
-    Node,
-    Removal,
-    folders_in,
-    freed_bytes,
-    remove_empty,
-    remove_files,
-)
 from pipelines.render import read_receipt
-from pipelines.versions import (
+from pipelines.versions.gc_banks import unneeded
+from pipelines.versions.history import (
     STAGING_SUFFIX,
     State,
     Version,
@@ -35,6 +27,14 @@ from pipelines.versions import (
     files_below,
     is_corpus,
     list_versions,
+)
+from pipelines.versions.removal import (
+    Node,
+    Removal,
+    folders_in,
+    freed_bytes,
+    remove_empty,
+    remove_files,
 )
 from synth.atomic import PARTIAL_SUFFIX, write_text
 from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE

@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 
-from pipelines.passport import Passport, Refusal, differences, facts, stamped
+from pipelines.engines.passport import Passport, Refusal, differences, facts, stamped
 from pipelines.plan import ShardPlan
 from synth.errors import SegueError
 

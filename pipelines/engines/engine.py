@@ -56,7 +56,7 @@ def engine(text: str | int | None = None) -> Iterator[Engine]:
             yield here
     elif address := _ADDRESS.fullmatch(text):
         scheme, host, port = address.groups()
-        from pipelines.cluster import cluster
+        from pipelines.engines.cluster import cluster
 
         with cluster(f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}") as there:
             yield there

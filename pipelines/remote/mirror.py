@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.lease import Lease
+from pipelines.remote.lease import Lease
 from synth.atomic import write_bytes
 from synth.storage import Copies, Stored
 from synth.storage.copies import AT_ONCE

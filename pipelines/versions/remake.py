@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.differences import Differences
 from pipelines.executor import Runner
 from pipelines.finalise import finalise
-from pipelines.ingest import Library
+from pipelines.ingestion.ingest import Library
 from pipelines.journal import record
 from pipelines.observe import Observer
 from pipelines.places import SHARDS, Places
 from pipelines.plan import ShardPlan
 from pipelines.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard, sha256
 from pipelines.spec import Spec
-from pipelines.versions import STAGING_SUFFIX, files_below
+from pipelines.versions.differences import Differences
+from pipelines.versions.history import STAGING_SUFFIX, files_below
 from synth.corpus import CLIPS_FILE, PLAN_FILE, REMOVED_FILE, SAMPLES_FILE
 
 

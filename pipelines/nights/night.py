@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.audit import audit
-from pipelines.blind import blind
-from pipelines.leakage import compare_splits
-from pipelines.nightly_settings import GateSettings
+from pipelines.checks.audit import audit
+from pipelines.checks.blind import blind
+from pipelines.checks.leakage import compare_splits
+from pipelines.nights.settings import GateSettings
 from pipelines.observe import Observer
 from pipelines.places import Places
 from synth.atomic import write_text

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.places import BANKS
-from pipelines.removal import Node, Removal, folders_in, freed_bytes
-from pipelines.versions import Version, is_corpus, list_versions, read_facts
+from pipelines.versions.history import Version, is_corpus, list_versions, read_facts
+from pipelines.versions.removal import Node, Removal, folders_in, freed_bytes
 from synth.errors import CorpusError
 
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pipelines.intake import Intake
+from pipelines.ingestion.intake import Intake
 from synth.catalogue import SplitRule, assign_splits, withdraw_copies
 from synth.leakage.block import Block, withdraw_blocked
 from synth.licence_filter import Allowed, withdraw_unlicensed

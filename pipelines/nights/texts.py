@@ -13,7 +13,7 @@ from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
 from pipelines.llm.settings import Settings
 from pipelines.llm.stops import StopKind
-from pipelines.nightly_settings import EnrichSettings
+from pipelines.nights.settings import EnrichSettings
 from pipelines.observe import Observer
 from pipelines.plan import plan
 from pipelines.spec import Spec

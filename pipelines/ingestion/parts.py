@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from pipelines.decoder import Decoder, Outcome, Task
-from pipelines.mirror import Mirror
+from pipelines.ingestion.decoder import Decoder, Outcome, Task
+from pipelines.remote.mirror import Mirror
 from synth.atomic import replacing, write_text
 from synth.catalogue import quarantined
 from synth.errors import SourceError

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.admission import Admission
-from pipelines.decoder import Decoder, Outcome, Task
 from pipelines.executor import RemoteRunner, Runner
-from pipelines.intake import Intake
+from pipelines.ingestion.admission import Admission
+from pipelines.ingestion.decoder import Decoder, Outcome, Task
+from pipelines.ingestion.intake import Intake
+from pipelines.ingestion.parts import Part, ingest_part, meet, parts_of, read_part, store
 from pipelines.locks import in_turn
 from pipelines.observe import Observer
-from pipelines.parts import Part, ingest_part, meet, parts_of, read_part, store
-from pipelines.site import mirror_of
+from pipelines.remote.site import mirror_of
 from synth.atomic import remove_partials, replacing
 from synth.bank import INDEX_SCHEMA
 from synth.catalogue import listed, quarantined

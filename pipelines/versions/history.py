@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from pipelines.places import MANIFESTS, SHARDS, Places, versions_of
-from pipelines.removal import Node
+from pipelines.versions.removal import Node
 from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, REMOVED_FILE
 from synth.errors import CorpusError
 

@@ -14,7 +14,17 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from pipelines.build import refuse_unheard
-from pipelines.differences import (
+from pipelines.executor import workers
+from pipelines.finalise import SPEC_FILE
+from pipelines.ingestion.ingest import Library, ingest
+from pipelines.locks import sole_writer
+from pipelines.observe import Observer, Silent
+from pipelines.places import BANKS, Places
+from pipelines.plan import plan
+from pipelines.render import clean, read_receipt
+from pipelines.spec import Spec
+from pipelines.spec_file import read_spec
+from pipelines.versions.differences import (
     Differences,
     algorithm_differences,
     clip_differences,
@@ -22,18 +32,8 @@ from pipelines.differences import (
     moved,
     setting_differences,
 )
-from pipelines.executor import workers
-from pipelines.finalise import SPEC_FILE
-from pipelines.ingest import Library, ingest
-from pipelines.locks import sole_writer
-from pipelines.observe import Observer, Silent
-from pipelines.places import BANKS, Places
-from pipelines.plan import plan
-from pipelines.remake import Old, remake
-from pipelines.render import clean, read_receipt
-from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
-from pipelines.versions import read_facts
+from pipelines.versions.history import read_facts
+from pipelines.versions.remake import Old, remake
 from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError, SourceError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.executor import watch_parent
-from pipelines.nightly_settings import TrainSettings
+from pipelines.nights.settings import TrainSettings
 from pipelines.places import Places
 from synth.atomic import write_text
 from synth.errors import CorpusError, SpecError
@@ -75,7 +75,7 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
 
 def _segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
-    ours = [sys.executable, "-m", "pipelines.nightly_training", str(os.getpid())]
+    ours = [sys.executable, "-m", "pipelines.nights.training", str(os.getpid())]
     command = [*launcher, "segue"] if launcher else ours
     shown = " ".join(["segue", *words])
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from pipelines.algorithms import algorithm_versions
-from pipelines.ingest import Library
+from pipelines.ingestion.ingest import Library
 from pipelines.render import Receipt, library_versions
 from pipelines.spec import Spec
 from synth.schema import canonical_json

@@ -1,0 +1,1 @@
+"""A corpus looked through: proofs, shortcuts, leaks."""

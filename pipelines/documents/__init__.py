@@ -1,0 +1,1 @@
+"""What lies beside a corpus: its credits, its card, its description."""

@@ -1,0 +1,1 @@
+"""Where shards are rendered: processes of this machine, or a Dask cluster."""

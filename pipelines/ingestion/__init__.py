@@ -1,0 +1,1 @@
+"""Sources in: decoded, checked, admitted and banked."""

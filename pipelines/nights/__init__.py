@@ -1,0 +1,1 @@
+"""What a night does, and when it comes."""

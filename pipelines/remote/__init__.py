@@ -1,0 +1,1 @@
+"""Corpora at URLs: their lease, and their copies here."""

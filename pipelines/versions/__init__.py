@@ -1,0 +1,1 @@
+"""The versions of a corpus: listed, removed, made again."""
