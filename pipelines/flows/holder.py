@@ -14,9 +14,14 @@ from typing import Final
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
     FlowRunFilter,
     FlowRunFilterId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
     TaskRunFilter,
     TaskRunFilterState,
     TaskRunFilterStateType,
@@ -60,6 +65,38 @@ def bury_dead_run(out: Path, corpus: str) -> bool:
             return _bury(_path(out, corpus))
     except CorpusError:
         return False
+
+
+def bury_all_runs(deployment: str) -> int:
+    """Mark Crashed what is under way of a deployment, and free its slot: nobody else may run it.
+
+    The server that is gone took the lease of the slot along, so no expiry would free it; a run that
+    was killed while it was Pending held no corpus yet.
+
+    Args:
+        deployment: As in `nightly/CORPUS`.
+
+    Returns:
+        How many were under way.
+    """
+    with get_client(sync_client=True) as client:
+        try:
+            found = client.read_deployment_by_name(deployment)
+        except ObjectNotFound:
+            return 0
+        dead = client.read_flow_runs(
+            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[found.id])),
+            flow_run_filter=FlowRunFilter(
+                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_UNDER_WAY))
+            ),
+        )
+        for run in dead:
+            _crash(client, run.id)
+        slot = found.global_concurrency_limit
+        if slot is not None:
+            free = GlobalConcurrencyLimitUpdate(active_slots=0)
+            client.update_global_concurrency_limit(slot.name, free)
+    return len(dead)
 
 
 def _path(out: Path, corpus: str) -> Path:

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 from prefect.client.orchestration import get_client
@@ -14,9 +13,9 @@ from prefect.runner import Runner
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
 from pipelines.flows.deployments import deployment_of
-from pipelines.flows.holder import HOME, bury_dead_run
+from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
 from pipelines.flows.work import SERVED_BY
-from pipelines.nights.schedule import Night
+from pipelines.nights.schedule import FLOW, Night
 from pipelines.nights.schedule_server import scheduling_server
 from pipelines.server import QUIET
 
@@ -35,9 +34,7 @@ def serve(night: Night, now: bool, ready: Callable[[str], None]) -> None:
         SegueError: If the server does not start, or another schedule runs over `out`.
     """
     os.environ.update(dict(QUIET) | {SERVED_BY: str(os.getpid())})
-    with _server(night.out) as address:
-        # A dead run would keep the only slot.
-        bury_dead_run(night.out.resolve(), night.corpus)
+    with _server(night) as address:
         asyncio.run(_serve(night, now, lambda: ready(address)))
 
 
@@ -52,11 +49,14 @@ async def _serve(night: Night, now: bool, ready: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _server(out: Path) -> Iterator[str]:
+def _server(night: Night) -> Iterator[str]:
+    """A server on which no dead run keeps the corpus's only slot."""
     configured = get_current_settings().api.url
     if configured:
+        bury_dead_run(night.out.resolve(), night.corpus)
         yield configured
         return
-    home = (out / HOME).resolve()
+    home = (night.out / HOME).resolve()
     with scheduling_server(home) as address, temporary_settings({PREFECT_API_URL: address}):
+        bury_all_runs(f"{FLOW}/{night.corpus}")
         yield address

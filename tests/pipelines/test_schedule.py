@@ -16,6 +16,7 @@ import pytest
 import yaml
 from builds import TINY, product, segue
 from prefect.client.orchestration import get_client
+from prefect.states import Pending
 
 from pipelines.flows.deployments import (
     deployment_of,
@@ -26,6 +27,7 @@ from pipelines.flows.deployments import (
     scheduled,
     set_paused,
 )
+from pipelines.flows.holder import bury_all_runs
 from pipelines.nights.schedule import HEADER, Night, Times, write_prefect_yaml
 from pipelines.nights.schedule_server import running_server
 from synth.errors import SegueError, SpecError
@@ -140,6 +142,24 @@ def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
     assert found.concurrency_options.collision_strategy == "CANCEL_NEW"
     assert found.global_concurrency_limit is not None
     assert found.global_concurrency_limit.limit == 1
+
+
+def test_run_that_was_killed_while_pending_keeps_no_slot(served: Served, tmp_path: Path) -> None:
+    night = Night("pending", served.spec, tmp_path, 2, None, Times())
+    with known_server(served.out), get_client(sync_client=True) as client:
+        identity = register(night, "nights")
+
+        def begun() -> str:
+            run = client.create_flow_run_from_deployment(identity)
+            result = client.set_flow_run_state(run.id, Pending())
+            return "" if result.state is None else result.state.name or ""
+
+        assert (begun(), begun()) == ("Pending", "Cancelled")
+        assert bury_all_runs("nightly/pending") == 1
+        assert begun() == "Pending"
+        client.delete_deployment(identity)
+    with known_server(served.out):
+        assert bury_all_runs("nightly/pending") == 0
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
