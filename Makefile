@@ -2,14 +2,17 @@ PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
 DEMO ?=
-WORKERS ?= auto
+# One more than there are processors: many tests wait for a server or a process.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+SOAK ?=
+BENCH ?=
 # Empty: PyPI's torch. For the small CPU build: make env TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test lint clean
+.PHONY: demo env test soak bench lint clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -24,10 +27,18 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --progress-bar off --no-deps open_clip_torch==3.3.0
 	touch $(STAMP)
 
-# One thread a worker: more would fight over the processors. Neighbours stay together, as they share
+# One thread each: more would fight over the processors. Neighbours stay together, as they share
 # what they are tested on.
 test: env
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
+soak: env
+	$(BIN)/python -m tests.soak $(SOAK)
+
+# Segue beside its peers: apt-get install sox; about half an hour. make bench BENCH="--quick"
+bench: env
+	$(BIN)/python -m benchmarks.speed $(BENCH)
 
 lint: env
 	$(BIN)/ruff check

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from pipelines.engines.engine import Engine, local
-from pipelines.executor import RemoteRunner, Runner, workers
+from pipelines.engines.feeding import render_all
+from pipelines.executor import RemoteRunner, Runner, is_here, workers
 from pipelines.finalise import finalise, finished, publish
 from pipelines.ingestion.ingest import Library, ingest
 from pipelines.journal import record
 from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan, plan
-from pipelines.remote.site import mirror_of, staged, writing
-from pipelines.render import RenderJob, clean, prune, render_shard, reuse, withdraw
+from pipelines.remote.site import mirror_of, refuse_unseen, staged, writing
+from pipelines.render import (
+    RenderJob,
+    clean,
+    prune,
+    read_receipt,
+    render_missing,
+    reuse,
+    withdraw,
+)
 from pipelines.spec import Spec
-from synth.corpus import QUARANTINE_FILE, REMOVED_FILE
-from synth.errors import SpecError
+from pipelines.versions.sealed import refuse_other_bytes, unmark
+from synth.atomic import readable
+from synth.corpus import QUARANTINE_FILE
+from synth.errors import DiskFullError, SpecError
 from synth.sources import Unheard
 
-T = TypeVar("T")
-
 VERSION_LETTERS = 12
-MAX_THREADS = 1024
-WIDTH_POLL_S = 5.0
+MOST_JUDGED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class Summary:
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
         seconds: That this run took.
         paths: Manifest folder, shard folder.
+        blocked: What each block list did, as `synth.leakage.block.Blocked` in JSON.
     """
 
     corpus: str
@@ -63,6 +72,7 @@ class Summary:
     excerpts_of_captioned_clips: int
     seconds: float
     paths: dict[str, str]
+    blocked: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -160,7 +170,9 @@ def planned(spec: Spec, library: Library, places: Places, observer: Observer) ->
     complete = finished(places, digest) is not None
     clean(places)
     shards = plan(spec, library, places, observer)
-    if not complete:
+    if complete:
+        refuse_other_bytes(places, shards)
+    else:
         prune(places, shards)
     pending = reuse(places, shards)
     withdraw(places, pending)
@@ -174,8 +186,10 @@ def located(
 ) -> tuple[Library, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
+    if not is_here(run):
+        refuse_unseen(out)
     if isinstance(run, RemoteRunner):
-        run.share(out)
+        run.share(out, spec.corpus)
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
     library = ingest(spec.intake, out / BANKS, run, threads, observer)
     digest = spec.build_digest(library.digest)
@@ -189,47 +203,48 @@ def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> t
     Returns:
         Where the plan lies, and its samples.
     """
+    return plan_library(spec, out, worker_count, observer)[1:]
+
+
+def plan_library(
+    spec: Spec, out: Path, worker_count: int, observer: Observer
+) -> tuple[Library, Places, int]:
+    """As `plan_only`, and give the library that was planned over, too."""
     out = staged(out)
     with writing(out, spec.corpus), workers(worker_count) as run:
         library, places = located(spec, out, run, worker_count, observer)
         shards = plan(spec, library, places, observer)
-    return places, sum(shard.samples for shard in shards)
-
-
-def render_all(
-    batches: Sequence[T], render: Callable[[T], None], worker_count: int | Engine
-) -> None:
-    """Render all, as many at a time as there are workers, or as the engine has use for by then."""
-    under_way: set[Future[None]] = set()
-    with ThreadPoolExecutor(min(MAX_THREADS, max(1, len(batches)))) as threads:
-        try:
-            for batch in batches:
-                while len(under_way) >= max(1, _width(worker_count)):
-                    done, under_way = wait(under_way, WIDTH_POLL_S, FIRST_COMPLETED)
-                    for future in done:
-                        future.result()
-                under_way.add(threads.submit(render, batch))
-            for future in as_completed(under_way):
-                future.result()
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(worker_count, int):
-                worker_count.cancel()
-            raise
-
-
-def _width(engine: int | Engine) -> int:
-    return engine if isinstance(engine, int) else engine.width
+    return library, places, sum(shard.samples for shard in shards)
 
 
 def render_batch(
     prepared: Prepared, batch: Sequence[ShardPlan], run: Runner, observer: Observer
 ) -> None:
-    """Render a batch, one shard after the other, so that a lost worker costs one shard."""
+    """Render a batch, one shard after the other, so that a lost worker costs one shard.
+
+    Raises:
+        DiskFullError: If a shard does not fit; it tells what all that are left will take.
+    """
     for shard in batch:
-        run(render_shard, prepared.job, shard)
+        try:
+            run(render_missing, prepared.job, shard)
+        except DiskFullError as error:
+            raise DiskFullError(error.message + _rest(prepared), mend=error.mend) from error
         record(prepared.places.journal, "rendered", shard=shard.shard)
         observer.advance("render")
+
+
+def _rest(prepared: Prepared) -> str:
+    """What the shards that are still to be rendered will take, judged by some that are done."""
+    places = prepared.places
+    left = [each for each in prepared.pending if not places.receipt(each.shard).is_file()]
+    known = (read_receipt(places, each.shard) for each in prepared.shards)
+    done = list(islice((each for each in known if each is not None), MOST_JUDGED))
+    if not done or not left:
+        return ""
+    mean = sum(each.bytes for each in done) / sum(each.samples for each in done)
+    needed = readable(round(mean * sum(each.samples for each in left)))
+    return f"; about {needed} are needed for the {len(left)} shards still to be rendered"
 
 
 def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
@@ -239,7 +254,7 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
     if prepared.pending or facts is None:
         clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards)
-        (places.manifests / REMOVED_FILE).unlink(missing_ok=True)
+        unmark(places)
     if promote:
         publish(places)
     return Summary(
@@ -257,4 +272,5 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
             "manifests": places.shown(places.manifests),
             "shards": places.shown(places.shards),
         },
+        blocked=[each.to_json() for each in prepared.library.blocked],
     )

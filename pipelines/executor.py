@@ -37,8 +37,13 @@ class Runner(Protocol):
 class RemoteRunner(Runner, Protocol):
     """Runs functions on other machines, which must see the files that this one sees."""
 
-    def share(self, folder: Path) -> None:
+    def share(self, folder: Path, holder: str = "") -> None:
         """Have every worker, present and to come, prove that it reads and writes `folder`.
+
+        Args:
+            folder: Is made if it is not there.
+            holder: Name under which one process at a time does this; what a killed one left there
+                is removed.
 
         Raises:
             SegueError: If one does not; the error names it.
@@ -66,6 +71,11 @@ def workers(count: int) -> Iterator[Runner]:
         yield _PoolRunner(pool)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def is_here(run: Runner) -> bool:
+    """Whether a runner runs everything in this process."""
+    return run is _run_here
 
 
 def _run_here(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -105,6 +115,24 @@ def interrupts_held() -> Iterator[None]:
 def _start_worker(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watch_parent(parent)
+
+
+def ending(
+    limit_s: float, parent: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """On a worker: the function's result; after `limit_s` seconds without one the process ends.
+
+    Nothing else ends a call that hangs. Its pool, or Dask's nanny, knows how to go on without it.
+    `parent` is the process that asks: where the call runs in it, nothing is ended.
+    """
+    timer = threading.Timer(limit_s, os._exit, (1,))
+    timer.daemon = True
+    if os.getpid() != parent:
+        timer.start()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        timer.cancel()
 
 
 def watch_parent(parent: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,23 @@ def finalise(
             f"{len(missing)} of {len(shards)} shards are not rendered, {missing[0]} first",
             mend="run `segue build` again",
         )
+    facts = assemble(spec, library, places, shards)
+    if mirror is not None:
+        mirror.push_changed(_beside_shards(places))
+    write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
+    if mirror is not None:
+        mirror.push(places.manifests / CORPUS_FILE)
+    return facts
+
+
+def assemble(
+    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+) -> dict[str, Any]:
+    """Write everything but `corpus.json`, from the plan, the measurements and the receipts.
+
+    Returns:
+        What `corpus.json` is to say.
+    """
     _write_samples(places, shards)
     link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
     _write_sizes(places, shards)
@@ -65,11 +84,6 @@ def finalise(
         write_attribution(clips, folder / ATTRIBUTION_FILE)
     write_text(places.shards / CARD_FILE, dataset_card(facts))
     _write_croissant(places, facts, shards)
-    if mirror is not None:
-        mirror.push_changed(_beside_shards(places))
-    write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
-    if mirror is not None:
-        mirror.push(places.manifests / CORPUS_FILE)
     return facts
 
 
@@ -121,9 +135,11 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
             compression="zstd",
         ) as writer,
     ):
-        for shard in shards:
-            planned = plan.read_row_group(shard.row_group)
-            measured = pq.read_table(places.measurements(shard.shard))
+        for row_group, found in groupby(shards, attrgetter("row_group")):
+            planned = plan.read_row_group(row_group)
+            measured = pa.concat_tables(
+                pq.read_table(places.measurements(shard.shard)) for shard in found
+            )
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
 

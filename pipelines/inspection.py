@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,14 +17,14 @@ import pyarrow.parquet as pq
 
 from pipelines.manifest import find_manifest
 from pipelines.plan import SHARDS_FILE
-from pipelines.render import sha256
 from synth.atomic import write_bytes
 from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
 from synth.rng import Randomness
 from synth.shards import AudioFormat, encode_audio
-from synth.storage import fetched
+from synth.storage import fetched, opened, shown
 
+_BLOCK_BYTES: Final = 2**20
 _DESCRIBED: Final = (
     "group",
     "split",
@@ -124,10 +125,16 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
     for shard in shards:
         path = corpus.shard(shard["split"], shard["shard"])
-        certificate = corpus.folder / "receipts" / f"{shard['shard']}.json"
-        receipt = json.loads(fetched(certificate).read_bytes())
-        if not fetched(path).is_file() or sha256(path) != receipt["sha256"]:
-            raise CorpusError(f"{path}: differs from its receipt", mend="delete it and build again")
+        certified = json.loads(fetched(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
+        try:
+            with opened(path, corpus.receipt(shard["shard"])) as file:
+                found = _sha256(file)
+        except FileNotFoundError:
+            found = ""
+        if found != certified:
+            raise CorpusError(
+                f"{shown(path)}: differs from its receipt", mend="delete it and build again"
+            )
     for row in rows:
         if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:
             raise CorpusError(
@@ -135,6 +142,13 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 mend="the libraries differ from those of the build; see corpus.json, `libraries`",
             )
     return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
+
+
+def _sha256(file: BufferedReader) -> str:
+    found = hashlib.sha256()
+    while block := file.read(_BLOCK_BYTES):
+        found.update(block)
+    return found.hexdigest()
 
 
 def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:

@@ -8,18 +8,36 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from synth.atomic import fitting
+
 
 def record(path: Path, event: str, **details: Any) -> None:
-    """Append a line; lines of several threads and processes do not mix."""
+    """Append a line; lines of several threads and processes do not mix.
+
+    Raises:
+        DiskFullError: If it does not fit.
+    """
     line = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "process": os.getpid(),
         "event": event,
         **details,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(descriptor, (json.dumps(line, ensure_ascii=False) + "\n").encode())
-    finally:
-        os.close(descriptor)
+    data = (json.dumps(line, ensure_ascii=False) + "\n").encode()
+    with fitting(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            _append(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    """Write a line; the part of one that a full disk left is ended first."""
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    if end and os.pread(descriptor, 1, end - 1) != b"\n":
+        data = b"\n" + data
+    written = os.write(descriptor, data)
+    if written < len(data):  # the next write tells why
+        os.write(descriptor, data[written:])

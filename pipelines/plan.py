@@ -1,7 +1,8 @@
 """Plan: every sample of a corpus as a row, before any audio is made.
 
-`plan.parquet` has one row group a shard. `shards.parquet` lists the shards, each with the digest of
-all that determines its bytes; a shard whose receipt bears that digest need not be made again.
+`plan.parquet` has whole shards in each row group. `shards.parquet` lists the shards, each with the
+digest of all that determines its bytes; a shard whose receipt bears that digest need not be made
+again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pipelines.enrich import Enrichment
 from pipelines.ingestion.ingest import Library
 from pipelines.observe import Observer
 from pipelines.places import Places
+from pipelines.row_groups import ShardTables, read_rows
 from pipelines.spec import Spec
 from synth.atomic import replacing
 from synth.catalogue import quarantined
@@ -39,6 +41,7 @@ SHARDS_SCHEMA: Final = pa.schema(
         pa.field("samples", pa.int64(), nullable=False),
         pa.field("row_group", pa.int64(), nullable=False),
         pa.field("digest", pa.string(), nullable=False),
+        pa.field("row", pa.int64(), nullable=False),
     ]
 )
 
@@ -53,6 +56,7 @@ class ShardPlan:
         samples: Rows.
         row_group: Where its rows are in `plan.parquet`.
         digest: Of its rows, its clips' content and the render settings.
+        row: Its first row in the row group; older plans have a row group a shard.
     """
 
     shard: str
@@ -60,6 +64,14 @@ class ShardPlan:
     samples: int
     row_group: int
     digest: str
+    row: int = 0
+
+    def rows(self, plan: Path) -> list[dict[str, Any]]:
+        """Its rows of `schema.PLAN`."""
+        found: list[dict[str, Any]] = read_rows(
+            plan, self.row_group, self.row, self.samples
+        ).to_pylist()
+        return found
 
 
 def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> list[ShardPlan]:
@@ -90,9 +102,11 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
         replacing(places.manifests / PLAN_FILE) as partial,
         pq.ParquetWriter(partial, _plan_schema(setting), compression="zstd") as writer,
     ):
+        tables = ShardTables(writer)
         for rows in _shards(spec, recipe.name, groups, lengths, enrichment, observer):
-            writer.write_table(table(rows, PLAN).cast(writer.schema), row_group_size=len(rows))
-            shards.append(_shard_plan(rows, len(shards), spec.render_digest(), content))
+            place = tables.add(table(rows, PLAN).cast(writer.schema))
+            shards.append(_shard_plan(rows, place, spec.render_digest(), content))
+        tables.flush()
     schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
     _write(places.manifests / SHARDS_FILE, [asdict(shard) for shard in shards], schema)
     if places.mirror is not None:
@@ -112,7 +126,7 @@ def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
     files = (SHARDS_FILE, PLAN_FILE, CLIPS_FILE, QUARANTINE_FILE)
     if not all((path.parent / name).is_file() for name in files):
         return None
-    found = pq.read_table(path)
+    found = pq.ParquetFile(path).read()
     if (found.schema.metadata or {}).get(_DIGEST.encode()) != plan_digest.encode():
         return None
     return [ShardPlan(**row) for row in found.to_pylist()]
@@ -218,7 +232,7 @@ def _frames(draft: Draft, spec: Spec) -> int:
 
 def _shard_plan(
     rows: Sequence[Mapping[str, Any]],
-    row_group: int,
+    place: tuple[int, int],
     render_digest: str,
     content: Mapping[str, str],
 ) -> ShardPlan:
@@ -229,7 +243,8 @@ def _shard_plan(
         *(canonical_json([clip, content[clip]]) for clip in clips),
     )
     first = rows[0]
-    return ShardPlan(first["shard"], first["split"], len(rows), row_group, determinants)
+    row_group, row = place
+    return ShardPlan(first["shard"], first["split"], len(rows), row_group, determinants, row)
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:

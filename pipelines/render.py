@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow.parquet as pq
 import soundfile
@@ -24,8 +24,9 @@ from synth.corpus import CLIPS_FILE, PLAN_FILE
 from synth.render import Mixdown, render
 from synth.scene import from_json
 from synth.schema import MEASUREMENTS, canonical_json, table
-from synth.shards import AudioFormat, writing
+from synth.shards import AudioFormat, serialised, writing
 
+TOGETHER: Final = 1 << 22
 LIBRARIES: Final = ("numpy", "soundfile", "soxr", "librosa", "pyarrow")
 
 
@@ -93,13 +94,17 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     clips = places.manifests / CLIPS_FILE
     bank = _bank(job.index, _state(job.index))
     rights = _rights(clips, _state(clips))
-    measured = []
+    rows = shard.rows(places.manifests / PLAN_FILE)
+    # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
+    texts = [serialised(row, rights) for row in rows]
+    scenes = [from_json(json.loads(row["scene"])) for row in rows]
+    found = []
     with writing(path, job.audio_format) as writer:
-        for row in _rows(places.manifests / PLAN_FILE, shard.row_group):
-            rendering = render(
-                from_json(json.loads(row["scene"])), bank, job.mixdown, row["frames"]
-            )
-            measured.append(asdict(writer.add(row, rendering, rights)))
+        for run in _runs([row["frames"] for row in rows]):
+            heard = [render(scenes[k], bank, job.mixdown, rows[k]["frames"]) for k in run]
+            for k, rendering in zip(run, heard, strict=True):
+                found.append(writer.append(rows[k], rendering, texts[k]))
+    measured = [asdict(measurement) for measurement in found]
     with replacing(places.measurements(shard.shard)) as partial:
         pq.write_table(table(measured, MEASUREMENTS), partial)
     receipt = Receipt(
@@ -108,12 +113,30 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
         samples=shard.samples,
         digest=shard.digest,
         bytes=path.stat().st_size,
-        sha256=sha256(path),
+        sha256=writer.sha256,
         libraries=library_versions(),
     )
     write_text(places.receipt(shard.shard), canonical_json(asdict(receipt)))
     if places.mirror is not None:
         places.mirror.certify(path, places.measurements(shard.shard), places.receipt(shard.shard))
+
+
+def render_missing(job: RenderJob, shard: ShardPlan) -> None:
+    """Render a shard, unless a worker did that died before it could tell."""
+    if not is_done(job.places, shard):
+        render_shard(job, shard)
+
+
+def _runs(frames: Sequence[int]) -> Iterator[range]:
+    """Runs of samples that are held in memory together: `TOGETHER` frames, or one sample."""
+    start = total = 0
+    for k, length in enumerate(frames):
+        if k > start and total + length > TOGETHER:
+            yield range(start, k)
+            start, total = k, 0
+        total += length
+    if start < len(frames):
+        yield range(start, len(frames))
 
 
 def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
@@ -206,9 +229,14 @@ def clean(places: Places) -> None:
 
 def library_versions() -> dict[str, str]:
     """Versions of the libraries that make the bytes."""
-    return {name: version(name) for name in LIBRARIES} | {
-        "libsndfile": soundfile.__libsndfile_version__
-    }
+    return dict(_installed())
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Once a process: each is read from a file."""
+    found = ((name, version(name)) for name in LIBRARIES)
+    return (*found, ("libsndfile", soundfile.__libsndfile_version__))
 
 
 def _state(path: Path) -> tuple[int, int, int]:
@@ -226,11 +254,6 @@ def _bank(index: Path, state: tuple[int, int, int]) -> Bank:
 def _rights(clips: Path, state: tuple[int, int, int]) -> Mapping[str, Mapping[str, str]]:
     columns = ["id", "licence", "attribution"]
     return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
-
-
-def _rows(plan: Path, row_group: int) -> Iterator[dict[str, Any]]:
-    with pq.ParquetFile(plan) as file:
-        yield from file.read_row_group(row_group).to_pylist()
 
 
 def link(source: Path, target: Path) -> None:

@@ -9,20 +9,25 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from pipelines.executor import watch_parent
-from synth.errors import SegueError
+from synth.atomic import GOES_ON, free_bytes, readable
+from synth.errors import DiskFullError, SegueError
 
 STARTUP_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0
+MOST_RESTARTS: Final = 5
 LOG_FILE: Final = "server.log"
+DATABASE_FILE: Final = "prefect.db"
+LEAST_BYTES: Final = 8_000_000
 QUIET: Final[Mapping[str, str]] = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -45,36 +50,82 @@ def own_server(home: Path) -> Iterator[str]:
 def served(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """The API address of a server process on loopback, stopped on leaving and ended with this one.
 
+    One that dies is replaced by another, at the same address and with the same database.
+
     Args:
         home: Holds its database and its log.
         environment: Its settings, but for where it is; it reports nothing home.
 
     Raises:
+        DiskFullError: If its database finds no room.
         SegueError: If it does not start; the error names its log.
     """
     home.mkdir(parents=True, exist_ok=True)
+    if not (home / DATABASE_FILE).exists() and not any(
+        "_DATABASE_" in name for name in environment
+    ):
+        refuse_full(home)
     port = _free_port()
     address = f"http://127.0.0.1:{port}/api"
     place = {"PREFECT_HOME": str(home), "PREFECT_UI_API_URL": address}
-    with (home / LOG_FILE).open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.server", str(port), str(os.getpid())],
-            env={**environment, **place, **QUIET},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+
+    def start() -> subprocess.Popen[bytes]:
+        with (home / LOG_FILE).open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "pipelines.server", str(port), str(os.getpid())],
+                env={**environment, **place, **QUIET},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    process = start()
     try:
         _wait_until_healthy(process, address, home / LOG_FILE)
+    except BaseException:
+        _stop(process)
+        raise
+    with _kept_alive(process, start):
         yield address
+
+
+@contextmanager
+def _kept_alive(
+    process: subprocess.Popen[bytes], start: Callable[[], subprocess.Popen[bytes]]
+) -> Iterator[None]:
+    """Start a process anew when it dies, and stop it on leaving.
+
+    Its clients try again for about a minute, so that a run survives the death of its server.
+    """
+    running = [process]
+    lock = threading.Lock()
+    leaving = threading.Event()
+
+    def watch() -> None:
+        for _ in range(MOST_RESTARTS):
+            running[-1].wait()
+            with lock, suppress(OSError):  # its clients are told that it is lost
+                if leaving.is_set():
+                    return
+                running.append(start())
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with lock:
+            leaving.set()
+        _stop(running[-1])
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _free_port() -> int:
@@ -92,10 +143,26 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Pat
                     return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
+    refuse_full(log.parent)
     raise SegueError(
         "the temporary Prefect server did not start",
         mend=f"see {log}, or build without Prefect: --no-prefect",
     )
+
+
+def refuse_full(home: Path) -> None:
+    """Check that a server's database has room in `home`.
+
+    Raises:
+        DiskFullError: If it has not.
+    """
+    free = free_bytes(home)
+    if free < LEAST_BYTES:
+        raise DiskFullError(
+            f"{home}: the disk is full: Prefect's server keeps its database there and needs "
+            f"{readable(LEAST_BYTES)}, {readable(free)} are free",
+            mend=f"free some space there, then {GOES_ON}; or build without Prefect: --no-prefect",
+        )
 
 
 def serve(port: int, parent: int) -> None:

@@ -26,7 +26,7 @@ from synth.shards import AudioFormat
 from synth.sources import Source, Unheard, opened
 from synth.units import Decibels, Frames, Seconds, to_frames
 
-PLAN_VERSION: Final = 3
+PLAN_VERSION: Final = 4
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 

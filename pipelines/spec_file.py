@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -85,9 +85,22 @@ def _refuse_repeated_keys(node: yaml.Node, path: Path) -> None:
 def _explained(error: ValidationError, node: yaml.Node, path: Path) -> SpecError:
     lines = []
     mends = []
-    for problem in error.errors():
+    problems = error.errors()
+    lists = {_known_keys(node, each["loc"]) for each in problems if _wants_list(each)}
+    for problem in problems:
         keys = [str(part) for part in problem["loc"]]
-        message = _message(problem["type"], problem["msg"])
+        if (known_keys := _known_keys(node, problem["loc"])) in lists:
+            if not _wants_list(problem):
+                continue  # another form that the same value might have had
+            keys = list(known_keys)
+            others = [
+                each["ctx"]["expected"]
+                for each in problems
+                if each["type"] == "literal_error" and each["loc"][: len(keys)] == tuple(keys)
+            ]
+            message = " or ".join([f"expected a list, as in [{problem['input']}]", *others])
+        else:
+            message = _message(problem["type"], problem["msg"])
         lines.append(f"{path}: line {_line(node, keys)}: {'.'.join(keys) or 'spec'}: {message}")
         if problem["type"] == "extra_forbidden":
             known = _fields(Spec, keys[:-1])
@@ -95,6 +108,25 @@ def _explained(error: ValidationError, node: yaml.Node, path: Path) -> SpecError
                 f"did you mean {name!r}?" for name in difflib.get_close_matches(keys[-1], known, 1)
             ] or [f"known keys are {', '.join(known)}"]
     return SpecError("\n".join(lines), mend="; ".join(dict.fromkeys(mends)))
+
+
+def _wants_list(problem: Mapping[str, Any]) -> bool:
+    """Whether a single value was given where a list goes."""
+    is_list = problem["type"] in ("list_type", "tuple_type")
+    return is_list and isinstance(problem["input"], str | int | float)
+
+
+def _known_keys(node: yaml.Node, location: Sequence[str | int]) -> tuple[str, ...]:
+    """The leading parts of a location that the file holds; forms that a value may have are none."""
+    keys: list[str] = []
+    for part in map(str, location):
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        child = next((pair[1] for pair in pairs if pair[0].value == part), None)
+        if child is None:
+            break
+        keys.append(part)
+        node = child
+    return tuple(keys)
 
 
 def _message(kind: str, message: str) -> str:

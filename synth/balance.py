@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from synth.caption import Caption
 from synth.contrast import CaptionSet, main
-from synth.edit import Edit, edit_kind
+from synth.edit import Edit, Edits, Outline
 from synth.scene import Scene
 from synth.timeline import Timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.truth import Hearing, Tolerance
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,23 @@ class Member:
     tolerance: Tolerance
 
 
-@dataclass
 class _Hand:
     """What has been dealt to a member."""
 
-    member: Member
-    true: list[Caption] = field(default_factory=list)
-    false: list[Caption] = field(default_factory=list)
+    def __init__(self, member: Member) -> None:
+        self._hearing = Hearing(member.timeline, member.tolerance)
+        self._edits = Edits(member.statement)
+        self.true: list[Caption] = []
+        self.false: list[Caption] = []
 
     def proves(self, caption: Caption) -> bool:
-        return proves(self.member.timeline, caption.claim, self.member.tolerance)
+        return self._hearing.proves(caption.claim)
 
     def refutes(self, caption: Caption) -> bool:
-        return refutes(self.member.timeline, caption.claim, self.member.tolerance)
+        return self._hearing.refutes(caption.claim)
 
-    def kind(self, caption: Caption) -> Edit:
-        return edit_kind(caption.claim, self.member.statement)
+    def kind(self, claim: Outline) -> Edit:
+        return self._edits.kind(claim)
 
 
 def deal(
@@ -84,24 +85,24 @@ def deal(
         against = [other for other in others if other.refutes(hand.true[0])]
         if not against:
             return None
-        _give(min(against, key=lambda other: len(other.false)), hand.true[0], kinds)
+        loser = min(against, key=lambda other: len(other.false))
+        _give(loser, hand.true[0], loser.kind(Outline.of(hand.true[0].claim)), kinds)
     _deal_pool(hands, pool, limit, kinds, rng)
     if not all(hand.false for hand in hands):
         return None
     return [
         CaptionSet(
             main(hand.true[0]),
-            tuple(replace(caption, kind="restatement") for caption in hand.true[1:]),
+            tuple(caption.of_kind("restatement") for caption in hand.true[1:]),
             tuple(hand.false),
         )
         for hand in hands
     ]
 
 
-def _give(hand: _Hand, caption: Caption, kinds: Counter[Edit]) -> None:
-    kind = hand.kind(caption)
+def _give(hand: _Hand, caption: Caption, kind: Edit, kinds: Counter[Edit]) -> None:
     kinds[kind] += 1
-    hand.false.append(replace(caption, kind=kind.value))
+    hand.false.append(caption.of_kind(kind.value))
 
 
 def _deal_pool(
@@ -112,11 +113,13 @@ def _deal_pool(
     rng: np.random.Generator,
 ) -> None:
     """Deal in rounds, each time to one member a sentence of the kind that is rarest so far."""
+    outlines = [Outline.of(caption.claim) for caption in pool]
     stacks: list[dict[Edit, list[Caption]]] = []
     for hand in hands:
-        stacks.append({kind: [] for kind in Edit})
-        for i in rng.permutation(len(pool)):
-            stacks[-1][hand.kind(pool[i])].append(pool[i])
+        stack: dict[Edit, list[Caption]] = {kind: [] for kind in Edit}
+        for i in rng.permutation(len(pool)).tolist():
+            stack[hand.kind(outlines[i])].append(pool[i])
+        stacks.append(stack)
     progress = True
     while progress:
         progress = False
@@ -132,17 +135,19 @@ def _deal_one(
     limit: int,
     kinds: Counter[Edit],
 ) -> bool:
+    free = [other for other in hands if other is not hand and len(other.true) < limit]
+    if not free:
+        return False
     for kind in sorted(Edit, key=lambda kind: kinds[kind]):
         while stack[kind]:
             caption = stack[kind].pop()
             if not hand.refutes(caption):
                 continue
-            free = (other for other in hands if len(other.true) < limit)
             holders = [
                 other for other in free if caption not in other.true and other.proves(caption)
             ]
             if holders:
                 min(holders, key=lambda other: len(other.true)).true.append(caption)
-                _give(hand, caption, kinds)
+                _give(hand, caption, kind, kinds)
                 return True
     return False

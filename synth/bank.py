@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from synth.dsp import Audio, Pcm, peak, to_pcm
 from synth.errors import CorpusError
-from synth.storage import fetched
+from synth.storage import fetched, kept
 from synth.units import Frames
 
 INDEX_SCHEMA = pa.schema(
@@ -90,13 +90,14 @@ class Bank:
     def _part(self, name: str) -> Pcm:
         part = self._parts.get(name)
         if part is None:
-            path = fetched(self.folder / name)
-            if not path.is_file() or not path.stat().st_size:
+            try:
+                with kept(self.folder / name) as file:
+                    part = self._parts[name] = np.memmap(file, dtype="<i2", mode="r")
+            except (FileNotFoundError, ValueError) as error:  # numpy maps no empty file
                 raise CorpusError(
-                    f"{path}: a part of the clip bank is missing or empty",
+                    f"{self.folder / name}: a part of the clip bank is missing or empty",
                     mend="delete it and ingest again",
-                )
-            part = self._parts[name] = np.memmap(path, dtype="<i2", mode="r")
+                ) from error
         return part
 
     def frames(self, clip: str) -> Frames:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -65,12 +64,15 @@ class Caption:
     connective: str
     generator: str
 
+    def of_kind(self, kind: str) -> Caption:
+        """The same sentence as another kind."""
+        return Caption(self.text, self.claim, kind, self.connective, self.generator)
+
 
 Pair: TypeAlias = Sequence | Overlay
 Phrases: TypeAlias = Callable[[str], Phrase]
 
 CONNECTIVES: Final = "lexicons/connectives.csv"
-_SLOT: Final = re.compile(r"\{(?P<sound>[ab])\.(?P<form>plain|noun|clause|gerund)\}")
 
 
 @cache
@@ -121,10 +123,7 @@ def relate(
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
     said = {"a": phrases(claim.first.label), "b": phrases(claim.second.label)}
-    return _SLOT.sub(
-        lambda slot: str(getattr(said[slot["sound"]], slot["form"])),
-        _frames()[style, connective][frame],
-    )
+    return _frames()[style, connective][frame].format_map(said)
 
 
 def capitalised(sentence: str) -> str:

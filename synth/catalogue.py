@@ -10,7 +10,7 @@ import numpy as np
 import soxr
 
 from synth.audio_file import Limits, Mislabelled, reading
-from synth.dsp import Audio, active_span, levels, loudness, peak
+from synth.dsp import SILENCE_DB, Audio, active_span, levels, loudness, peak
 from synth.errors import ClipError
 from synth.fingerprint import fingerprint, to_bytes
 from synth.licence import parse_licence
@@ -20,6 +20,9 @@ from synth.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 
 MAX_PEAK: Final = 1e6
 """Integers taken for floating point reach 120 dB over full scale; more is damage."""
+
+CONSTANT: Final = 2 * 10 ** (SILENCE_DB / 20)
+"""Least distance of a clip's highest sample from its lowest; direct current cannot be heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,14 @@ class Acceptance:
     def limits(self) -> Limits:
         """What of it a file's header can break."""
         return Limits(self.max_s, self.max_channels, self.min_rate, self.max_rate, self.mislabelled)
+
+    def refusal(self, seconds: Seconds) -> str:
+        """Why a clip cannot be used of which only the length is known; "" where it can."""
+        if seconds > self.max_s:
+            return f"lasts {seconds:,.1f} s, the limit is {self.max_s:g} s"
+        if seconds < self.min_active_s:
+            return f"lasts {seconds:.3f} s, the least is {self.min_active_s:g} s"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,8 @@ def catalogue(
             f"sounds for {_length(len(active), rate)} only, "
             f"the least is {acceptance.min_active_s:g} s"
         )
+    if float(audio.max() - audio.min()) < CONSTANT:
+        raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     row = listed(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from synth.errors import SceneError
-from synth.scene import Event, Overlay, Scene, Sequence, from_json, to_json
+from synth.scene import Event, Overlay, Scene, Sequence, from_json, to_json, to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,21 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
             return {"only": claim_to_json(inner)}
         case Event() | Sequence() | Overlay():
             return to_json(claim)
+        case _:
+            assert_never(claim)
+
+
+def claim_to_text(claim: Claim) -> str:
+    """`claim_to_json` as text with sorted keys and no spaces: equal claims give equal text."""
+    match claim:
+        case And(first, second):
+            return f'{{"and":[{claim_to_text(first)},{claim_to_text(second)}]}}'
+        case Not(inner):
+            return f'{{"not":{claim_to_text(inner)}}}'
+        case Only(inner):
+            return f'{{"only":{claim_to_text(inner)}}}'
+        case Event() | Sequence() | Overlay():
+            return to_text(claim)
         case _:
             assert_never(claim)
 

@@ -8,13 +8,13 @@ tells a positive from a negative.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from synth.caption import Caption, Connective, Pair, Phrases, Style, realize
 from synth.errors import TruthError
 from synth.scene import Overlay, Sequence, statement
 from synth.timeline import Timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.truth import Hearing, Tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class CaptionSet:
 
 def main(caption: Caption) -> Caption:
     """The same sentence as a sample's main caption."""
-    return replace(caption, kind="caption")
+    return caption.of_kind("caption")
 
 
 def judge(
@@ -64,7 +64,8 @@ def judge(
     Raises:
         TruthError: If the timeline does not prove the main caption.
     """
-    if not proves(timeline, caption.claim, tolerance):
+    hearing = Hearing(timeline, tolerance)
+    if not hearing.proves(caption.claim):
         raise TruthError(f"the timeline does not prove {caption.text!r}: {timeline}")
     positives: list[Caption] = []
     negatives: list[Caption] = []
@@ -73,9 +74,9 @@ def judge(
         if other.text in seen:
             continue
         seen.add(other.text)
-        if proves(timeline, other.claim, tolerance):
-            positives.append(replace(other, kind="restatement"))
-        elif refutes(timeline, other.claim, tolerance):
+        if hearing.proves(other.claim):
+            positives.append(other.of_kind("restatement"))
+        elif hearing.refutes(other.claim):
             negatives.append(other)
     return CaptionSet(caption, tuple(positives), tuple(negatives))
 

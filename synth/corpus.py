@@ -19,7 +19,7 @@ from synth.errors import CorpusError
 from synth.render import Mixdown, render
 from synth.scene import from_json
 from synth.shards import decode_audio, read_member
-from synth.storage import local_place, url_of
+from synth.storage import local_place, shown, url_of
 
 CORPUS_FILE: Final = "corpus.json"
 LATEST_FILE: Final = "latest"
@@ -28,6 +28,7 @@ CLIPS_FILE: Final = "clips.parquet"
 PLAN_FILE: Final = "plan.parquet"
 QUARANTINE_FILE: Final = "quarantine.parquet"
 ATTRIBUTION_FILE: Final = "ATTRIBUTION.csv"
+RECEIPTS: Final = "receipts"
 REMOVED_FILE: Final = "removed.json"
 """Beside the manifests of a version whose shards `segue gc` removed, or was removing."""
 
@@ -102,10 +103,14 @@ class Corpus:
         path = self.shards / split / name
         if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
             raise CorpusError(
-                f"{path}: `segue gc` removed the shards of version {self.version}",
-                mend=f"`segue build {self.folder}` makes them again, byte for byte",
+                f"{shown(path)}: `segue gc` removed the shards of version {self.version}",
+                mend=f"`segue build {shown(self.folder)}` makes them again, byte for byte",
             )
         return path
+
+    def receipt(self, shard: str) -> Path:
+        """What certifies a shard, by the shard's name; a copy of it may not be here yet."""
+        return self.folder / RECEIPTS / f"{shard}.json"
 
     @cached_property
     def bank(self) -> Bank:
@@ -139,7 +144,8 @@ class Corpus:
 
     def stored_pcm(self, split: str, shard: str, offset: int, size: int) -> Pcm:
         """A sample's audio as its shard holds it; the arguments are columns of its row."""
-        return decode_audio(read_member(self.shard(split, shard), offset, size))
+        path = self.shard(split, shard)
+        return decode_audio(read_member(path, offset, size, self.receipt(shard)))
 
     def virtual_pcm(self, scene: str, frames: int) -> Pcm:
         """A sample's audio rendered from the bank, bit-identical to `stored_pcm`."""

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 import numpy as np
-import pyloudnorm
 from jaxtyping import Float32, Int16
 
 from synth.units import Decibels, Frames
@@ -122,6 +121,8 @@ def loudness(audio: Audio, rate: int) -> Decibels:
 
     Gated out or silent audio gives -120.
     """
+    import pyloudnorm  # and SciPy with it: half a second to those who measure nothing
+
     if len(audio) < 2:
         return SILENCE_DB
     block = min(LOUDNESS_BLOCK_S, len(audio) / rate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from enum import StrEnum
-from typing import TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 
 from synth.claim import And, Claim, Not, Only, claim_labels
 from synth.scene import Event, Overlay, Scene, Sequence, labels, operands
@@ -39,67 +39,107 @@ def meaning(statement: Scene) -> Meaning:
 
 
 def _form(statement: Scene, ordered: bool) -> str:
-    match statement:
-        case Event(label):
-            return repr(label)
-        case Sequence():
-            parts = [_form(part, ordered) for part in operands(statement)]
-            return f"({' + '.join(parts if ordered else sorted(parts))})"
-        case Overlay():
-            parts = [_form(part, ordered) for part in operands(statement)]
-            return f"({' * '.join(sorted(parts))})"
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Event):
+        return repr(statement.label)
+    parts = [_form(part, ordered) for part in operands(statement)]
+    if isinstance(statement, Overlay):
+        return f"({' * '.join(sorted(parts))})"
+    return f"({' + '.join(parts if ordered else sorted(parts))})"
 
 
 def projection(statement: Scene, kept: Collection[str]) -> Scene | None:
     """What the statement says of some of its labels; None where it names none of them."""
-    match statement:
-        case Event(label):
-            return statement if label in kept else None
-        case Sequence(first, second) | Overlay(first, second):
-            left, right = projection(first, kept), projection(second, kept)
-            if left is None or right is None:
-                return left if right is None else right
-            return type(statement)(left, right)
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Event):
+        return statement if statement.label in kept else None
+    left, right = projection(statement.first, kept), projection(statement.second, kept)
+    if left is None or right is None:
+        return left if right is None else right
+    return type(statement)(left, right)
+
+
+class Composition(NamedTuple):
+    """What of a composition decides which edit leads to another."""
+
+    operators: tuple[int, int]
+    unordered: Meaning
+
+    @classmethod
+    def of(cls, statement: Scene) -> Composition:
+        """That of a statement."""
+        return cls(_operators(statement), _form(statement, ordered=False))
+
+
+class Outline(NamedTuple):
+    """What of a claim decides which edit leads to it.
+
+    Args:
+        named: The labels it mentions.
+        denies: Whether it says that a sound is not heard.
+        composition: How it composes them, None where it does not.
+    """
+
+    named: frozenset[str]
+    denies: bool
+    composition: Composition | None
+
+    @classmethod
+    def of(cls, claim: Claim) -> Outline:
+        """That of a claim."""
+        match claim:
+            case Not() | Only() | And(_, Not()):
+                return cls(claim_labels(claim), True, None)
+            case And():
+                return cls(claim_labels(claim), False, None)
+            case Event() | Sequence() | Overlay():
+                return cls(frozenset(labels(claim)), False, Composition.of(claim))
+            case _:
+                assert_never(claim)
+
+
+class Edits:
+    """Which edits lead from a statement to claims that are false of it."""
+
+    def __init__(self, heard: Scene) -> None:
+        self._heard = heard
+        self._labels = frozenset(labels(heard))
+        self._parts: dict[frozenset[str], Composition] = {}
+
+    def kind(self, claim: Outline) -> Edit:
+        """The edit that leads to a claim."""
+        if claim.denies:
+            return Edit.NEGATE
+        if not claim.named <= self._labels:
+            return Edit.REPLACE
+        if claim.composition is None:
+            return Edit.RELATION
+        part = self._part(claim.named)
+        if part.operators != claim.composition.operators:
+            return Edit.RELATION
+        return Edit.REORDER if part.unordered == claim.composition.unordered else Edit.REBIND
+
+    def _part(self, named: frozenset[str]) -> Composition:
+        """How the statement composes some of its labels."""
+        found = self._parts.get(named)
+        if found is None:
+            part = projection(self._heard, named)
+            assert part is not None
+            found = self._parts[named] = Composition.of(part)
+        return found
 
 
 def edit_kind(claim: Claim, heard: Scene) -> Edit:
     """Which edit leads from the statement `heard` to a claim that is false of it."""
-    if isinstance(claim, Not | Only) or (isinstance(claim, And) and isinstance(claim.second, Not)):
-        return Edit.NEGATE
-    named = claim_labels(claim)
-    if not named <= set(labels(heard)):
-        return Edit.REPLACE
-    if isinstance(claim, And):
-        return Edit.RELATION
-    part = projection(heard, named)
-    if part is None or _operators(part) != _operators(claim):
-        return Edit.RELATION
-    if _form(part, ordered=False) == _form(claim, ordered=False):
-        return Edit.REORDER
-    return Edit.REBIND
+    return Edits(heard).kind(Outline.of(claim))
 
 
 def _operators(statement: Scene) -> tuple[int, int]:
     """How often the statement says that sounds follow one another, and that they are together."""
-    match statement:
-        case Event():
-            return (0, 0)
-        case Sequence(first, second) | Overlay(first, second):
-            (left_order, left_company), (right_order, right_company) = (
-                _operators(first),
-                _operators(second),
-            )
-            order = isinstance(statement, Sequence)
-            return (
-                left_order + right_order + order,
-                left_company + right_company + (not order),
-            )
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Event):
+        return (0, 0)
+    order, company = _operators(statement.first)
+    orders, companies = _operators(statement.second)
+    in_order = isinstance(statement, Sequence)
+    return order + orders + in_order, company + companies + (not in_order)
 
 
 def recompositions(statement: Scene) -> Iterator[Scene]:

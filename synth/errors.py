@@ -72,5 +72,9 @@ class CorpusError(SegueError):
     """A built corpus that is missing, unfinished or damaged."""
 
 
+class DiskFullError(SegueError):
+    """A file that did not fit where it was to be written; the same command goes on when it does."""
+
+
 class LexiconError(SegueError):
     """A row of a lexicon's sources that breaks a rule, or a lexicon that is not built from them."""

@@ -1,4 +1,4 @@
-"""Phrases: how a label is said as a noun phrase, a clause or a gerund, and which labels are kin.
+"""Phrases: how a label is said, which labels are kin, and what a sound could be called besides.
 
 The shipped forms are built from readable sources; see `synth.lexicon_build`.
 """
@@ -82,6 +82,13 @@ def families(label: str) -> tuple[str, ...]:
     return tuple(row["family"].split(";")) if row is not None else ()
 
 
+@lru_cache(maxsize=_KIN_CACHE)
+def also(label: str) -> tuple[str, ...]:
+    """The family paths of what a listed label's recordings could be called besides, often none."""
+    row = _shipped().get(label)
+    return tuple(row["also"].split(";")) if row is not None and row["also"] else ()
+
+
 def category(label: str) -> str:
     """The first segment of a label's first family path, `OTHER` for a label that is not listed."""
     paths = families(label)
@@ -105,6 +112,21 @@ def kin(first: str, second: str) -> bool:
     return size > 0 and any(
         others[start : start + size] == words for start in range(len(others) - size + 1)
     )
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def could_be_called(sound: str, name: str) -> bool:
+    """Whether a recording labelled `sound` could be called `name`, so that nobody may deny it.
+
+    True for kin, and where `name` is related to what the sound is called besides: an airplane could
+    be called an engine, an engine no airplane.
+    """
+    return kin(sound, name) or related(also(sound), families(name))
+
+
+def confusable(first: str, second: str) -> bool:
+    """Whether one of two labels could be said of the other's recordings."""
+    return could_be_called(first, second) or could_be_called(second, first)
 
 
 def related(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -3,6 +3,11 @@
 `data_manifests/lexicons/sources/*.csv` say each label in parts a person can edit: a noun phrase,
 then a subject, a verb in its base form and the rest of the clause. The verb is inflected here, so
 that the clause ("a dog barks") and the gerund ("a dog barking") cannot drift apart.
+
+`family` holds the paths of what a label is, `also` those of what its recordings could be called
+besides: an airplane, `vehicle/aircraft/plane`, is heard by its engine, `vehicle/engine/aircraft`.
+Labels of related families are kin and are never told apart. What is in `also` alone may be heard
+beside the label, and named beside it, but nobody may say of the label's sound that it is absent.
 """
 
 from __future__ import annotations
@@ -35,8 +40,8 @@ A label that two vocabularies share is listed once: UrbanSound8K's `car_horn` an
 ESC-50's.
 """
 
-COLUMNS: Final = ("label", "noun", "subject", "verb", "rest", "plural", "family")
-BUILT: Final = ("label", "noun", "clause", "gerund", "family")
+COLUMNS: Final = ("label", "noun", "subject", "verb", "rest", "plural", "family", "also")
+BUILT: Final = ("label", "noun", "clause", "gerund", "family", "also")
 
 _CATEGORIES = (
     "animal voice body music vehicle tool home alarm water weather fire impact bell electronic "
@@ -73,6 +78,7 @@ class Entry:
         clause: A clause: "a dog barks".
         gerund: A gerund phrase: "a dog barking".
         families: Family paths: "animal/dog".
+        also: Paths of what it could be called besides.
     """
 
     label: str
@@ -80,6 +86,7 @@ class Entry:
     clause: str
     gerund: str
     families: tuple[str, ...]
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +167,8 @@ def table(built: Mapping[str, list[Entry]]) -> str:
     writer.writerow(BUILT)
     every = (entry for entries in built.values() for entry in entries)
     for entry in sorted(every, key=lambda each: each.label):
-        families = ";".join(entry.families)
-        writer.writerow((entry.label, entry.noun, entry.clause, entry.gerund, families))
+        families, also = ";".join(entry.families), ";".join(entry.also)
+        writer.writerow((entry.label, entry.noun, entry.clause, entry.gerund, families, also))
     return text.getvalue()
 
 
@@ -202,7 +209,12 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Entry:
     }
     for form, text in forms.items():
         _check_form(place, form, text)
-    return Entry(place.label, **forms, families=_families(place, row["family"]))
+    families = _paths(place, "family", row["family"])
+    also = _paths(place, "also", row["also"]) if row["also"] else ()
+    for path in also:
+        if related(families, (path,)):
+            place.wrong(f"the also path {path!r} is in its family", "leave it out of also")
+    return Entry(place.label, **forms, families=families, also=also)
 
 
 def _inflected(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
@@ -225,22 +237,23 @@ def _check_form(place: _Place, form: str, text: str) -> None:
         place.wrong(f"the {form} {text!r} holds {barred[0]!r}", "say it without that word")
 
 
-def _families(place: _Place, text: str) -> tuple[str, ...]:
+def _paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
     paths = tuple(text.split(";"))
     for path in paths:
         if not _PATH.fullmatch(path):
             place.wrong(
-                f"the family path {path!r} is malformed", "write category/source, ';' between two"
+                f"the {column} path {path!r} is malformed",
+                "write category/source, ';' between two",
             )
         if path.split("/", 1)[0] not in CATEGORIES:
             place.wrong(
-                f"the family path {path!r} has no known category",
+                f"the {column} path {path!r} has no known category",
                 f"start it with one of: {', '.join(sorted(CATEGORIES))}",
             )
     for first, second in combinations(paths, 2):
         if related((first,), (second,)):
             place.wrong(
-                f"the family paths {first!r} and {second!r} overlap", "keep the shorter one"
+                f"the {column} paths {first!r} and {second!r} overlap", "keep the shorter one"
             )
     return paths
 

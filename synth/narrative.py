@@ -94,7 +94,9 @@ class Narrator:
         )
 
     def _told(self, scene: Composed, avoid: Connective | None) -> tuple[str, Connective]:
-        words = [word for word in connectives(scene) if word is not avoid]
+        words = connectives(scene)
+        if avoid is not None:
+            words = tuple(word for word in words if word is not avoid)
         said: Connective = self.pick(words)
         return self._composed(scene, said, at_top=True), said
 

@@ -47,8 +47,8 @@ def _parts(members: Sequence[Scene]) -> Iterator[Scene]:
         for count in range(len(named), 2, -1):
             for kept in combinations(named, count):
                 part = projection(member, kept)
-                if part is not None and meaning(part) not in seen:
-                    seen.add(meaning(part))
+                if part is not None and (said := meaning(part)) not in seen:
+                    seen.add(said)
                     yield part
 
 

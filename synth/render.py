@@ -1,20 +1,28 @@
-"""The waveform of a scene, from the clip bank."""
+"""The waveform of a scene, from the clip bank.
+
+A scene is played into one canvas, every part into its own stretch of it: there are no copies to
+pass on, and most of a sample's time is left to the encoder.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from functools import lru_cache
+from typing import Final, assert_never
 
 import numpy as np
 
 from synth.bank import Bank
-from synth.dsp import Audio, Fade, Pcm, join, overlay, peak, to_pcm
+from synth.dsp import PCM_SCALE, Audio, Fade, Pcm, fade_in, peak
 from synth.errors import SceneError
 from synth.mixing import between_class
 from synth.scene import Event, Overlay, Scene, Sequence
+from synth.timeline import duration
 from synth.units import Decibels, Frames, to_decibels, to_gain
 
 RENDER_VERSION = 1
+_BLOCK: Final = 1 << 15
+"""Frames that stay in a core's cache between two passes over them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +51,51 @@ def waveform(scene: Scene, bank: Bank, fade: Fade) -> Audio:
     """The scene as float32 samples at the bank's rate; its length is `timeline.duration(scene)`.
 
     Raises:
-        SceneError: If an event has no excerpt.
+        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
         CorpusError: If a clip is not in the bank.
     """
+    canvas = np.empty(duration(scene), dtype=np.float32)
+    _play(scene, bank, fade, canvas)
+    return canvas
+
+
+def _play(scene: Scene, bank: Bank, fade: Fade, canvas: Audio) -> None:
+    """Write the scene over all of `canvas`, which is as long as it."""
     match scene:
         case Event():
             excerpt = scene.heard
             gain = to_gain(excerpt.gain_db)
-            return bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
+            canvas[:] = bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
         case Sequence(first, second, crossfade):
-            return join(waveform(first, bank, fade), waveform(second, bank, fade), crossfade, fade)
+            ends = duration(first)
+            seam = ends - crossfade
+            _play(first, bank, fade, canvas[:ends])
+            falling = canvas[seam:ends].copy()
+            _play(second, bank, fade, canvas[seam:])
+            if crossfade:
+                rising = _ramp(crossfade, fade)
+                falling *= rising[::-1]
+                canvas[seam:ends] *= rising
+                canvas[seam:ends] += falling
         case Overlay(first, second, offset, ratio):
-            left, right = waveform(first, bank, fade), waveform(second, bank, fade)
+            canvas.fill(0)
+            left = canvas[max(0, -offset) :][: duration(first)]
+            _play(first, bank, fade, left)
+            right = waveform(second, bank, fade)
             if ratio is not None:
                 share, other = between_class(left, right, bank.rate, ratio)
                 left *= share
                 right *= other
-            return overlay(left, right, offset)
+            canvas[max(0, offset) :][: len(right)] += right
         case _:
             assert_never(scene)
+
+
+@lru_cache(maxsize=16)
+def _ramp(frames: Frames, fade: Fade) -> Audio:
+    ramp = fade_in(frames, fade)
+    ramp.setflags(write=False)
+    return ramp
 
 
 def render(scene: Scene, bank: Bank, mixdown: Mixdown, frames: Frames) -> Rendering:
@@ -75,7 +109,20 @@ def render(scene: Scene, bank: Bank, mixdown: Mixdown, frames: Frames) -> Render
         raise SceneError(f"a scene of {len(audio)} frames does not fit into {frames}")
     loudest = peak(audio)
     gain = min(1.0, to_gain(mixdown.peak_db) / loudest) if loudest > 0 else 1.0
-    audio *= np.float32(gain)
     pcm = np.zeros(frames, dtype=np.int16)
-    pcm[: len(audio)] = to_pcm(audio)
+    _quantise(audio, gain, loudest * gain, pcm)
     return Rendering(pcm, to_decibels(gain), to_decibels(loudest * gain))
+
+
+def _quantise(audio: Audio, gain: float, loudest: float, pcm: Pcm) -> None:
+    """Write `dsp.to_pcm(audio * gain)`, whose peak is `loudest`, over the head of `pcm`."""
+    # Exact, as the scale is a power of two: it is the same to multiply by both in turn.
+    scale = np.float32(gain) * np.float32(PCM_SCALE)
+    scratch = np.empty(min(_BLOCK, len(audio)), dtype=np.float32)
+    for start in range(0, len(audio), _BLOCK):
+        block = audio[start : start + _BLOCK]
+        scaled = np.multiply(block, scale, out=scratch[: len(block)])
+        np.rint(scaled, out=scaled)
+        if loudest * PCM_SCALE > PCM_SCALE - 1:
+            np.clip(scaled, -PCM_SCALE, PCM_SCALE - 1, out=scaled)
+        pcm[start : start + len(block)] = scaled

@@ -6,10 +6,10 @@ whose events carry no excerpt is a statement over labels; one whose events do ca
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
 from synth.errors import SceneError
 from synth.units import Decibels, Frames
@@ -45,6 +45,7 @@ class Event:
 
     label: str
     excerpt: Excerpt | None = None
+    depth: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -100,28 +101,25 @@ class Overlay:
 Scene: TypeAlias = Event | Sequence | Overlay
 
 
-def _depth(*parts: Scene) -> int:
-    depth = 1 + max(0 if isinstance(part, Event) else part.depth for part in parts)
+def _depth(first: Scene, second: Scene) -> int:
+    depth = 1 + max(first.depth, second.depth)
     if depth > MAX_DEPTH:
         raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
     return depth
 
 
-def events(scene: Scene) -> Iterator[Event]:
+def events(scene: Scene) -> tuple[Event, ...]:
     """The events of a scene, left to right."""
-    match scene:
-        case Event():
-            yield scene
-        case Sequence(first, second) | Overlay(first, second):
-            yield from events(first)
-            yield from events(second)
-        case _:
-            assert_never(scene)
+    if isinstance(scene, Event):
+        return (scene,)
+    return events(scene.first) + events(scene.second)
 
 
 def labels(scene: Scene) -> tuple[str, ...]:
     """The events' labels, left to right, repeats kept."""
-    return tuple(event.label for event in events(scene))
+    if isinstance(scene, Event):
+        return (scene.label,)
+    return labels(scene.first) + labels(scene.second)
 
 
 def operands(scene: Sequence | Overlay) -> tuple[Scene, ...]:
@@ -130,11 +128,10 @@ def operands(scene: Sequence | Overlay) -> tuple[Scene, ...]:
     Both compositions are associative in what they say: `(A + B) + C` and `A + (B + C)` have the
     operands A, B and C.
     """
-    kind = type(scene)
-    found: list[Scene] = []
-    for part in (scene.first, scene.second):
-        found.extend(operands(part) if isinstance(part, kind) else (part,))
-    return tuple(found)
+    kind, first, second = type(scene), scene.first, scene.second
+    left = operands(first) if isinstance(first, kind) else (first,)
+    right = operands(second) if isinstance(second, kind) else (second,)
+    return left + right
 
 
 def longest_crossfade(scene: Scene) -> Frames:
@@ -175,6 +172,31 @@ def to_json(scene: Scene) -> dict[str, Any]:
             return {"overlay": [to_json(first), to_json(second)], "offset": offset} | mixed
         case _:
             assert_never(scene)
+
+
+def to_text(scene: Scene) -> str:
+    """`to_json` as text with sorted keys and no spaces: equal scenes give equal text."""
+    if isinstance(scene, Event):
+        label, heard = in_quotes(scene.label), scene.excerpt
+        if heard is None:
+            return f'{{"event":{label}}}'
+        return (
+            f'{{"clip":{in_quotes(heard.clip)},"event":{label},"frames":{heard.frames},'
+            f'"gain_db":{_number(heard.gain_db)},"start":{heard.start}}}'
+        )
+    parts = f"[{to_text(scene.first)},{to_text(scene.second)}]"
+    if isinstance(scene, Sequence):
+        return f'{{"crossfade":{scene.crossfade},"sequence":{parts}}}'
+    mixed = "" if scene.ratio is None else f',"ratio":{_number(scene.ratio)}'
+    return f'{{"offset":{scene.offset},"overlay":{parts}{mixed}}}'
+
+
+in_quotes: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""A string as JSON text."""
+
+
+def _number(value: float) -> str:
+    return float.__repr__(value) if isinstance(value, float) else str(value)
 
 
 def from_json(value: Any) -> Scene:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from synth.caption import Caption
-from synth.claim import claim_to_json
+from synth.claim import claim_to_text
 from synth.notation import format_scene
-from synth.scene import Scene, events, labels, to_json
+from synth.scene import Scene, events, labels, to_text
 from synth.units import Frames
 
 FORMAT_VERSION: Final = 2
@@ -147,14 +147,14 @@ class Sample:
             "recipe": self.recipe,
             "relation": self.caption.connective,
             "caption": self.caption.text,
-            "claim": canonical_json(claim_to_json(self.caption.claim)),
+            "claim": claim_to_text(self.caption.claim),
             "generator": self.caption.generator,
             "positives": [caption_row(caption) for caption in self.positives],
             "negatives": [caption_row(caption) for caption in self.negatives],
             "labels": list(labels(self.scene)),
             "clips": [event.heard.clip for event in events(self.scene)],
             "notation": format_scene(self.scene),
-            "scene": canonical_json(to_json(self.scene)),
+            "scene": to_text(self.scene),
             "frames": self.frames,
             "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
@@ -165,7 +165,7 @@ def caption_row(caption: Caption) -> dict[str, str]:
     """A caption as a value of `CAPTION`."""
     return {
         "text": caption.text,
-        "claim": canonical_json(claim_to_json(caption.claim)),
+        "claim": claim_to_text(caption.claim),
         "kind": caption.kind,
         "connective": caption.connective,
         "generator": caption.generator,
@@ -174,7 +174,10 @@ def caption_row(caption: Caption) -> dict[str, str]:
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
+
+
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

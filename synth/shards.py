@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import soundfile
 
@@ -22,11 +22,15 @@ from synth.licence import parse_licence
 from synth.licence_mix import effective
 from synth.render import Rendering
 from synth.scene import from_json
-from synth.storage import fetched
+from synth.storage import read_at, shown
 from synth.timeline import timeline
 from synth.units import to_seconds
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
 _BLOCK: Final = 512
+_IN_ONE_PIECE: Final = 1 << 30
 
 
 class AudioFormat(StrEnum):
@@ -105,22 +109,39 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
     }
 
 
+def serialised(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> bytes:
+    """`document` as it stands in a shard."""
+    return json.dumps(document(row, clips), ensure_ascii=False).encode()
+
+
 class ShardWriter:
-    """Writes the samples of one shard, members adjacent, headers without time or owner."""
+    """Writes the samples of one shard, members adjacent, headers without time or owner.
+
+    Args:
+        tar: Where they go.
+        audio_format: How audio is stored.
+
+    Attributes:
+        sha256: Of the whole file, hex; "" until `writing` has ended it.
+    """
 
     def __init__(self, tar: tarfile.TarFile, audio_format: AudioFormat) -> None:
         self._tar = tar
         self._format = audio_format
+        self.sha256 = ""
 
     def add(
         self, row: Mapping[str, Any], rendering: Rendering, clips: Mapping[str, Mapping[str, str]]
     ) -> Measurement:
         """Append one sample and say where its audio lies."""
+        return self.append(row, rendering, serialised(row, clips))
+
+    def append(self, row: Mapping[str, Any], rendering: Rendering, text: bytes) -> Measurement:
+        """Append one sample whose JSON is written already, and say where its audio lies."""
         audio = encode_audio(rendering.pcm, row["sample_rate"], self._format)
         member = f"{row['id']}.{self._format.value}"
         offset = self._append(member, audio)
-        text = json.dumps(document(row, clips), ensure_ascii=False)
-        self._append(f"{row['id']}.json", text.encode())
+        self._append(f"{row['id']}.json", text)
         return Measurement(
             member=member,
             offset=offset,
@@ -138,28 +159,57 @@ class ShardWriter:
         return offset
 
 
+class HashedFile(io.BufferedWriter):
+    """A file to be written from its beginning to its end, which knows the SHA-256 of all of it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path, "wb"))
+        self._state = hashlib.sha256()
+
+    def write(self, data: Buffer, /) -> int:
+        """Append `data`."""
+        self._state.update(data)
+        return super().write(data)
+
+    def sha256(self) -> str:
+        """Hex SHA-256 of all bytes so far."""
+        return self._state.hexdigest()
+
+
 @contextmanager
 def writing(path: Path, audio_format: AudioFormat) -> Iterator[ShardWriter]:
     """Write a shard atomically: it appears under `path` when the block ends without error."""
-    with (
-        replacing(path) as partial,
-        tarfile.open(partial, "w", format=tarfile.USTAR_FORMAT) as tar,
-    ):
-        yield ShardWriter(tar, audio_format)
+    with replacing(path) as partial, HashedFile(partial) as file:
+        # Members are written in one piece each: in 16 KiB, as by default, it takes thrice as long.
+        with tarfile.TarFile(
+            fileobj=file, mode="w", format=tarfile.USTAR_FORMAT, copybufsize=_IN_ONE_PIECE
+        ) as tar:
+            writer = ShardWriter(tar, audio_format)
+            yield writer
+        writer.sha256 = file.sha256()
 
 
-def read_member(shard: Path, offset: int, size: int) -> bytes:
+def read_member(shard: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:
     """The bytes of one member of a shard.
+
+    Args:
+        shard: The shard.
+        offset: Where the member begins, in bytes.
+        size: Of the member in bytes.
+        receipt: The shard's; what comes of a store must be what it certifies.
 
     Raises:
         CorpusError: If the shard is missing or shorter than its manifest says.
+        StorageError: If it cannot be read from its store, or differs from its receipt.
     """
     try:
-        with fetched(shard).open("rb") as file:
-            file.seek(offset)
-            data = file.read(size)
+        data = read_at(shard, offset, size, receipt)
     except FileNotFoundError as error:
-        raise CorpusError(f"{shard}: no such shard", mend="run `segue build` again") from error
+        raise CorpusError(
+            f"{shown(shard)}: no such shard", mend="run `segue build` again"
+        ) from error
     if len(data) < size:
-        raise CorpusError(f"{shard}: ends before byte {offset + size}", mend="build it again")
+        raise CorpusError(
+            f"{shown(shard)}: ends before byte {offset + size}", mend="build it again"
+        )
     return data

@@ -44,8 +44,8 @@ def timeline(scene: Scene) -> Timeline:
         SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
     """
     placements: list[Placement] = []
-    _place(scene, 0, placements)
-    return Timeline(tuple(placements), duration(scene))
+    frames = _place(scene, 0, placements)
+    return Timeline(tuple(placements), frames)
 
 
 def duration(scene: Scene) -> Frames:
@@ -56,31 +56,40 @@ def duration(scene: Scene) -> Frames:
     match scene:
         case Event():
             return scene.heard.frames
-        case Sequence(first, second, crossfade):
-            left, right = duration(first), duration(second)
-            if crossfade > min(left, right):
-                raise SceneError(
-                    f"a crossfade of {crossfade} frames cannot join {left} and {right} frames",
-                    mend="shorten the crossfade or leave out the shorter sound",
-                )
-            return left + right - crossfade
+        case Sequence(first, second):
+            return _joined(scene, duration(first), duration(second))
         case Overlay(first, second, offset):
-            start = min(0, offset)
-            return max(duration(first), offset + duration(second)) - start
+            return _spanned(offset, duration(first), duration(second))
         case _:
             assert_never(scene)
 
 
-def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> None:
+def _joined(scene: Sequence, left: Frames, right: Frames) -> Frames:
+    if scene.crossfade > min(left, right):
+        raise SceneError(
+            f"a crossfade of {scene.crossfade} frames cannot join {left} and {right} frames",
+            mend="shorten the crossfade or leave out the shorter sound",
+        )
+    return left + right - scene.crossfade
+
+
+def _spanned(offset: Frames, first: Frames, second: Frames) -> Frames:
+    return max(first, offset + second) - min(0, offset)
+
+
+def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> Frames:
+    """Place a scene's events from an onset. Returns the scene's length."""
     match scene:
         case Event(label):
             excerpt = scene.heard
             placements.append(Placement(label, onset, onset + excerpt.frames, excerpt))
+            return excerpt.frames
         case Sequence(first, second, crossfade):
-            _place(first, onset, placements)
-            _place(second, onset + duration(first) - crossfade, placements)
+            left = _place(first, onset, placements)
+            return _joined(scene, left, _place(second, onset + left - crossfade, placements))
         case Overlay(first, second, offset):
-            _place(first, onset + max(0, -offset), placements)
-            _place(second, onset + max(0, offset), placements)
+            one = _place(first, onset + max(0, -offset), placements)
+            other = _place(second, onset + max(0, offset), placements)
+            return _spanned(offset, one, other)
         case _:
             assert_never(scene)

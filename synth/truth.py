@@ -2,7 +2,8 @@
 
 Words leave room, in time and in what they name. "A dog barks before it rains" may mean that the
 barking is over when the rain sets in, or only that it starts first; "while" may mean all through,
-or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.kin`). A claim is
+or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.kin`), "an engine" of
+an airplane (`lexicon.could_be_called`). A claim is
 *proven* when it holds under the strictest reading and *refuted* when it fails under the loosest, so
 a proven positive and a refuted negative are right whatever the reader had in mind. What lies
 between is neither, and cannot enter a corpus.
@@ -13,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Final, TypeAlias, assert_never
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.claim import And, Claim, Not, Only, claim_labels
-from synth.lexicon import kin
+from synth.edit import projection
+from synth.lexicon import could_be_called, kin
 from synth.scene import Event, Overlay, Scene, Sequence, labels, longest_crossfade, operands
 from synth.timeline import Placement, Timeline
 from synth.units import Frames
@@ -44,8 +46,7 @@ class Tolerance:
         return cls(longest_crossfade(scene), audible)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of time, `onset` included and `offset` excluded, in frames."""
 
     onset: Frames
@@ -81,9 +82,10 @@ def _overlap(first: Span, second: Span) -> Frames:
 
 
 def _is_over_when_next_starts(first: Span, second: Span, tolerance: Tolerance) -> bool:
+    if _overlap(first, second) > tolerance.transition:
+        return False
     starts = max(sound.onset for sound in first.sounds()) < second.onset
-    ends = first.offset < min(sound.offset for sound in second.sounds())
-    return starts and ends and _overlap(first, second) <= tolerance.transition
+    return starts and first.offset < min(sound.offset for sound in second.sounds())
 
 
 def _starts_first(first: Span, second: Span, tolerance: Tolerance) -> bool:
@@ -122,93 +124,168 @@ STRICTEST = Reading(_is_over_when_next_starts, _one_lies_within_the_other, every
 LOOSEST = Reading(_starts_first, _overlap_at_all, every=False)
 
 
+class Hearing:
+    """A timeline on which claims are decided, one after the other.
+
+    Args:
+        timeline: What is heard.
+        tolerance: What counts as a transition.
+    """
+
+    def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
+        self._timeline = timeline
+        self._tolerance = tolerance
+        self._own: dict[str, list[Span]] = {}
+        self._others: dict[str, list[Placement]] = {}
+        for place in timeline.placements:
+            self._own.setdefault(place.label, []).append(Span(place.onset, place.offset))
+
+    def proves(self, claim: Claim) -> bool:
+        """Whether the claim holds under every reading of its words."""
+        match claim:
+            case Event() | Sequence() | Overlay():
+                if not self._holds(claim, STRICTEST):
+                    return False
+                # Two mentions, or two sounds, of one name may be one or two.
+                named = labels(claim)
+                return len(set(named)) == len(named) and not self._ambiguous(frozenset(named))
+            case And(first, second):
+                return self.proves(second) and self.proves(first)
+            case Not(inner):
+                return self.refutes(inner)
+            case Only(inner):
+                return self.proves(inner) and not self._unnamed(inner)
+            case _:
+                assert_never(claim)
+
+    def refutes(self, claim: Claim) -> bool:
+        """Whether the claim fails under every reading of its words."""
+        match claim:
+            case Event() | Sequence() | Overlay():
+                if self._holds(claim, LOOSEST):
+                    return False
+                named = frozenset(labels(claim))
+                spare = self._spare(named)
+                rest = projection(claim, named - spare) if spare else None
+                return rest is None or self.refutes(rest)
+            case And(first, second):
+                return self.refutes(second) or self.refutes(first)
+            case Not(inner):
+                return self.proves(inner)
+            case Only(inner):
+                named = claim_labels(inner)
+                return self.refutes(inner) or not all(
+                    any(could_be_called(other, name) for name in named)
+                    for other in self._unnamed(inner)
+                )
+            case _:
+                assert_never(claim)
+
+    def _unnamed(self, claim: Claim) -> frozenset[str]:
+        return self._timeline.labels() - claim_labels(claim)
+
+    def _called(self, name: str) -> list[Placement]:
+        """The sounds of other labels that could be called by a name."""
+        found = self._others.get(name)
+        if found is None:
+            found = self._others[name] = [
+                place
+                for place in self._timeline.placements
+                if place.label != name and could_be_called(place.label, name)
+            ]
+        return found
+
+    def _ambiguous(self, named: frozenset[str]) -> bool:
+        """Whether a name could also be said of another sound than those that bear it.
+
+        A tag of a recording is no other sound than the recording's other tags. That a sound is
+        heard is no less true where another could be called by its name.
+        """
+        return any(
+            (self._meant(place, name, named) if len(named) > 1 else kin(name, place.label))
+            and not self._bears(place, name)
+            for name in named
+            for place in self._called(name)
+        )
+
+    def _meant(self, place: Placement, name: str, named: frozenset[str]) -> bool:
+        """Whether a name could be meant for a sound in a sentence that names these labels.
+
+        "An engine" could be an airplane's, but not where the sentence names the airplane, too, and
+        an engine of its own is heard: then each name means its own sound.
+        """
+        return kin(name, place.label) or place.label not in named or name not in self._own
+
+    def _spare(self, named: frozenset[str]) -> frozenset[str]:
+        """The names that nothing bears, and that may say again what another of them says.
+
+        "An airplane flies, then an engine runs" is not false of an airplane alone.
+        """
+        return frozenset(
+            name
+            for name in named
+            if name not in self._own and any(place.label in named for place in self._called(name))
+        )
+
+    def _bears(self, place: Placement, name: str) -> bool:
+        return any(
+            other.label == name and other.onset == place.onset and other.excerpt == place.excerpt
+            for other in self._timeline.placements
+        )
+
+    def _holds(self, scene: Scene, reading: Reading) -> bool:
+        """Whether the scene is heard under one reading."""
+        if isinstance(scene, Event):
+            return bool(self._spans(scene, reading, scene))
+        return bool(self._fitting(scene, reading, scene))
+
+    def _spans(self, part: Scene, reading: Reading, scene: Scene) -> list[Span]:
+        """The spans at which a part of the scene is heard; none means that it is not."""
+        if not isinstance(part, Event):
+            return [_joined(spans) for spans in self._fitting(part, reading, scene)]
+        own = self._own.get(part.label, [])
+        if reading.every or not (others := self._called(part.label)):
+            return own
+        named = frozenset(labels(scene))
+        return own + [
+            Span(place.onset, place.offset)
+            for place in others
+            if self._meant(place, part.label, named)
+        ]
+
+    def _fitting(
+        self, part: Sequence | Overlay, reading: Reading, scene: Scene
+    ) -> list[tuple[Span, ...]]:
+        """The spans of the operands of a part, as they fit together."""
+        found: list[list[Span]] = []
+        for operand in operands(part):
+            spans = self._spans(operand, reading, scene)
+            if not spans:
+                return []
+            found.append(spans)
+        relation = reading.precedes if isinstance(part, Sequence) else reading.accompanies
+        fitting: list[tuple[Span, ...]] = []
+        for chosen in product(*found):
+            if all(relation(one, other, self._tolerance) for one, other in combinations(chosen, 2)):
+                fitting.append(chosen)
+            elif reading.every:
+                return []
+        return fitting
+
+
+def _joined(spans: tuple[Span, ...]) -> Span:
+    return Span(
+        min(span.onset for span in spans),
+        max(span.offset for span in spans),
+        tuple(sound for span in spans for sound in span.sounds()),
+    )
+
+
 def proves(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:
     """Whether the claim holds on the timeline under every reading of its words."""
-    match claim:
-        case And(first, second):
-            return proves(timeline, first, tolerance) and proves(timeline, second, tolerance)
-        case Not(inner):
-            return refutes(timeline, inner, tolerance)
-        case Only(inner):
-            return proves(timeline, inner, tolerance) and not _others(timeline, inner)
-        case Event() | Sequence() | Overlay():
-            named = labels(claim)
-            if len(set(named)) < len(named) or _ambiguous(named, timeline):
-                return False  # two mentions, or two sounds, of one name may be one or two
-            return bool(_occurrences(claim, timeline, tolerance, STRICTEST))
-        case _:
-            assert_never(claim)
+    return Hearing(timeline, tolerance).proves(claim)
 
 
 def refutes(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:
     """Whether the claim fails on the timeline under every reading of its words."""
-    match claim:
-        case And(first, second):
-            return refutes(timeline, first, tolerance) or refutes(timeline, second, tolerance)
-        case Not(inner):
-            return proves(timeline, inner, tolerance)
-        case Only(inner):
-            return refutes(timeline, inner, tolerance) or bool(_others(timeline, inner))
-        case Event() | Sequence() | Overlay():
-            return not _occurrences(claim, timeline, tolerance, LOOSEST)
-        case _:
-            assert_never(claim)
-
-
-def _others(timeline: Timeline, claim: Claim) -> frozenset[str]:
-    return timeline.labels() - claim_labels(claim)
-
-
-def _ambiguous(named: tuple[str, ...], timeline: Timeline) -> bool:
-    """Whether a name could also be said of another sound than those that bear it.
-
-    A tag of a recording is no other sound than the recording's other tags.
-    """
-    return any(
-        name != place.label and kin(name, place.label) and not _bears(place, name, timeline)
-        for name in named
-        for place in timeline.placements
-    )
-
-
-def _bears(place: Placement, name: str, timeline: Timeline) -> bool:
-    return any(
-        other.label == name and other.onset == place.onset and other.excerpt == place.excerpt
-        for other in timeline.placements
-    )
-
-
-def _occurrences(
-    scene: Scene, timeline: Timeline, tolerance: Tolerance, reading: Reading
-) -> list[Span]:
-    """The spans at which the scene is heard under one reading; none means that it is not."""
-    match scene:
-        case Event(label):
-            return [
-                Span(place.onset, place.offset)
-                for place in timeline.placements
-                if place.label == label or (not reading.every and kin(label, place.label))
-            ]
-        case Sequence():
-            relation = reading.precedes
-        case Overlay():
-            relation = reading.accompanies
-        case _:
-            assert_never(scene)
-    found = [_occurrences(part, timeline, tolerance, reading) for part in operands(scene)]
-    choices = list(product(*found))
-    fitting = [
-        spans
-        for spans in choices
-        if all(relation(first, second, tolerance) for first, second in combinations(spans, 2))
-    ]
-    if reading.every and len(fitting) < len(choices):
-        return []
-    return [
-        Span(
-            min(span.onset for span in spans),
-            max(span.offset for span in spans),
-            tuple(sound for span in spans for sound in span.sounds()),
-        )
-        for spans in fitting
-    ]
+    return Hearing(timeline, tolerance).refutes(claim)

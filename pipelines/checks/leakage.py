@@ -13,10 +13,11 @@ from pipelines.manifest import find_manifest
 from pipelines.spec import SPLITS
 from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError
-from synth.leakage.compare import Leakage, between_splits, leakage
+from synth.leakage.compare import HEARD, Leakage, between_splits, leakage
 from synth.leakage.shelf import COLUMNS
 
 _BATCH: Final = 4096
+_LEVELS: Final = "levels_db"
 
 
 def compare_corpora(
@@ -91,9 +92,10 @@ def _clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
     wanted = pa.array(sorted(ids), pa.string())
     rows: list[dict[str, Any]] = []
     with pq.ParquetFile(path) as file:
-        columns = [name for name in COLUMNS if name in file.schema_arrow.names]
+        columns = [name for name in (*COLUMNS, _LEVELS) if name in file.schema_arrow.names]
         for batch in file.iter_batches(_BATCH, columns=columns):
-            rows += batch.filter(pc.is_in(batch.column("id"), wanted)).to_pylist()
+            used = batch.filter(pc.is_in(batch.column("id"), wanted))
+            rows += _told_heard(used).to_pylist()
     missing = ids - {row["id"] for row in rows}
     if missing:
         raise CorpusError(
@@ -101,3 +103,11 @@ def _clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
             mend="the manifest and the catalogue are of different builds: build again",
         )
     return rows
+
+
+def _told_heard(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with `HEARD` for its levels, of which a clip that was never read has none."""
+    if _LEVELS not in batch.schema.names:
+        return batch
+    lengths = pc.list_value_length(batch.column(_LEVELS))
+    return batch.drop_columns([_LEVELS]).append_column(HEARD, pc.greater(lengths, 0))

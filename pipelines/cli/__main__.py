@@ -1,6 +1,84 @@
-"""`python -m pipelines.cli` is `segue`."""
+"""The `segue` program, also as `python -m pipelines.cli`: quiet on Ctrl-C from its first import on.
 
-from pipelines.cli.app import main
+An interrupt in the midst of an import may come out as any error. So the signal is remembered, and
+whatever ends the program after it is told as what it is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Final
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+STOPPED: Final = "stopped; the same command goes on where it stopped"
+_SHOW_CURSOR: Final = "\x1b[?25h"
+
+
+class Interrupts:
+    """Ctrl-C, or SIGTERM: the first ends the command in good order, the second ends it at once."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        """The exit status that is due; 0 before the first signal."""
+        self._told = False
+
+    def catch(self) -> None:
+        """Be told of the signals, but for those that whoever started this has turned off."""
+        for each in SIGNALS:
+            if signal.getsignal(each) is not signal.SIG_IGN:
+                signal.signal(each, self._come)
+        atexit.register(self._leave)  # the first one that is registered is called last
+
+    def tell(self) -> None:
+        """Say that the command was stopped, and end with the status that is due."""
+        self._told = True
+        print(STOPPED, file=sys.stderr)
+        sys.exit(self.status)
+
+    def _leave(self) -> None:
+        """End with the due status; of interrupts inside `exec` Python would end as killed."""
+        if self._told:
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(self.status)
+
+    def _come(self, number: int, _frame: FrameType | None) -> None:
+        if self.status:
+            # Worker processes and servers end with this one, and nothing that is written is torn.
+            if sys.stderr.isatty():
+                os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
+            os._exit(self.status)
+        self.status = 128 + number
+        sys.unraisablehook = _say_nothing
+        threading.excepthook = _say_nothing
+        raise KeyboardInterrupt
+
+
+def _say_nothing(_error: Any) -> None:
+    """What falls over because the program ends is no news."""
+
+
+def main() -> None:
+    """Run the command line."""
+    interrupts = Interrupts()
+    interrupts.catch()
+    try:
+        from pipelines.cli.app import main as segue
+
+        segue()
+    except BaseException as error:
+        done = isinstance(error, SystemExit) and not error.code
+        if done or not interrupts.status:
+            raise
+        interrupts.tell()
+
 
 if __name__ == "__main__":
     main()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.cli.show import print_json
+from synth.atomic import disk_error
 from synth.errors import SegueError
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -57,6 +60,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "inspect": (
         "pipelines.cli.inspect:inspect_command",
         "Show what was built: counts, durations, balance, samples, checks.",
+    ),
+    "browse": (
+        "pipelines.cli.browse:browse_command",
+        "Look at a corpus and hear it, on a web page of this machine.",
     ),
     "versions": (
         "pipelines.cli.versions:versions_command",
@@ -105,7 +112,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 DEBUG: Final = "--debug"
-INTERRUPTED: Final = 130
 
 
 class LazyGroup(TyperGroup):
@@ -205,9 +211,6 @@ def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
                 raise
             _tell(error, bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
-        except KeyboardInterrupt as interrupt:
-            _console().print("stopped; the same command goes on where it stopped")
-            raise typer.Exit(INTERRUPTED) from interrupt
 
     return guarded
 
@@ -229,6 +232,8 @@ def _console() -> Console:
 
 def _told(error: SegueError | OSError) -> tuple[str, str]:
     """What is wrong, and the mend."""
+    if isinstance(error, OSError) and error.filename:
+        error = disk_error(error, Path(os.fsdecode(error.filename))) or error
     if isinstance(error, SegueError):
         return error.message, error.mend
     where = f"{error.filename}: " if error.filename else ""

@@ -103,8 +103,13 @@ def _print_leakage(found: Mapping[str, Leakage]) -> None:
         )
         for pair in each.pairs[:SHOWN]:
             console.print(f"  {pair.a} and {pair.b}: {pair.detail}", markup=False)
-        unheard = each.unheard_a + each.unheard_b
-        if unheard:
+        if each.unread:
+            console.print(
+                f"  {each.unread:,} clips are of a listing without audio, and cannot be known by "
+                "their sound"
+            )
+        unheard = each.unheard_a + each.unheard_b - each.unread
+        if unheard > 0:
             console.print(
                 f"  {unheard:,} clips are too short or too steady to be known by their sound"
             )

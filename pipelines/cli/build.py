@@ -17,14 +17,14 @@ from pipelines.cli.options import (
     WorkersOption,
 )
 from pipelines.cli.reproduce import Request, asked_for, show
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_blocked, print_json, progress_bars
 from pipelines.engines.engine import engine as open_engine
 from pipelines.executor import processors
 from pipelines.observe import Observer
-from pipelines.remote.site import staged
 from pipelines.spec import Spec
 from pipelines.versions.reproduce import reproduce
 from synth.errors import SpecError
+from synth.leakage.block import Blocked
 
 LOCALLY: Final = "--workers N is the same as --engine local:N"
 
@@ -33,8 +33,8 @@ def build_command(
     spec: Annotated[
         Path,
         typer.Argument(
-            help="The corpus spec, a YAML file; or data_manifests/CORPUS or a version below it, to "
-            "make that version's shards again.",
+            help="The corpus spec, a YAML file; or data_manifests/CORPUS or a version below it, or "
+            "its URL, to make that version's shards again.",
             show_default=False,
         ),
     ],
@@ -63,8 +63,7 @@ def build_command(
     Examples: `segue build corpora/acba.yaml --out /data/segue --workers 8`,
     `segue build data_manifests/acba --version 2f6c01d9a4b8`
     """
-    out = staged(out, stage)
-    asked = asked_for(spec, version, out)
+    asked, out = asked_for(spec, version, out, stage)
     where = engine_of(engine, workers)
     with progress_bars(quiet=as_json) as observer:
         if isinstance(asked, Request):
@@ -138,6 +137,7 @@ def print_summary(summary: Summary) -> None:
         f"{summary.rendered:,} shards rendered, {summary.skipped:,} there already, "
         f"{summary.quarantined:,} clips quarantined, {summary.seconds:.1f} s"
     )
+    print_blocked(console, (Blocked(**each) for each in summary.blocked))
     if summary.excerpts_of_captioned_clips:
         console.print(
             f"[yellow]note[/]: {summary.excerpts_of_captioned_clips:,} sounds are excerpts of "

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from pipelines.cli.build import engine_of
+from pipelines.cli.destination import refuse_fleeting
 from pipelines.cli.options import (
     EngineOption,
     JsonOption,
@@ -56,15 +57,16 @@ def deploy_command(
     """
     quieten_prefect()
     times = Times.of(cron, every, timezone)
+    refuse_fleeting(out)
     night = make_night(spec, out, engine_of(engine, workers), nightly, times)
-    if no_register:
-        write_prefect_yaml(file, night, pool)
-    else:
-        from pipelines.flows.deployments import known_server, register
+    from pipelines.flows.deployments import deployment_of, known_server, register
 
-        with known_server(out):
+    deployment_of(night, pool)
+    address = "http://HOST:4200/api"
+    if not no_register:
+        with known_server(out) as address:
             register(night, pool)
-        write_prefect_yaml(file, night, pool)
+    write_prefect_yaml(file, night, pool)
     facts = {
         "deployment": f"{FLOW}/{night.corpus}",
         "pool": pool,
@@ -76,4 +78,8 @@ def deploy_command(
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
-    console.print(f"next: prefect worker start --pool {pool}", markup=False)
+    console.print(
+        f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
+        "--type process",
+        markup=False,
+    )

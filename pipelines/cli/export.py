@@ -16,6 +16,7 @@ from pipelines.export import Summary, export
 from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.errors import SpecError
 from synth.export import FORMATS
+from synth.names import suggestion
 
 TRANSFORMERS: Final = "transformers"
 MODEL_EXPORT: Final = "train.cli.export:export_command"
@@ -65,9 +66,7 @@ def export_command(
         _export_model(path, out, split, workers, as_json)
         return
     if to not in FORMATS:
-        raise SpecError(
-            f"--to {to}: no such format", mend=f"there are {', '.join(FORMATS)}, {TRANSFORMERS}"
-        )
+        raise SpecError(f"--to {to}: no such format", mend=suggestion(to, (*FORMATS, TRANSFORMERS)))
     if any((path / name).is_file() for name in _RUN_FILES):
         raise SpecError(
             f"{path}: the run of a trained model, and --to {to} takes a corpus",

@@ -15,17 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.build import worker_count
+from pipelines.cli.destination import destination
 from pipelines.cli.library import named_source
 from pipelines.cli.options import JsonOption, StageOption, StoreOption, WorkersOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_blocked, print_json, progress_bars
 from pipelines.executor import workers as worker_pool
 from pipelines.ingestion.ingest import Library, ingest
 from pipelines.ingestion.intake import Intake
 from pipelines.places import BANKS
-from pipelines.remote.site import staged
 from pipelines.spec import AudioSpec, ClipsSpec
 from pipelines.spec_file import read_spec
-from synth.sources import ClipRef, Unheard, opened, source_names
+from synth.sources import ClipRef, Unheard, opened
 
 LibraryArgument: TypeAlias = Annotated[
     str,
@@ -40,6 +40,7 @@ LimitOption: TypeAlias = Annotated[
 ]
 SHOWN: Final = 20
 KIND_WORDS: Final = 4
+_NAMED: Final = re.compile(r"[\w-]+(:.*)?", re.S)
 _NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
@@ -56,7 +57,7 @@ def ingest_command(
     `segue build` does this by itself; here it can be looked at first. Interrupted, the same command
     goes on with the parts that are missing.
     """
-    out = staged(out, stage)
+    out = destination(out, stage)
     intake = replace(_intake(library), limit=limit)
     if isinstance(intake.source, Unheard):
         _show_listing(intake, as_json)
@@ -67,7 +68,8 @@ def ingest_command(
 
 
 def _intake(text: str) -> Intake:
-    if text.partition(":")[0] in source_names() and not Path(text).is_file():
+    # What has the form of a name is none of a missing file: the nearest source is told.
+    if _NAMED.fullmatch(text) and not Path(text).is_file():
         source = opened(named_source(text))
         return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
     return read_spec(Path(text)).intake
@@ -76,6 +78,7 @@ def _intake(text: str) -> Intake:
 def _show(intake: Intake, library: Library, as_json: bool) -> None:
     listed = len(library.clips) + len(library.quarantine)
     splits = Counter(clip["split"] or "(none)" for clip in library.clips)
+    above = sum(clip["peak_db"] > 0 for clip in library.clips)
     if as_json:
         reasons = Counter(row["reason"] for row in library.quarantine)
         print_json(
@@ -85,6 +88,8 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
                 "quarantined": len(library.quarantine),
                 "splits": dict(splits),
                 "reasons": dict(reasons),
+                "blocked": [each.to_json() for each in library.blocked],
+                "above_full_scale": above,
                 "bank": str(library.index),
             }
         )
@@ -102,6 +107,12 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
         f"+ {outside:,} outside of splits = {listed:,} listed{_limited(intake)}"
     )
     _print_table(console, ("split", "clips"), splits)
+    if above:
+        console.print(
+            f"{above:,} clips peak above full scale (column peak_db); they are taken as they are, "
+            "and brought to the corpus's loudness like all others"
+        )
+    print_blocked(console, library.blocked)
     if library.quarantine:
         _print_reasons(console, library.quarantine)
 
@@ -109,12 +120,13 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
 def _show_listing(intake: Intake, as_json: bool) -> None:
     """A table without its audio: what it lists."""
     refs = list(islice(intake.source.refs(), intake.limit))
+    refusals = {ref.id: _refusal(ref, intake) for ref in refs}
     refused = [
-        {"location": ref.location, "reason": ref.refusal, "id": ref.id}
+        {"location": ref.location, "reason": refusals[ref.id], "id": ref.id}
         for ref in refs
-        if ref.refusal
+        if refusals[ref.id]
     ]
-    usable = [ref for ref in refs if not ref.refusal]
+    usable = [ref for ref in refs if not refusals[ref.id]]
     splits = Counter(ref.split or "(none)" for ref in usable)
     captions, tags, labels = (_count(usable, name) for name in ("captions", "tags", "labels"))
     if as_json:
@@ -141,6 +153,12 @@ def _show_listing(intake: Intake, as_json: bool) -> None:
     _print_table(console, ("the library's split", "clips"), splits)
     if refused:
         _print_reasons(console, refused)
+
+
+def _refusal(ref: ClipRef, intake: Intake) -> str:
+    if ref.refusal or ref.duration_s is None:
+        return ref.refusal
+    return intake.acceptance.refusal(ref.duration_s)
 
 
 def _count(refs: Iterable[ClipRef], name: str) -> int:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.build import engine_of
+from pipelines.cli.destination import destination
 from pipelines.cli.options import (
     EngineOption,
     JsonOption,
@@ -21,7 +22,6 @@ from pipelines.cli.prefect_settings import quieten_prefect
 from pipelines.cli.schedule import NightlyOption
 from pipelines.cli.show import print_json, progress_bars
 from pipelines.nights.settings import read_nightly, settings_beside
-from pipelines.remote.site import staged
 from pipelines.spec_file import read_spec
 
 
@@ -41,7 +41,7 @@ def nightly_command(
 
     Example: `segue nightly corpora/acba.yaml --out /data/segue`
     """
-    out = staged(out, stage)
+    out = destination(out, stage)
     quieten_prefect()
     read_spec(spec)
     settings = nightly or settings_beside(spec)

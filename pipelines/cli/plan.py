@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
-from pipelines.build import plan_only
+from pipelines.build import plan_library
 from pipelines.cli.build import worker_count
+from pipelines.cli.destination import destination
 from pipelines.cli.options import JsonOption, SpecArgument, StageOption, StoreOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_blocked, print_json, progress_bars
 from pipelines.places import Places
 from pipelines.preflight.report import Report
 from pipelines.preflight.run import preflight
 from pipelines.preflight.training import MOST_LOST, Loader, Training
-from pipelines.remote.site import staged
 from pipelines.spec_file import read_spec
+from synth.corpus import QUARANTINE_FILE
 from synth.errors import SpecError
+from synth.leakage.block import Blocked
 
 _TRAINING = "Preflight of a training run"
 
@@ -112,29 +115,45 @@ def plan_command(
             "--loader, --split, --steps-per-s and --price-per-gpu-hour are of a training run",
             mend="say which: --gpus 8 --workers 4 --batch 256",
         )
-    out = staged(out, stage)
+    out = destination(out, stage)
     parsed = read_spec(spec)
     started = time.monotonic()
     report = None
     with progress_bars(quiet=as_json) as observer:
         if training is None:
-            places, samples = plan_only(parsed, out, worker_count(workers), observer)
+            library, places, samples = plan_library(parsed, out, worker_count(workers), observer)
+            blocked = library.blocked
         else:
             places, samples, report = preflight(parsed, training, out, worker_count(None), observer)
+            blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
-    _show(places, samples, seconds, report, as_json)
+    _show(places, samples, seconds, blocked, report, as_json)
 
 
 def _show(
-    places: Places, samples: int, seconds: float, report: Report | None, as_json: bool
+    places: Places,
+    samples: int,
+    seconds: float,
+    blocked: tuple[Blocked, ...],
+    report: Report | None,
+    as_json: bool,
 ) -> None:
+    quarantined = pq.read_metadata(places.manifests / QUARANTINE_FILE).num_rows
     if as_json:
-        paths = {"manifests": places.shown(places.manifests)}
-        found = {} if report is None else {"preflight": report.to_json()}
-        print_json({"samples": samples, "seconds": seconds, "paths": paths} | found)
+        found: dict[str, Any] = {
+            "samples": samples,
+            "quarantined": quarantined,
+            "blocked": [each.to_json() for each in blocked],
+            "seconds": seconds,
+            "paths": {"manifests": places.shown(places.manifests)},
+        }
+        print_json(found if report is None else found | {"preflight": report.to_json()})
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"[bold]{places.corpus}[/] {places.version}: {samples:,} samples, {seconds} s")
+    if quarantined:
+        console.print(f"{quarantined:,} clips quarantined, see quarantine.parquet")
+    print_blocked(console, blocked)
     console.print(f"plan  {places.shown(places.manifests / 'plan.parquet')}", markup=False)
     for line in () if report is None else report.lines():
         console.print(line, markup=False)

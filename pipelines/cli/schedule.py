@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.build import engine_of
+from pipelines.cli.destination import destination
 from pipelines.cli.options import EngineOption, JsonOption, StoreOption, WorkersOption
 from pipelines.cli.prefect_settings import quieten_prefect
 from pipelines.cli.show import print_json
 from pipelines.nights.schedule import Night, Times
 from pipelines.nights.settings import read_nightly, settings_beside
-from pipelines.remote.site import staged
 from pipelines.spec_file import read_spec
 from synth.errors import SpecError
 
@@ -64,11 +64,15 @@ def schedule_command(
     Examples: `segue schedule corpora/acba.yaml --cron "0 3 * * *"`, `segue schedule list`,
     `segue schedule pause acba`
     """
-    out = staged(out)
+    out = destination(out)
     quieten_prefect()
     if what not in ACTIONS:
         if corpus is not None:
             raise SpecError(f"{corpus}: what is it?", mend=f"{what} is taken for a spec")
+        if not (Path(what).suffix or Path(what).exists()):
+            raise SpecError(
+                f"{what}: no spec, and no action", mend=f"the actions are {', '.join(ACTIONS)}"
+            )
         times = Times.of(cron, every, timezone)
         night = make_night(Path(what), out, engine_of(engine, workers), nightly, times)
         if not (cron or every or now):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from pipelines.observe import Observer, Silent
+from synth.leakage.block import Blocked
 
 
 class Bars:
@@ -62,6 +63,13 @@ def progress_bars(quiet: bool) -> Iterator[Observer]:
         console=console,
     ) as progress:
         yield Bars(progress)
+
+
+def print_blocked(console: Console, blocked: Iterable[Blocked]) -> None:
+    """What each block list did; in yellow where it, or an entry of it, blocks nothing."""
+    for each in blocked:
+        idle = each.unmatched or not each.clips
+        console.print(each.line, style="yellow" if idle else None, markup=False)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

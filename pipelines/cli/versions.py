@@ -13,7 +13,8 @@ from rich.table import Table
 
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json
-from pipelines.versions.history import Version, corpus_folder, list_versions, size_of_all
+from pipelines.versions.history import Version, size_of_all, versions_on
+from pipelines.versions.shelf import shelf_at
 
 DIGEST_LETTERS = 8
 MINUTES = len("2026-01-31T12:00")
@@ -21,7 +22,9 @@ PIPED_WIDTH = 160
 VersionsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        metavar="CORPUS", help="Manifest folder: data_manifests/CORPUS.", show_default=False
+        metavar="CORPUS",
+        help="Manifest folder, or its URL: data_manifests/CORPUS.",
+        show_default=False,
     ),
 ]
 
@@ -30,18 +33,18 @@ def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> N
     """List the versions of a corpus, the oldest first, and what is left of each.
 
     Bytes are those of a version's manifests and shards. A shard that several versions hold lies on
-    the disk once, and counts once in the total.
+    the disk once, and counts once in the total; at a store each version has its own.
 
     Example: `segue versions data_manifests/acba`
     """
-    folder = corpus_folder(corpus)
-    found = list_versions(folder)
-    total = size_of_all(found)
+    shelf = shelf_at(corpus)
+    found = versions_on(shelf)
+    total = size_of_all(shelf)
     if as_json:
         rows = [version.to_json() for version in found]
-        print_json({"corpus": folder.name, "versions": rows, "bytes": total})
+        print_json({"corpus": shelf.corpus, "versions": rows, "bytes": total})
     else:
-        _print(folder.name, found, total)
+        _print(shelf.corpus, found, total)
 
 
 def in_units(size: int) -> str:

@@ -11,7 +11,7 @@ import logging
 import secrets
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +36,7 @@ RETRIES: Final = 2
 CALLS_PER_CORE: Final = 2
 """Calls under way for each core, so that no worker waits and a cluster that can grow does."""
 LEAST_CALLS: Final = 8
+PROBE: Final = ".probe"
 
 
 @contextmanager
@@ -149,11 +150,13 @@ class _DaskRunner:
                 "start the workers anew",
             )
 
-    def share(self, folder: Path) -> None:
+    def share(self, folder: Path, holder: str = "") -> None:
         """Have every worker, present and to come, prove that it reads and writes `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
         token = secrets.token_hex(16)
-        probe = folder / f".probe-{token}"
+        if holder:
+            _remove(folder.glob(f"{PROBE}.{holder}.*"))
+        probe = folder / f"{PROBE}.{holder}.{token}"
         probe.write_text(token)
         self._passport = self._passport.with_probe(probe, token)
         answers = self._everywhere(stamped, self._passport)
@@ -185,7 +188,7 @@ class _DaskRunner:
         with suppress(Exception):
             self._client.close(timeout=CONNECT_S)
         for probe, _ in self._passport.probes:
-            probe.unlink(missing_ok=True)
+            _remove(probe.parent.glob(f"{probe.name}*"))  # with the replies of killed workers
 
     def _submit(self, function: Any, args: Any, kwargs: Any, about: str) -> Any:
         key = f"{function.__name__}-{self._client.id}-{next(self._numbers)}"
@@ -251,6 +254,11 @@ class _DaskRunner:
                 mend="install segue there: one environment, or one container image",
             )
         return answers
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _listed(reasons: Mapping[str, str]) -> str:

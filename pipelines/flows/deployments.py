@@ -114,7 +114,9 @@ def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
     except (ValidationError, ValueError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise SpecError(
-            f"--cron {night.times.cron}: {reason}", mend='as in --cron "0 3 * * *"'
+            f"--cron {night.times.cron}, --timezone {night.times.timezone}: "
+            f"{reason.removeprefix('Value error, ')}",
+            mend='as in --cron "0 3 * * *" --timezone Europe/Berlin',
         ) from error
 
 
@@ -206,8 +208,8 @@ def last_runs(corpus: str, most: int) -> list[Run]:
 
 
 @contextmanager
-def known_server(out: Path) -> Iterator[None]:
-    """Prefect's API: configured, or that of the schedule that runs over `out`.
+def known_server(out: Path) -> Iterator[str]:
+    """Prefect's API: configured, or that of the schedule that runs over `out`; its address.
 
     Raises:
         SegueError: If there is neither, or it does not answer.
@@ -221,7 +223,7 @@ def known_server(out: Path) -> Iterator[None]:
         )
     try:
         with temporary_settings({PREFECT_API_URL: address}):
-            yield
+            yield address
     except httpx.HTTPError as error:
         raise SegueError(
             f"the Prefect server at {address} does not answer: {type(error).__name__}",

@@ -15,7 +15,7 @@ from pipelines.flows.corpus import Result, StageFlow, flow_of
 from pipelines.flows.holder import HOME
 from pipelines.nights.schedule_server import running_server
 from pipelines.observe import Observer
-from pipelines.server import own_server
+from pipelines.server import own_server, refuse_full
 from pipelines.spec import Spec
 from synth.errors import SegueError
 
@@ -63,11 +63,25 @@ def _run(flow: StageFlow, out: Path, arguments: dict[str, Any]) -> Result:
             state: Any = flow(**arguments, return_state=True)
             result: Result = state.result(raise_on_failure=True)
             return result
-    except httpx.HTTPError as error:
+    except SegueError:
+        raise
+    except Exception as error:
+        fault = _unreached(error)
+        if fault is None:
+            raise
+        if not get_current_settings().api.url:
+            refuse_full((out / HOME).resolve())
         raise SegueError(
-            f"the Prefect server was lost: {type(error).__name__}: {error}",
+            f"the Prefect server was lost: {type(fault).__name__}: {fault}",
             mend="run the same command again; finished shards are kept",
         ) from error
+
+
+def _unreached(error: BaseException | None) -> httpx.HTTPError | None:
+    """The failed request that an error comes from; Prefect makes errors of its own of some."""
+    while error is not None and not isinstance(error, httpx.HTTPError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 @contextmanager

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import httpx
 from prefect.client.orchestration import get_client
+from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
+from pipelines.executor import interrupts_held
 from pipelines.flows.deployments import deployment_of
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
 from pipelines.flows.work import SERVED_BY
@@ -20,6 +25,7 @@ from pipelines.nights.schedule_server import scheduling_server
 from pipelines.server import QUIET
 
 LOOK_S: Final = 2.0
+STOP_S: Final = 20.0
 
 
 def serve(night: Night, now: bool, ready: Callable[[str], None]) -> None:
@@ -31,21 +37,56 @@ def serve(night: Night, now: bool, ready: Callable[[str], None]) -> None:
         ready: Told the server's address when all is set.
 
     Raises:
+        SpecError: If its times are none.
         SegueError: If the server does not start, or another schedule runs over `out`.
     """
+    deployment = deployment_of(night)
     os.environ.update(dict(QUIET) | {SERVED_BY: str(os.getpid())})
     with _server(night) as address:
-        asyncio.run(_serve(night, now, lambda: ready(address)))
+        aside(_serve(deployment, now, lambda: ready(address)))
 
 
-async def _serve(night: Night, now: bool, ready: Callable[[], None]) -> None:
-    runner = Runner(name=night.corpus, limit=1, query_seconds=LOOK_S)
-    identity: Any = await runner.aadd_deployment(deployment_of(night))
+async def _serve(deployment: RunnerDeployment, now: bool, ready: Callable[[], None]) -> None:
+    runner = Runner(name=deployment.name, limit=1, query_seconds=LOOK_S)
+    identity: Any = await runner.aadd_deployment(deployment)
     if now:
         async with get_client() as client:
             await client.create_flow_run_from_deployment(identity)
     ready()
     await runner.start()
+
+
+def aside(work: Coroutine[Any, Any, None]) -> None:
+    """Run to its end in a thread, which an interrupt of this one cancels and waits for.
+
+    Prefect's runner would take SIGTERM over, and Ctrl-C would reach the runs that it starts: they
+    would end, each with its traceback, before anyone here knows. The thread, and the processes that
+    it starts, are not sent it.
+    """
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(task)
+        except (asyncio.CancelledError, Exception) as error:
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    with interrupts_held():
+        threading.Thread(target=run, daemon=True).start()
+    try:
+        ended.result()
+    except BaseException:
+        if not ended.done():
+            loop.call_soon_threadsafe(task.cancel)
+            wait([ended], STOP_S)
+        raise
 
 
 @contextmanager
@@ -54,7 +95,11 @@ def _server(night: Night) -> Iterator[str]:
     configured = get_current_settings().api.url
     if configured:
         bury_dead_run(night.out.resolve(), night.corpus)
-        yield configured
+        try:
+            yield configured
+        finally:  # the server lives on, and shows what became of the run
+            with suppress(httpx.HTTPError):
+                bury_dead_run(night.out.resolve(), night.corpus)
         return
     home = (night.out / HOME).resolve()
     with scheduling_server(home) as address, temporary_settings({PREFECT_API_URL: address}):

@@ -6,10 +6,12 @@ A task that failed by a fault of the file system is tried again; it makes only w
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -19,12 +21,14 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.futures import PrefectFuture
 
 from pipelines.build import Summary, conclude, render_batch
+from pipelines.executor import Runner, ending
 from pipelines.finalise import publish
 from pipelines.flows.artifacts import RenderProgress
 from pipelines.flows.work import Work
 from pipelines.nights.night import Gate, compare_metrics, judge
 from pipelines.nights.texts import buy
 from pipelines.nights.training import evaluate, run_folder, train
+from pipelines.plan import ShardPlan
 from pipelines.portions import Portions
 from pipelines.render import is_done
 from synth.errors import CorpusError
@@ -89,12 +93,15 @@ def render_portion(work: Work, number: int, begin: int, end: int) -> float:
     left = [
         shard for shard in prepared.pending[begin : end + 1] if not is_done(prepared.places, shard)
     ]
-    within(
-        RENDER_TIMEOUT_S,
-        f"shards {begin} to {end}",
-        lambda: render_batch(prepared, left, work.run, work.observer),
-    )
+    render_batch(prepared, left, partial(_timely, work.run), work.observer)
     return time.monotonic() - started
+
+
+def _timely(run: Runner, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a worker returns in time; one that does not is given up, and ends."""
+    what = next((arg.shard for arg in args if isinstance(arg, ShardPlan)), function.__name__)
+    call = partial(run, ending, RENDER_TIMEOUT_S, os.getpid(), function, *args, **kwargs)
+    return within(RENDER_TIMEOUT_S, what, call)
 
 
 def render_pending(work: Work) -> None:
@@ -174,8 +181,8 @@ def promote_version(work: Work) -> str:
 def within(seconds: float, what: str, function: Callable[[], T]) -> T:
     """A function's result, or an error when it takes too long.
 
-    Prefect's own timeout cannot end a thread that waits for a worker. Ours ends the workers, so
-    that nothing waits for them on the way out.
+    Prefect's own timeout cannot end a thread that waits for a worker. Ours ends the workers that
+    are here, so that nothing waits for them on the way out; those of a cluster end by themselves.
 
     Raises:
         SegueError: If it takes more than so many seconds.

@@ -143,6 +143,5 @@ def _checked(spec: dict[str, Any]) -> Spec:
 
 def _end_with_server() -> None:
     """A run that `segue schedule` started does not outlive it."""
-    parent = os.environ.get(SERVED_BY)
-    if parent == str(os.getppid()):
-        watch_parent(os.getppid())
+    if parent := os.environ.get(SERVED_BY):
+        watch_parent(int(parent))

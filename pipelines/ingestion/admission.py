@@ -8,10 +8,25 @@ from typing import Any, TypeAlias
 
 from pipelines.ingestion.intake import Intake
 from synth.catalogue import SplitRule, assign_splits, withdraw_copies
-from synth.leakage.block import Block, withdraw_blocked
+from synth.leakage.block import Block, Blocked, tally, withdraw_blocked
 from synth.licence_filter import Allowed, withdraw_unlicensed
 
 Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What became of clips.
+
+    Args:
+        rows: Rows of `schema.CLIPS` to keep.
+        withdrawn: Rows of `schema.QUARANTINE` for the others.
+        blocked: What each block list did.
+    """
+
+    rows: list[Row]
+    withdrawn: list[dict[str, str]]
+    blocked: tuple[Blocked, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +65,7 @@ class Admission:
         """Which lists block less than they could, and why; "" where none does."""
         return "; ".join(block.weakness for block in self.blocks if block.weakness)
 
-    def admitted(self, rows: list[Row]) -> tuple[list[Row], list[dict[str, str]]]:
+    def admitted(self, rows: list[Row]) -> Admitted:
         """Keep the clips that may be used, and set their splits.
 
         Licences are judged first, then block lists, then copies: of two equal files the one that
@@ -58,10 +73,9 @@ class Admission:
 
         Args:
             rows: Rows of `schema.CLIPS`, with splits unset.
-
-        Returns:
-            The rows to keep, and rows of `schema.QUARANTINE` for the others.
         """
+        every = rows
+        blocked: list[dict[str, str]] = []
         withdrawn: list[dict[str, str]] = []
         if self.allowed is not None:
             rows, unlicensed = withdraw_unlicensed(rows, self.allowed)
@@ -72,4 +86,8 @@ class Admission:
         rows, copies = withdraw_copies(rows)
         divided = assign_splits(rows, self.split_rules, self.seed)
         outside = {row["id"] for row in divided}
-        return [row for row in rows if row["id"] not in outside], withdrawn + copies + divided
+        return Admitted(
+            [row for row in rows if row["id"] not in outside],
+            withdrawn + copies + divided,
+            tally(self.blocks, every, blocked) if self.blocks else (),
+        )

@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
+from synth.names import suggestion
 from synth.recipes import RECIPES
 from synth.sources import source_class, source_names
 
@@ -45,7 +46,7 @@ class Choice(BaseModel):
             raise ValueError(f"expected exactly one of {known}, with its settings below it")
         ((name, settings),) = value.items()
         if name not in cls.names():
-            raise ValueError(f"there is no {name!r}; there are {', '.join(cls.names())}")
+            raise ValueError(f"there is no {name!r}; {suggestion(str(name), cls.names())}")
         try:
             return {"chosen": cls.settings_of(name).model_validate(settings or {})}
         except ValidationError as error:

@@ -23,8 +23,9 @@ from pipelines.observe import Observer
 from pipelines.remote.site import mirror_of
 from synth.atomic import remove_partials, replacing
 from synth.bank import INDEX_SCHEMA
-from synth.catalogue import listed, quarantined
+from synth.catalogue import Acceptance, listed, quarantined
 from synth.errors import SourceError
+from synth.leakage.block import Blocked
 from synth.rng import digest
 from synth.schema import CLIPS, canonical_json, table
 from synth.sources import ClipRef, Source, Unheard
@@ -39,12 +40,14 @@ class Library:
         quarantine: Rows of `schema.QUARANTINE`.
         index: The bank's index file.
         digest: Of the clips' content and splits.
+        blocked: What each block list did.
     """
 
     clips: list[dict[str, Any]]
     quarantine: list[dict[str, str]]
     index: Path
     digest: str
+    blocked: tuple[Blocked, ...] = ()
 
 
 def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
@@ -70,7 +73,8 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
     refs = [ref for ref in refs if not ref.refusal]
     if isinstance(source, Unheard):
         rows = [listed(source.name, ref) | source.row(ref) for ref in refs]
-        return _library(admission, rows, refused, banks / source.name)
+        rows, short = _of_fit_length(rows, intake.acceptance)
+        return _library(admission, rows, refused + short, banks / source.name)
     task = Task(source, intake.rate, intake.acceptance)
     folder = banks / f"{source.name}-{intake.rate}"
     mirror = mirror_of(banks.parent)
@@ -88,6 +92,7 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
             _spread(missing, run, read_part, max(1, threads), observer)
         else:
             _read(missing, task, max(1, threads), observer)
+        remove_partials(folder)  # of workers that were lost meanwhile
         library = _assemble(admission, intake.rate, source, parts, refused, folder)
         if mirror is not None and mirror.size(library.index) is None:
             mirror.push(library.index)
@@ -172,7 +177,7 @@ def _assemble(
     quarantine = list(refused)
     for part in parts:
         quarantine += json.loads(part.path(".json").read_text(encoding="utf-8"))["quarantine"]
-        for row in pq.read_table(part.path(".parquet")).to_pylist():
+        for row in pq.ParquetFile(part.path(".parquet")).read().to_pylist():
             clips.append({name: row[name] for name in CLIPS.names})
             entries.append(
                 {
@@ -200,29 +205,44 @@ def _library(
     quarantine: list[dict[str, str]],
     index: Path,
 ) -> Library:
-    clips, withdrawn = admission.admitted(clips)
-    if not clips and withdrawn:
+    admitted = admission.admitted(clips)
+    clips = admitted.rows
+    quarantine += admitted.withdrawn
+    if not clips and quarantine:
+        first = (admitted.withdrawn or quarantine)[0]
         raise SourceError(
-            f"none of {len(withdrawn)} clips may be used",
-            mend=f"{withdrawn[0]['location']}: {withdrawn[0]['reason']}",
+            f"none of {len(admitted.withdrawn or quarantine)} clips may be used",
+            mend=f"{first['location']}: {first['reason']}",
         )
-    quarantine += withdrawn
     content = digest(
         *(
             canonical_json({name: value for name, value in row.items() if name not in _INCIDENTAL})
             for row in clips
         )
     )
-    return Library(clips, quarantine, index, content)
+    return Library(clips, quarantine, index, content, admitted.blocked)
+
+
+def _of_fit_length(
+    rows: Sequence[dict[str, Any]], acceptance: Acceptance
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """The clips of a listing that are of a length that can be used, and why the others are not."""
+    kept, refused = [], []
+    for row in rows:
+        if reason := acceptance.refusal(row["frames"] / row["sample_rate"]):
+            refused.append(quarantined(row["id"], row["location"], "ingest", reason))
+        else:
+            kept.append(row)
+    return kept, refused
 
 
 _INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
 
 
 def _write_index(folder: Path, entries: list[dict[str, Any]], rate: int) -> Path:
-    found = table(entries, INDEX_SCHEMA).replace_schema_metadata({"sample_rate": str(rate)})
     path = folder / f"index-{digest(canonical_json(entries))[:20]}.parquet"
     if not path.is_file():
+        found = table(entries, INDEX_SCHEMA).replace_schema_metadata({"sample_rate": str(rate)})
         with replacing(path) as partial:
             pq.write_table(found, partial)
     return path

@@ -255,11 +255,12 @@ async def _prepared(
 def _stopping(buyer: Buyer) -> Iterator[None]:
     """The first Ctrl-C lets what is sent come back; the second one ends at once."""
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
 
     def release() -> None:
-        for each in signals:
-            loop.remove_signal_handler(each)
+        for each, handler in before.items():
+            if loop.remove_signal_handler(each):
+                signal.signal(each, handler)
 
     def stop() -> None:
         buyer.stop(Stop.interrupted())
@@ -267,7 +268,7 @@ def _stopping(buyer: Buyer) -> Iterator[None]:
 
     # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
     with suppress(NotImplementedError, ValueError, RuntimeError):
-        for each in signals:
+        for each in before:
             loop.add_signal_handler(each, stop)
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -53,6 +54,8 @@ def buy(
     plan(bare, library, places, observer)
     for task in tasks:
         summary = generate(_settings(task, places.manifests), observer)
+        if summary.stopped is not None and summary.stopped.kind is StopKind.INTERRUPTED:
+            signal.raise_signal(signal.SIGINT)  # it was meant for the night, not for the task alone
         if summary.stopped is not None and summary.stopped.kind is not StopKind.BUDGET:
             raise SegueError(
                 f"enrich: {task.task}: {summary.stopped.message}", mend=summary.stopped.mend

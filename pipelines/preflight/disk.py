@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pipelines.places import Places
 from pipelines.plan import ShardPlan
 from pipelines.preflight.pace import Pace
 from pipelines.render import is_done
+from synth.atomic import free_bytes
 from synth.bank import INDEX_SCHEMA
 from synth.corpus import CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.errors import PlanError
@@ -91,14 +91,6 @@ class Disk:
 def gigabytes(count: int) -> str:
     """Bytes as a person reads them."""
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
-
-
-def free_bytes(path: Path) -> int:
-    """Free space where a path lies, or will lie."""
-    path = path.resolve()
-    while not path.exists():
-        path = path.parent
-    return shutil.disk_usage(path).free
 
 
 def known_ratio(places: Places, audio_format: AudioFormat, pace: Pace | None) -> Ratio:

@@ -112,7 +112,8 @@ def mends(splits: Sequence[PlannedSplit], training: Training) -> str:
         found += islice(_with_shards(splits, [*kinds[1], *kinds[2]]), 1)
     if not found:
         found += islice((words for words, _ in _fitting(splits, _fewer_gpus(training))), 1)
-    return "; or ".join(found) or "a larger corpus, or fewer GPUs with a smaller batch"
+    fewest = min(split.samples for split in splits)
+    return "; or ".join(found) or f"a larger corpus, or fewer GPUs with --batch {fewest} or less"
 
 
 def best_shards(splits: Sequence[PlannedSplit], training: Training) -> int | None:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from pipelines.plan import ShardPlan
 from pipelines.render import RenderJob
+from pipelines.row_groups import read_rows
 from synth.bank import Bank
 from synth.corpus import CLIPS_FILE
 from synth.render import render
@@ -79,11 +80,10 @@ def drawn_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
         row = position - (ends[shard] - shards[shard].samples)
         places.setdefault(shard, []).append((position, row))
     found: dict[int, dict[str, Any]] = {}
-    with pq.ParquetFile(plan) as file:
-        for shard, rows in places.items():
-            group = file.read_row_group(shards[shard].row_group)
-            for position, row in rows:
-                found[position] = group.slice(row, 1).to_pylist()[0]
+    for shard, rows in places.items():
+        group, first = shards[shard].row_group, shards[shard].row
+        for position, row in rows:
+            (found[position],) = read_rows(plan, group, first + row, 1).to_pylist()
     return [found[position] for position in positions]
 
 

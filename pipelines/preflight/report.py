@@ -11,6 +11,7 @@ from pipelines.preflight.judge import best_shards, findings, unseen_percent
 from pipelines.preflight.pace import Pace
 from pipelines.preflight.splits import PlannedSplit
 from pipelines.preflight.training import Loader, Training
+from synth.leakage.block import Blocked
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Report:
         disk: What it takes.
         pace: Of rendering, None where nothing can be rendered.
         processes: That would render on this machine.
+        blocked: What each block list did.
     """
 
     training: Training
@@ -34,6 +36,7 @@ class Report:
     disk: Disk
     pace: Pace | None
     processes: int
+    blocked: tuple[Blocked, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""

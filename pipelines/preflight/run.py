@@ -59,5 +59,5 @@ def preflight(
         licences = rights(places.manifests / CLIPS_FILE)
         disk = estimate(places, left, ratio, rows, licences, library.index)
     disk.refuse_full(out)
-    report = Report(training, splits, trained, left, disk, pace, max(1, processes))
+    report = Report(training, splits, trained, left, disk, pace, max(1, processes), library.blocked)
     return places, sum(shard.samples for shard in shards), report

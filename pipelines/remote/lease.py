@@ -30,6 +30,7 @@ BEAT_S: Final = 20.0
 EXPIRY_S: Final = 120.0
 LEASE_FOLDER: Final = ".lease"
 HOLDER_FILE: Final = ".holder"
+BUILDING: Final = "is building this corpus"
 _TRIES: Final = 5
 
 Now = Callable[[], datetime]
@@ -101,7 +102,9 @@ class Lease:
         return _read(self.remote, self.key)
 
 
-def take(remote: Remote, folder: str, holder: str, now: Now = utc_now) -> Lease:
+def take(
+    remote: Remote, folder: str, holder: str, now: Now = utc_now, doing: str = BUILDING
+) -> Lease:
     """Take the lease of a corpus.
 
     Args:
@@ -109,15 +112,14 @@ def take(remote: Remote, folder: str, holder: str, now: Now = utc_now) -> Lease:
         folder: Key of the folder of the corpus's leases.
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
         now: The time; machines' clocks must agree within a minute.
+        doing: What another holder is told to be doing.
 
     Raises:
         CorpusError: If somebody else holds it and lives.
         StorageError: If the store cannot be written.
     """
     for _ in range(_TRIES):
-        numbers = _numbers(remote, folder)
-        if numbers:
-            _refuse_living(remote, folder, numbers[-1], holder, now)
+        numbers = refuse_living(remote, folder, holder, doing, now)
         number = numbers[-1] + 1 if numbers else 1
         lease = Lease(remote, folder, number, holder, secrets.token_hex(8))
         if remote.create(lease.key, lease.content(now)):
@@ -133,14 +135,14 @@ def take(remote: Remote, folder: str, holder: str, now: Now = utc_now) -> Lease:
 
 
 @contextmanager
-def held(remote: Remote, folder: str, holder: str) -> Iterator[Lease]:
+def held(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Iterator[Lease]:
     """Hold the lease, and give signs of life.
 
     Raises:
         CorpusError: If somebody else holds it and lives.
         StorageError: If the store cannot be written.
     """
-    lease = take(remote, folder, holder)
+    lease = take(remote, folder, holder, doing=doing)
     ended = threading.Event()
     thread = threading.Thread(target=_live, args=(lease, ended), name="segue-lease", daemon=True)
     thread.start()
@@ -174,21 +176,34 @@ def _live(lease: Lease, ended: threading.Event) -> None:
             lease.beat()
 
 
-def _refuse_living(remote: Remote, folder: str, number: int, holder: str, now: Now) -> None:
-    told = _read(remote, _key(folder, number))
+def refuse_living(
+    remote: Remote, folder: str, holder: str, doing: str, now: Now = utc_now
+) -> list[int]:
+    """Check that nobody else holds a lease and lives.
+
+    Returns:
+        The numbers of the leases of the dead, and of the holder's own.
+
+    Raises:
+        CorpusError: If somebody does; it says what he is doing.
+        StorageError: If the store cannot be read.
+    """
+    numbers = _numbers(remote, folder)
+    told = _read(remote, _key(folder, numbers[-1])) if numbers else {}
     if not told or told.get("holder") == holder:
-        return
+        return numbers
     try:
         age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
     except (KeyError, ValueError, TypeError):
-        return
+        return numbers
     if age < EXPIRY_S:
         raise CorpusError(
-            f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} is building this "
-            f"corpus, process {told.get('process')}; its last sign of life is {age:.0f} s old",
+            f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
+            f"{told.get('process')}; its last sign of life is {age:.0f} s old",
             mend="let it end, then run the same command again; if it is dead, wait until "
             f"{EXPIRY_S:g} s have passed",
         )
+    return numbers
 
 
 def _numbers(remote: Remote, folder: str) -> list[int]:

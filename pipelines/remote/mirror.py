@@ -52,6 +52,14 @@ class Mirror:
         """Size in bytes of what the store was last seen to hold for a path; None for nothing."""
         return self.copies.remembered(self.copies.key(path))
 
+    def holds(self, path: Path) -> bool:
+        """Whether the store holds a file now.
+
+        Raises:
+            StorageError: If the store cannot be read.
+        """
+        return self.copies.remote.exists(self.copies.key(path))
+
     def pull(self, folder: Path) -> None:
         """Let the files below a folder be those that the store holds.
 
@@ -105,6 +113,17 @@ class Mirror:
                 self.lease.check()
             self.push(*paths)
         file.unlink()
+
+    def withdraw(self, paths: Iterable[Path]) -> None:
+        """Delete what a version, or a bank, consists of.
+
+        Raises:
+            CorpusError: If the lease is lost: nothing is deleted.
+            StorageError: If something cannot be deleted.
+        """
+        if self.lease is not None:
+            self.lease.check()
+        self.remove(paths)
 
     def copy(self, source: Path, target: Path) -> None:
         """Copy an object within the store.

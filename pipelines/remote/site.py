@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.locks import sole_writer
-from pipelines.places import versions_of
-from pipelines.remote.lease import LEASE_FOLDER, Lease, held, holder_of
+from pipelines.places import BANKS, SHARDS, versions_of
+from pipelines.remote.lease import LEASE_FOLDER, Lease, held, holder_of, refuse_living
 from pipelines.remote.mirror import Mirror
 from synth.atomic import write_text
 from synth.corpus import CORPUS_FILE
@@ -24,9 +24,12 @@ from synth.errors import SpecError
 from synth.rng import digest
 from synth.storage import Copies, Remote, StorageError, url_of
 from synth.storage.copies import cache_folder, copies_at
+from synth.storage.filesystems import is_private
 from synth.storage.url import joined
 
 _LEASES: Final = ".leases"
+_BANK_LEASES: Final = f"{BANKS}/{LEASE_FOLDER}"
+_CLEARING: Final = "is removing files of these banks"
 
 
 def staged(out: Path | str, stage: Path | None = None) -> Path:
@@ -68,6 +71,45 @@ def mirror_of(root: Path, corpus: str | None = None) -> Mirror | None:
     return Mirror(copies, lease)
 
 
+def refuse_unseen(out: Path) -> None:
+    """Check that other processes see what is written below `out`, as `staged` gives it.
+
+    Raises:
+        SpecError: If its store lives in this process alone.
+    """
+    mirror = mirror_of(out)
+    if mirror is not None and is_private(mirror.copies.remote.url):
+        raise SpecError(
+            f"{mirror.copies.remote.url}: lives in this process alone, and no worker sees it",
+            mend="work with 0 workers, or give a folder, file:///FOLDER or a store",
+        )
+
+
+@contextmanager
+def holding(out: Path, corpus: str) -> Iterator[Mirror | None]:
+    """Hold a corpus below `out`, as `staged` gives it, and bring nothing here.
+
+    Raises:
+        CorpusError: If another process, or another machine, is writing it, or removes banks.
+        StorageError: If the store cannot be read or written.
+    """
+    versions = versions_of(out.resolve(), corpus)
+    mirror = mirror_of(out)
+    with sole_writer(versions):
+        if mirror is None:
+            yield None
+            return
+        copies = mirror.copies
+        holder = holder_of(copies.root)
+        leases = joined(copies.key(versions), LEASE_FOLDER)
+        with held(copies.remote, leases, holder) as lease:
+            # Who removes banks takes theirs first, then looks who holds a corpus.
+            refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)
+            facts = {name: value for name, value in asdict(lease).items() if name != "remote"}
+            write_text(_lease_file(copies.root, corpus), json.dumps(facts))
+            yield Mirror(copies, lease)
+
+
 @contextmanager
 def writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
     """Hold a corpus below `out`, as `staged` gives it, as its sole writer.
@@ -80,27 +122,38 @@ def writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
         StorageError: If the store cannot be read or written; before any long work.
     """
     versions = versions_of(out.resolve(), corpus)
-    mirror = mirror_of(out)
-    with sole_writer(versions):
+    with holding(out, corpus) as mirror:
         if mirror is None:
             yield None
             return
-        copies = mirror.copies
-        leases = joined(copies.key(versions), LEASE_FOLDER)
-        with held(copies.remote, leases, holder_of(copies.root)) as lease:
-            facts = {name: value for name, value in asdict(lease).items() if name != "remote"}
-            write_text(_lease_file(copies.root, corpus), json.dumps(facts))
-            mirror = Mirror(copies, lease)
-            mirror.pull(versions)
-            try:
-                yield mirror
-            except StorageError:
-                raise
-            except BaseException:
-                with suppress(StorageError):  # they are kept here, and joined by the next run
-                    mirror.push_changed(_beside(versions))
-                raise
-            mirror.push_changed(_beside(versions))
+        mirror.pull(versions)
+        mirror.look(out.resolve() / SHARDS / corpus)  # others may have put or removed some
+        try:
+            yield mirror
+        except StorageError:
+            raise
+        except BaseException:
+            with suppress(StorageError):  # they are kept here, and joined by the next run
+                mirror.push_changed(_beside(versions))
+            raise
+        mirror.push_changed(_beside(versions))
+
+
+@contextmanager
+def clearing_banks(out: Path) -> Iterator[None]:
+    """Let nobody begin to write a corpus below `out` at a store, by a lease on its banks.
+
+    Raises:
+        CorpusError: If another machine does the same.
+        StorageError: If the store cannot be read or written.
+    """
+    mirror = mirror_of(out)
+    if mirror is None:
+        yield
+        return
+    copies = mirror.copies
+    with held(copies.remote, _BANK_LEASES, holder_of(copies.root), _CLEARING):
+        yield
 
 
 def _beside(versions: Path) -> list[Path]:

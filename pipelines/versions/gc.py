@@ -8,38 +8,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
 from pipelines.documents.croissant import CROISSANT_FILE
 from pipelines.finalise import CARD_FILE, SIZES_FILE
-from pipelines.locks import in_turn, sole_writer
-from pipelines.places import BANKS, SHARDS, Places, versions_of
+from pipelines.locks import in_turn
+from pipelines.places import SHARDS, Places, versions_of
+from pipelines.remote.mirror import Mirror
+from pipelines.remote.site import clearing_banks, holding, mirror_of, staged
 from pipelines.render import read_receipt
 from pipelines.versions.gc_banks import unneeded
-from pipelines.versions.history import (
-    STAGING_SUFFIX,
-    State,
-    Version,
-    corpus_folder,
-    files_below,
-    is_corpus,
-    list_versions,
-)
+from pipelines.versions.history import STAGING_SUFFIX, State, Version, versions_on
 from pipelines.versions.removal import (
-    Node,
     Removal,
     folders_in,
     freed_bytes,
     remove_empty,
     remove_files,
 )
+from pipelines.versions.shelf import (
+    Files,
+    Held,
+    Node,
+    Shelf,
+    corpora,
+    files_below,
+    parted_url,
+    shelf_at,
+    shelf_in,
+)
 from synth.atomic import PARTIAL_SUFFIX, write_text
 from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
 from synth.schema import canonical_json
+from synth.storage import url_of
 
 _SHARD_FILES: Final = (
     "*/*.tar",
@@ -71,7 +77,7 @@ class Sweep:
     versions: tuple[Removal, ...]
     leftovers: tuple[Removal, ...]
     banks: tuple[Removal, ...]
-    foreign: tuple[Path, ...]
+    foreign: tuple[str, ...]
 
     @property
     def freed(self) -> int:
@@ -86,7 +92,7 @@ class Sweep:
             "versions": [each.to_json() for each in self.versions],
             "leftovers": [each.to_json() for each in self.leftovers],
             "banks": [each.to_json() for each in self.banks],
-            "foreign": [str(path) for path in self.foreign],
+            "foreign": list(self.foreign),
             "freed": self.freed,
         }
 
@@ -98,7 +104,7 @@ def gc(path: Path, keep: int, banks: bool = False, dry_run: bool = False) -> Swe
     a version that was never finished go too, if a finished one is newer. No build may run.
 
     Args:
-        path: Manifest folder, data_manifests/CORPUS.
+        path: Manifest folder, data_manifests/CORPUS, or its URL.
         keep: Versions to keep, 1 at least.
         banks: Whether the banks' files go that no version with shards, of any corpus, needs.
         dry_run: Tell what would go, and remove nothing.
@@ -109,69 +115,97 @@ def gc(path: Path, keep: int, banks: bool = False, dry_run: bool = False) -> Swe
     Raises:
         CorpusError: If there is no corpus, one is being built, or a manifest is damaged; nothing is
             removed then.
+        StorageError: If the URL cannot be read or written.
     """
-    folder = corpus_folder(path)
+    shelf = _shelf(path)
     if dry_run:
-        return _survey(folder, keep, banks)
+        return _survey(shelf, keep, banks)
     with ExitStack() as held:
-        if banks:
-            _hold_all(held, folder)
-        else:
-            held.enter_context(sole_writer(folder))
-        sweep = _survey(folder, keep, banks)
-        _carry_out(sweep, folder.parent.parent)
+        mirror = _hold_all(held, shelf) if banks else held.enter_context(_held(shelf))
+        shelf = shelf_in(shelf.out, shelf.corpus, shelf.copies)  # nobody changes it any more
+        sweep = _survey(shelf, keep, banks)
+        _carry_out(sweep, shelf, mirror)
     return sweep
 
 
-def _carry_out(sweep: Sweep, out: Path) -> None:
+def _shelf(path: Path) -> Shelf:
+    """The shelf, in a stage where it is at a URL."""
+    url = url_of(path)
+    if url is None:
+        return shelf_at(path)
+    base, corpus = parted_url(url)
+    shelf_at(path)  # no stage is made of what is no corpus
+    mirror = mirror_of(staged(base))
+    assert mirror is not None
+    return shelf_in(mirror.copies.root, corpus, mirror.copies)
+
+
+def _held(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
+    return holding(shelf.out, shelf.corpus)
+
+
+def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None) -> None:
     for removal in sweep.versions:
-        _mark(Places(out, sweep.corpus, removal.name))
-    for removal in (*sweep.versions, *sweep.leftovers):
-        remove_files(removal.files)
-        remove_empty(out / SHARDS / sweep.corpus / removal.name)
+        _mark(shelf, shelf.places(removal.name), mirror)
+    for removal in sweep.versions:
+        if mirror is not None:
+            mirror.withdraw(removal.files)
+        _remove(removal, shelf)
+    for removal in sweep.leftovers:
+        _remove(removal, shelf)
     for removal in sweep.banks:
+        if mirror is not None:
+            mirror.withdraw(removal.files)
         remove_files(removal.files)
 
 
-def _hold_all(held: ExitStack, folder: Path) -> None:
+def _remove(removal: Removal, shelf: Shelf) -> None:
+    """Remove files here, with the folder of shards that they leave empty."""
+    remove_files(removal.files)
+    remove_empty(shelf.out / SHARDS / shelf.corpus / removal.name)
+
+
+def _hold_all(held: ExitStack, shelf: Shelf) -> Mirror | None:
     """Hold every bank, then every corpus: whoever fills a bank holds its corpus already."""
-    out = folder.parent.parent
-    for bank in folders_in(out / BANKS):
+    held.enter_context(clearing_banks(shelf.out))
+    for bank in shelf.banks():
         held.enter_context(in_turn(bank))
-    for corpus in folders_in(folder.parent):
-        if is_corpus(corpus) or any(corpus.glob(".lock")):
-            held.enter_context(sole_writer(corpus))
+    ours = held.enter_context(_held(shelf))
+    for name in corpora(shelf.out, shelf.copies):
+        if name != shelf.corpus:
+            held.enter_context(holding(shelf.out, name))
+    return ours
 
 
-def _survey(folder: Path, keep: int, banks: bool) -> Sweep:
+def _survey(shelf: Shelf, keep: int, banks: bool) -> Sweep:
     """What is to go."""
-    versions = list_versions(folder)
-    going = _going(versions, keep)
+    versions = versions_on(shelf)
+    going = _going(versions, keep, shelf)
     links: Counter[Node] = Counter()
     removals = []
     foreign: list[Path] = []
     for version in going:
-        files, others = _shard_files(version.places)
+        files, others = _shard_files(version.places, shelf)
         foreign += others
-        removals.append(Removal(version.name, files, freed_bytes(files, links)))
+        removals.append(Removal(version.name, tuple(files), freed_bytes(files, links)))
     leftovers = []
-    shards = folder.parent.parent / SHARDS / folder.name
+    shards = shelf.out / SHARDS / shelf.corpus
     for staging in sorted(shards.glob(f".*{STAGING_SUFFIX}")):
-        files = tuple(files_below(staging))
-        leftovers.append(Removal(staging.name, files, freed_bytes(files, links)))
+        files = {path: Held.of(path) for path in files_below(staging)}
+        leftovers.append(Removal(staging.name, tuple(files), freed_bytes(files, links)))
     gone = {version.name for version in going}
     stay = [version for version in versions if version.name not in gone]
     return Sweep(
-        corpus=folder.name,
+        corpus=shelf.corpus,
         kept=tuple(version.name for version in stay if version.present),
         versions=tuple(removal for removal in removals if removal.files),
         leftovers=tuple(leftovers),
-        banks=tuple(unneeded(folder, stay, links)) if banks else (),
-        foreign=tuple(foreign),
+        banks=tuple(unneeded(shelf, stay, links)) if banks else (),
+        foreign=tuple(map(shelf.shown, foreign)),
     )
 
 
-def _going(versions: Sequence[Version], keep: int) -> list[Version]:
+def _going(versions: Sequence[Version], keep: int, shelf: Shelf) -> list[Version]:
     """The versions whose shards go, the oldest first."""
     finished = [version for version in versions if version.finished]
     whole = [each for each in finished if each.present and not each.is_removed]
@@ -179,7 +213,7 @@ def _going(versions: Sequence[Version], keep: int) -> list[Version]:
     last = max((version.time_ns for version in finished), default=0)
 
     def goes(version: Version) -> bool:
-        if version.latest or not version.places.shards.is_dir():
+        if version.latest or version.places.shards not in shelf.folders:
             return False
         match version.state:
             case State.STRAY:
@@ -194,7 +228,7 @@ def _going(versions: Sequence[Version], keep: int) -> list[Version]:
     return [version for version in versions if goes(version)]
 
 
-def _shard_files(places: Places) -> tuple[tuple[Path, ...], list[Path]]:
+def _shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
     """The files that a build wrote in a version's shard folder, and the others.
 
     Raises:
@@ -207,20 +241,29 @@ def _shard_files(places: Places) -> tuple[tuple[Path, ...], list[Path]]:
             f"{linked}: a link to another folder, and gc removes only what lies here itself",
             mend="remove the link and what it leads to by hand",
         )
-    built = {path for pattern in _SHARD_FILES for path in folder.glob(pattern)}
-    found = list(files_below(folder))
-    return (
-        tuple(path for path in found if path in built),
-        [path for path in found if path not in built],
+    found = shelf.below(folder)
+    built = {path: held for path, held in found.items() if _is_built(path.relative_to(folder))}
+    return built, [path for path in found if path not in built]
+
+
+def _is_built(path: Path) -> bool:
+    """Whether a path, from the version's shard folder, is one that builds write."""
+    return any(
+        pattern.count("/") == len(path.parts) - 1 and fnmatch(path.as_posix(), pattern)
+        for pattern in _SHARD_FILES
     )
 
 
-def _mark(places: Places) -> None:
+def _mark(shelf: Shelf, places: Places, mirror: Mirror | None) -> None:
     """Say beside the manifests of a finished version that its shards were removed."""
     path = places.manifests / REMOVED_FILE
-    if path.is_file() or not (places.manifests / CORPUS_FILE).is_file():
+    if shelf.holds(path) or not shelf.holds(places.manifests / CORPUS_FILE):
         return
-    receipts = [read_receipt(places, each.stem) for each in sorted(places.receipts.glob("*.json"))]
+    manifests = shelf.below(places.manifests)
+    found = [
+        each for each in manifests if each.parent == places.receipts and each.suffix == ".json"
+    ]
+    receipts = [read_receipt(places, each.stem) for each in map(shelf.brought, found)]
     certified = [receipt for receipt in receipts if receipt is not None]
     told = {
         "removed_by": "segue gc",
@@ -230,3 +273,5 @@ def _mark(places: Places) -> None:
         "made_again_by": f"segue build {versions_of(Path(), places.corpus) / places.version}",
     }
     write_text(path, canonical_json(told) + "\n")
+    if mirror is not None:
+        mirror.push(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -11,34 +12,37 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.places import BANKS
-from pipelines.versions.history import Version, is_corpus, list_versions, read_facts
-from pipelines.versions.removal import Node, Removal, folders_in, freed_bytes
+from pipelines.versions.history import Version, read_facts, versions_on
+from pipelines.versions.removal import Removal, freed_bytes
+from pipelines.versions.shelf import Node, Shelf
 from synth.errors import CorpusError
+from synth.storage import fetched
 
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
 
-def unneeded(folder: Path, stay: Iterable[Version], links: Counter[Node]) -> Iterator[Removal]:
+def unneeded(shelf: Shelf, stay: Iterable[Version], links: Counter[Node]) -> Iterator[Removal]:
     """What goes of each bank: the files that no index of a version that stays leads to."""
-    out = folder.parent.parent
     needed: set[Path] = set()
-    for index in _indexes(folder, stay):
+    for index in _indexes(shelf, stay):
         needed |= {index, *_parts(index)}
-    for bank in folders_in(out / BANKS):
-        found = sorted(path for pattern in _BANK_FILES for path in bank.glob(pattern))
-        files = tuple(path for path in found if path.resolve() not in needed)
-        if files:
-            yield Removal(f"{BANKS}/{bank.name}", files, freed_bytes(files, links))
+    for bank, files in shelf.banks().items():
+        going = {
+            path: held
+            for path, held in files.items()
+            if path.parent == bank and _is_bank_file(path) and path.resolve() not in needed
+        }
+        if going:
+            yield Removal(f"{BANKS}/{bank.name}", tuple(going), freed_bytes(going, links))
 
 
-def _indexes(folder: Path, stay: Iterable[Version]) -> set[Path]:
+def _is_bank_file(path: Path) -> bool:
+    return any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
+
+
+def _indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
     """The bank index of every finished version, of any corpus, that gc did not remove."""
-    others = (
-        version
-        for corpus in folders_in(folder.parent)
-        if corpus != folder and is_corpus(corpus)
-        for version in list_versions(corpus)
-    )
+    others = (version for other in shelf.others() for version in versions_on(other))
     return {
         (version.places.manifests / str(read_facts(version.places)["bank"])).resolve()
         for version in (*stay, *others)
@@ -48,7 +52,7 @@ def _indexes(folder: Path, stay: Iterable[Version]) -> set[Path]:
 
 def _parts(index: Path) -> Iterator[Path]:
     """The files of the parts that an index leads to."""
-    if not index.is_file():
+    if not fetched(index).is_file():
         return
     try:
         names = pq.read_table(index, columns=["part"]).column("part").unique().to_pylist()

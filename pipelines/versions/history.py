@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -13,9 +12,9 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.places import MANIFESTS, SHARDS, Places, versions_of
-from pipelines.versions.removal import Node
-from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, REMOVED_FILE
+from pipelines.places import Places
+from pipelines.versions.shelf import Held, Node, Shelf, shelf_at
+from synth.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
 from synth.errors import CorpusError
 
 STAGING_SUFFIX: Final = ".reproducing"
@@ -96,48 +95,28 @@ class Version:
         }
 
 
-def corpus_folder(path: Path) -> Path:
-    """The folder of a corpus's versions, made absolute.
-
-    Raises:
-        CorpusError: If `path` is not data_manifests/CORPUS of a build.
-    """
-    folder = path.resolve()
-    if folder.parent.name == MANIFESTS and is_corpus(folder):
-        return folder
-    mend = "give data_manifests/CORPUS of a build"
-    if folder.parent.parent.name == MANIFESTS and is_corpus(folder.parent):
-        mend = f"this is one version: give {path.parent}"
-    elif is_corpus(versions_of(Path(), path.name)):
-        mend = f"give {versions_of(Path(), path.name)}"
-    raise CorpusError(f"{path}: no versions of a corpus here", mend=mend)
-
-
-def is_corpus(folder: Path) -> bool:
-    """Whether a folder holds versions of a corpus."""
-    return any(folder.glob(f"*/{CORPUS_FILE}")) or any(folder.glob(f"*/{PLAN_FILE}"))
-
-
 def list_versions(folder: Path) -> list[Version]:
     """All versions of a corpus, the oldest first.
 
     Args:
-        folder: As `corpus_folder` gives it.
+        folder: data_manifests/CORPUS, or its URL.
+
+    Raises:
+        CorpusError: If there is no corpus, or a `corpus.json` is damaged.
+        StorageError: If the URL cannot be read.
+    """
+    return versions_on(shelf_at(folder))
+
+
+def versions_on(shelf: Shelf) -> list[Version]:
+    """All versions on a shelf, the oldest first.
 
     Raises:
         CorpusError: If a `corpus.json` is damaged.
+        StorageError: If one cannot be read.
     """
-    out, corpus = folder.parent.parent, folder.name
-    pointer = folder / LATEST_FILE
-    latest = pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else ""
-    names = {
-        entry.name
-        for parent in (folder, out / SHARDS / corpus)
-        if parent.is_dir()
-        for entry in parent.iterdir()
-        if entry.is_dir() and not entry.name.startswith(".")
-    }
-    found = (_version(Places(out, corpus, name), latest) for name in sorted(names))
+    latest = shelf.latest()
+    found = (_version(shelf, shelf.places(name), latest) for name in shelf.names)
     return sorted(found, key=lambda version: (version.time_ns, version.name))
 
 
@@ -162,52 +141,43 @@ def read_facts(places: Places) -> dict[str, Any]:
     return dict(facts)
 
 
-def files_below(folder: Path) -> Iterator[Path]:
-    """Every file below a folder, in a fixed order; links are not followed."""
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (Path(parent, name) for name in sorted(names))
-
-
-def size_of(paths: Iterable[Path]) -> int:
+def size_of(files: Iterable[Held]) -> int:
     """Bytes of some files, one with several names counted once."""
     sizes: dict[Node, int] = {}
-    for path in paths:
-        status = path.lstat()
-        sizes[status.st_dev, status.st_ino] = status.st_size
-    return sum(sizes.values())
+    own = 0
+    for file in files:
+        if file.node is None:
+            own += file.size
+        else:
+            sizes[file.node] = file.size
+    return own + sum(sizes.values())
 
 
-def size_of_all(versions: Iterable[Version]) -> int:
-    """Bytes of some versions, a shard that several of them hold counted once."""
-    return size_of(path for version in versions for path in _files(version.places))
+def size_of_all(shelf: Shelf) -> int:
+    """Bytes of all versions, a file with several names counted once."""
+    return size_of(file for name in shelf.names for file in shelf.of(shelf.places(name)))
 
 
-def _files(places: Places) -> Iterator[Path]:
-    yield from files_below(places.manifests)
-    yield from files_below(places.shards)
-
-
-def _version(places: Places, latest: str) -> Version:
+def _version(shelf: Shelf, places: Places, latest: str) -> Version:
     manifests = places.manifests
-    present = sum(1 for _ in places.shards.glob("*/*.tar"))
+    files = list(shelf.of(places))
+    shards_there = shelf.below(places.shards)
+    present = sum(path.match("*.tar") and path.parents[1] == places.shards for path in shards_there)
     samples, shards, digest = 0, present, ""
-    if (manifests / CORPUS_FILE).is_file():
+    if shelf.holds(manifests / CORPUS_FILE):
+        shelf.brought(manifests / CORPUS_FILE)
         facts = read_facts(places)
         samples = sum(split["samples"] for split in facts["splits"].values())
         shards = sum(split["shards"] for split in facts["splits"].values())
         digest = facts["digest"]
-        time_ns = (manifests / CORPUS_FILE).stat().st_mtime_ns
+        time_ns = shelf.below(manifests)[manifests / CORPUS_FILE].time_ns
         state = State.RENDERED if present >= shards else State.INCOMPLETE
         state = state if present else State.MANIFESTS_ONLY
     else:
-        state = State.UNFINISHED if manifests.is_dir() else State.STRAY
-        if (manifests / PLAN_FILE).is_file():
-            samples = pq.read_metadata(manifests / PLAN_FILE).num_rows
-        times = (path.lstat().st_mtime_ns for path in _files(places))
-        time_ns = max(
-            times, default=(manifests if manifests.is_dir() else places.shards).stat().st_mtime_ns
-        )
+        state = State.UNFINISHED if manifests in shelf.folders else State.STRAY
+        if shelf.holds(manifests / PLAN_FILE):
+            samples = pq.read_metadata(shelf.brought(manifests / PLAN_FILE)).num_rows
+        time_ns = max((file.time_ns for file in files), default=0)
     return Version(
         places=places,
         state=state,
@@ -215,8 +185,8 @@ def _version(places: Places, latest: str) -> Version:
         samples=samples,
         shards=shards,
         present=present,
-        bytes=size_of(_files(places)),
+        bytes=size_of(files),
         digest=digest,
         latest=places.version == latest,
-        removed=(manifests / REMOVED_FILE).is_file(),
+        removed=shelf.holds(manifests / REMOVED_FILE),
     )

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pipelines.executor import Runner
-from pipelines.finalise import finalise
+from pipelines.finalise import assemble
 from pipelines.ingestion.ingest import Library
 from pipelines.journal import record
 from pipelines.observe import Observer
 from pipelines.places import SHARDS, Places
 from pipelines.plan import ShardPlan
+from pipelines.remote.mirror import Mirror
 from pipelines.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard, sha256
 from pipelines.spec import Spec
 from pipelines.versions.differences import Differences
-from pipelines.versions.history import STAGING_SUFFIX, files_below
-from synth.corpus import CLIPS_FILE, PLAN_FILE, REMOVED_FILE, SAMPLES_FILE
+from pipelines.versions.history import STAGING_SUFFIX
+from pipelines.versions.sealed import unmark
+from pipelines.versions.shelf import files_below
+from synth.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.storage.stream import streamed
+
+_BLOCK_BYTES: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +61,15 @@ def remake(
 ) -> tuple[Differences, int, int]:
     """Verify what is there, make what is missing, and let it move in if all is as it was.
 
+    At a store, what is there is read and not kept; what is made stays here until it moves in.
+
     Returns:
         What differs, shards rendered, shards linked.
     """
     there, differing = _verified(old, worker_count, observer)
     if differing:
         return Differences(others=tuple(differing)), 0, 0
-    staging = old.staging
+    staging, mirror = old.staging, old.places.mirror
     for name in (PLAN_FILE, CLIPS_FILE):
         link(old.places.manifests / name, staging.manifests / name)
     twins = _twins(old, [shard for shard in old.shards if shard.shard not in there])
@@ -68,7 +77,8 @@ def remake(
         path = there.get(shard.shard) or twins.get(shard.shard)
         if path is not None and old.places.measurements(shard.shard).is_file():
             _stage(old, shard, path)
-    pending = [shard for shard in old.shards if not _is_staged(old, shard)]
+    proven = there.keys() | twins.keys() if mirror is not None else set()
+    pending = [shard for shard in old.shards if not _is_staged(old, shard, proven)]
     audio = old.spec.audio
     job = RenderJob(staging, library.index, audio.mixdown, audio.format)
     observer.start("render", len(pending), "shards")
@@ -82,10 +92,10 @@ def remake(
     observer.finish("render", f"{len(pending)} shards")
     differing = list(_rendered_otherwise(old, pending))
     if not differing:
-        finalise(old.spec, library, staging, old.shards)
+        assemble(old.spec, library, staging, old.shards)
         differing = list(_manifest_otherwise(old))
     if not differing:
-        _move_in(old, library.index)
+        _move_in(old, library.index, twins)
         rendered = sum(shard.shard not in there for shard in pending)
         if rendered or twins:
             record(old.places.journal, "reproduced", rendered=rendered, linked=len(twins))
@@ -105,19 +115,32 @@ def _verified(old: Old, worker_count: int, observer: Observer) -> tuple[dict[str
             differing.append(f"shard {shard.shard}: no receipt, so nothing says what it was")
         elif receipt.digest != shard.digest:
             differing.append(f"shard {shard.shard}: its receipt is of another plan")
-        elif (path := old.places.shard(shard.split, shard.shard)).is_file():
-            paths[shard.shard] = path
+        elif old.places.size(shard.split, shard.shard) is not None:
+            paths[shard.shard] = old.places.shard(shard.split, shard.shard)
     observer.start("verify", len(paths), "shards")
     with ThreadPoolExecutor(max(1, worker_count)) as threads:
-        hashes = dict(zip(paths, threads.map(sha256, paths.values()), strict=True))
+        values = threads.map(lambda path: _sha256(old.places, path), paths.values())
+        hashes = dict(zip(paths, values, strict=True))
     observer.finish("verify", f"{len(paths)} shards")
     differing += [
-        f"shard {name}: the file differs from its receipt; delete {paths[name]} to have it made "
-        "again"
+        f"shard {name}: the file differs from its receipt; delete {old.places.shown(paths[name])} "
+        "to have it made again"
         for name, value in hashes.items()
         if value != old.receipts[name].sha256
     ]
     return paths, differing
+
+
+def _sha256(places: Places, path: Path) -> str:
+    """Hex SHA-256 of a shard, here or at the store."""
+    if places.mirror is None:
+        return sha256(path)
+    found = hashlib.sha256()
+    copies = places.mirror.copies
+    with streamed(copies.remote, copies.key(path)) as file:
+        while block := file.read(_BLOCK_BYTES):
+            found.update(block)
+    return found.hexdigest()
 
 
 def _twins(old: Old, missing: Iterable[ShardPlan]) -> dict[str, Path]:
@@ -134,9 +157,8 @@ def _twins(old: Old, missing: Iterable[ShardPlan]) -> dict[str, Path]:
         for other in others:
             path = other.shard(shard.split, shard.shard)
             if (
-                path.is_file()
-                and path.stat().st_size == receipt.bytes
-                and sha256(path) == receipt.sha256
+                other.size(shard.split, shard.shard) == receipt.bytes
+                and _sha256(other, path) == receipt.sha256
             ):
                 found[shard.shard] = path
                 break
@@ -146,19 +168,19 @@ def _twins(old: Old, missing: Iterable[ShardPlan]) -> dict[str, Path]:
 def _stage(old: Old, shard: ShardPlan, path: Path) -> None:
     """Put a shard that is there, and what is known of it, with those that are made."""
     staging, name = old.staging, shard.shard
-    link(path, staging.shard(shard.split, name))
+    if old.places.mirror is None:
+        link(path, staging.shard(shard.split, name))
     link(old.places.measurements(name), staging.measurements(name))
     link(old.places.receipt(name), staging.receipt(name))
 
 
-def _is_staged(old: Old, shard: ShardPlan) -> bool:
+def _is_staged(old: Old, shard: ShardPlan, proven: Collection[str]) -> bool:
     """Whether a shard needs no rendering; a killed run's counts if it is the right one."""
     receipt = read_receipt(old.staging, shard.shard)
-    return (
-        receipt is not None
-        and receipt.sha256 == old.receipts[shard.shard].sha256
-        and is_done(old.staging, shard)
-    )
+    if receipt is None or receipt.sha256 != old.receipts[shard.shard].sha256:
+        return False
+    measured = old.staging.measurements(shard.shard).is_file()
+    return is_done(old.staging, shard) or (shard.shard in proven and measured)
 
 
 def _rendered_otherwise(old: Old, rendered: Iterable[ShardPlan]) -> Iterator[str]:
@@ -179,20 +201,36 @@ def _manifest_otherwise(old: Old) -> Iterator[str]:
         yield f"{SAMPLES_FILE}: not what the plan and the shards say"
 
 
-def _move_in(old: Old, index: Path) -> None:
+def _move_in(old: Old, index: Path, twins: Mapping[str, Path]) -> None:
     """Add what is missing from the version, bank index included; nothing is written over."""
     places, staging = old.places, old.staging
     for name in (SAMPLES_FILE, *(f"receipts/{shard.shard}.parquet" for shard in old.shards)):
-        _add(staging.manifests / name, places.manifests / name)
+        _add(staging.manifests / name, places.manifests / name, places.mirror)
+    if places.mirror is not None:
+        for shard in old.shards:
+            if shard.shard in twins:
+                places.mirror.copy(twins[shard.shard], places.shard(shard.split, shard.shard))
     for path in files_below(staging.shards):
         below = path.relative_to(staging.shards)
         origin = places.manifests / SAMPLES_FILE if below == Path(SAMPLES_FILE) else path
-        _add(origin, places.shards / below)
+        _add(origin, places.shards / below, places.mirror)
     # The index is named by where clips lie in the parts, which files of other times change.
-    _add(index, (places.manifests / str(old.facts["bank"])).resolve())
-    (places.manifests / REMOVED_FILE).unlink(missing_ok=True)
+    _add(index, (places.manifests / str(old.facts["bank"])).resolve(), places.mirror)
+    unmark(places)
 
 
-def _add(source: Path, target: Path) -> None:
-    if not target.is_file():
+def _add(source: Path, target: Path, mirror: Mirror | None) -> None:
+    """Let a file that is missing be there; a shard at a store is not kept here."""
+    if mirror is None:
+        if not target.is_file():
+            link(source, target)
+        return
+    if mirror.holds(target):
+        return
+    if mirror.lease is not None:
+        mirror.lease.check()
+    if source != target:
         link(source, target)
+    mirror.push(target)
+    if target.suffix == ".tar":
+        target.unlink()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-Node: TypeAlias = tuple[int, int]
-"""Device and inode: the file behind its names."""
+from pipelines.versions.shelf import Held, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +30,16 @@ class Removal:
         return {"name": self.name, "files": len(self.files), "freed": self.freed}
 
 
-def freed_bytes(files: Iterable[Path], links: Counter[Node]) -> int:
+def freed_bytes(files: Mapping[Path, Held], links: Counter[Node]) -> int:
     """Bytes that are freed when these go after those that `links` counted already."""
     freed = 0
-    for path in files:
-        status = path.lstat()
-        node = (status.st_dev, status.st_ino)
-        links[node] += 1
-        if links[node] == status.st_nlink:
-            freed += status.st_size
+    for file in files.values():
+        if file.node is None:
+            freed += file.size
+            continue
+        links[file.node] += 1
+        if links[file.node] == file.names:
+            freed += file.size
     return freed
 
 

@@ -17,10 +17,10 @@ from pipelines.build import refuse_unheard
 from pipelines.executor import workers
 from pipelines.finalise import SPEC_FILE
 from pipelines.ingestion.ingest import Library, ingest
-from pipelines.locks import sole_writer
 from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import plan
+from pipelines.remote.site import refuse_unseen, writing
 from pipelines.render import clean, read_receipt
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
@@ -85,11 +85,15 @@ def reproduce(
     Raises:
         CorpusError: If there is no finished version, its manifests are incomplete, or its corpus is
             being built.
-        SpecError: If its spec cannot be read by this Segue.
+        SpecError: If its spec cannot be read by this Segue, or its store by the workers.
+        StorageError: If it lies at a store that cannot be read or written.
     """
     started = time.monotonic()
     observer = observer or Silent()
-    with sole_writer(places.versions), workers(worker_count) as run:
+    if worker_count:
+        refuse_unseen(places.out)
+    with writing(places.out, places.corpus) as mirror, workers(worker_count) as run:
+        places = replace(places, mirror=mirror)
         clean(places)
         old, differences = _opened(places, given)
         library: Library | None = None
@@ -113,7 +117,10 @@ def reproduce(
         linked=linked,
         differences=differences,
         seconds=round(time.monotonic() - started, 2),
-        paths={"manifests": str(places.manifests), "shards": str(places.shards)},
+        paths={
+            "manifests": places.shown(places.manifests),
+            "shards": places.shown(places.shards),
+        },
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from synth.errors import SpecError
 from synth.export.base import Format
+from synth.names import suggestion
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
@@ -35,7 +36,7 @@ def format_of(name: str) -> Format:
         SpecError: If there is no such format.
     """
     if name not in FORMATS:
-        raise SpecError(f"no export format {name!r}", mend=f"there are {', '.join(FORMATS)}")
+        raise SpecError(f"no export format {name!r}", mend=suggestion(name, FORMATS))
     module, attribute = FORMATS[name][0].split(":")
     found: Any = getattr(import_module(module), attribute)
     return found()  # type: ignore[no-any-return]

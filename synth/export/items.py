@@ -7,6 +7,7 @@ import json
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from synth.corpus import SAMPLES_FILE, Corpus
 from synth.errors import CorpusError
 from synth.shards import document
-from synth.storage import fetched
+from synth.storage import opened, shown
 from synth.units import Seconds, to_seconds
 
 ROWS_AT_ONCE: Final = 64
@@ -87,6 +88,7 @@ class Shard:
         name: Its file name.
         split: Its split.
         row_group: Of `samples.parquet`, that lists its samples.
+        row: The first of them in the row group.
         samples: How many there are.
         number: Position among the shards of its split, from 0.
         of: Shards of its split.
@@ -96,6 +98,7 @@ class Shard:
     name: str
     split: str
     row_group: int
+    row: int
     samples: int
     number: int
     of: int
@@ -103,8 +106,15 @@ class Shard:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of `schema.SAMPLES`, in plan order."""
         with pq.ParquetFile(self.corpus.folder / SAMPLES_FILE) as file:
+            begin, end = self.row, self.row + self.samples
+            place = 0
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[self.row_group]):
-                yield from batch.to_pylist()
+                first = min(max(0, begin - place), batch.num_rows)
+                own = batch.slice(first, max(0, end - max(begin, place)))
+                place += batch.num_rows
+                yield from own.to_pylist()
+                if place >= end:
+                    break
 
     def items(self) -> Iterator[Item]:
         """The samples, in plan order.
@@ -114,7 +124,10 @@ class Shard:
         """
         path = self.corpus.shard(self.split, self.name)
         try:
-            with tarfile.open(fetched(path), "r:") as tar:
+            with (
+                opened(path, self.corpus.receipt(self.name)) as file,
+                tarfile.open(fileobj=file, mode="r:") as tar,
+            ):
                 for row in self.rows():
                     audio = self._member(tar, row["member"])
                     if hashlib.sha256(audio).hexdigest() != row["sha256"]:
@@ -127,7 +140,7 @@ class Shard:
                 if tar.next() is not None:
                     raise self._damaged("holds more samples than its manifest")
         except FileNotFoundError as error:
-            raise CorpusError(f"{path}: no such shard", mend=_MEND) from error
+            raise CorpusError(f"{shown(path)}: no such shard", mend=_MEND) from error
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(str(error) or type(error).__name__) from error
 
@@ -141,7 +154,7 @@ class Shard:
 
     def _damaged(self, reason: str) -> CorpusError:
         path = self.corpus.shards / self.split / self.name
-        return CorpusError(f"{path}: damaged: {reason}", mend=_MEND)
+        return CorpusError(f"{shown(path)}: damaged: {reason}", mend=_MEND)
 
 
 def shards_of(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
@@ -157,23 +170,27 @@ def shards_of(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
                 mend=f"it has {', '.join(corpus.splits)}",
             )
     path = corpus.folder / SAMPLES_FILE
-    found: list[tuple[str, str, int, int]] = []
+    found: list[tuple[str, str, int, int, int]] = []
     try:
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=["shard", "split"])
-                shards = table.column("shard").unique().to_pylist()
-                if len(shards) != 1:
-                    raise CorpusError(f"{path}: row group {group} is not one shard", mend=_MEND)
-                split = table.column("split")[0].as_py()
-                found.append((shards[0], split, group, table.num_rows))
+                rows = zip(table["shard"].to_pylist(), table["split"].to_pylist(), strict=True)
+                row = 0
+                for (shard, split), each in groupby(rows):
+                    samples = sum(1 for _ in each)
+                    found.append((shard, split, group, row, samples))
+                    row += samples
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise CorpusError(f"{path}: damaged: {error}", mend=_MEND) from error
+    names = [each[0] for each in found]
+    if len(set(names)) < len(names):
+        raise CorpusError(f"{path}: the samples of a shard are not together", mend=_MEND)
     chosen = [each for each in found if not splits or each[1] in splits]
     totals = {split: sum(each[1] == split for each in chosen) for split in corpus.splits}
     seen = dict.fromkeys(totals, 0)
     result = []
-    for name, split, group, samples in chosen:
-        result.append(Shard(corpus, name, split, group, samples, seen[split], totals[split]))
+    for name, split, group, row, samples in chosen:
+        result.append(Shard(corpus, name, split, group, row, samples, seen[split], totals[split]))
         seen[split] += 1
     return tuple(result)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy import signal
 
 from synth.units import to_frames
 
@@ -51,8 +51,8 @@ def band_noise(
     n: int, rng: np.random.Generator, low: float, high: float, order: int = 1
 ) -> FloatArray:
     """White noise through a Butterworth band-pass `low` to `high` Hz, unit RMS."""
-    sos = signal.butter(order, (low, high), "bandpass", fs=RATE, output="sos")
-    return unit_rms(signal.sosfilt(sos, rng.standard_normal(n)))
+    sos = scipy.signal.butter(order, (low, high), "bandpass", fs=RATE, output="sos")
+    return unit_rms(scipy.signal.sosfilt(sos, rng.standard_normal(n)))
 
 
 def tilted_noise(n: int, rng: np.random.Generator, slope: float, corner: float = 50) -> FloatArray:
@@ -153,7 +153,7 @@ def modes(
     for f, decay, gain in zip(frequencies, decays, gains, strict=True):
         r, w = np.exp(-1 / (decay * RATE)), 2 * np.pi * f / RATE
         b = (0.0, gain * r * np.sin(w))
-        out += signal.lfilter(b, (1.0, -2 * r * np.cos(w), r * r), x)
+        out += scipy.signal.lfilter(b, (1.0, -2 * r * np.cos(w), r * r), x)
     return out
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy import signal
 
 from synth.foley.atoms import RATE, FloatArray, frames, tilted_noise, unit_peak, unit_rms
 from synth.units import to_gain
@@ -29,8 +29,8 @@ def reverb(x: FloatArray, rng: np.random.Generator, decay: float, wet: float) ->
     early = frames(0.002) + rng.integers(0, max(m // 4, 1), 6)
     tail[np.minimum(early, m - 1)] += rng.uniform(2, 5, 6) * rng.choice((-1.0, 1.0), 6)
     # Air and walls eat the highs.
-    tail = signal.lfilter((0.5,), (1.0, -0.5), tail)
-    room: FloatArray = signal.oaconvolve(x, tail)[: x.size]
+    tail = scipy.signal.lfilter((0.5,), (1.0, -0.5), tail)
+    room: FloatArray = scipy.signal.oaconvolve(x, tail)[: x.size]
     return x + wet * unit_rms(room) * float(np.sqrt(np.mean(x**2)))
 
 
@@ -49,8 +49,8 @@ def record(dry: FloatArray, rng: np.random.Generator) -> NDArray[np.float32]:
     x = reverb(unit_peak(dry), rng, rng.uniform(0.1, 0.9), 0.02 + 0.4 * distance * rng.uniform())
     cutoff = 18_000 * (4_500 / 18_000) ** (distance * rng.uniform())
     colour = rng.uniform(-0.4, 0.4)  # of the microphone: up to 7 dB from lows to highs
-    low_pass = signal.butter(2, cutoff, "lowpass", fs=RATE, output="sos")
-    x = unit_peak(signal.sosfilt(low_pass, signal.lfilter((1.0, colour), (1.0,), x)))
+    low_pass = scipy.signal.butter(2, cutoff, "lowpass", fs=RATE, output="sos")
+    x = unit_peak(scipy.signal.sosfilt(low_pass, scipy.signal.lfilter((1.0, colour), (1.0,), x)))
     x += to_gain(rng.uniform(-75, -55)) * tilted_noise(x.size, rng, rng.uniform(0, 4))
     fade_in, fade_out = frames(0.005), frames(0.03)
     x[:fade_in] *= np.linspace(0, 1, fade_in)

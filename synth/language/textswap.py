@@ -81,7 +81,8 @@ def build(
             if not reason and together > max_share * rarer:
                 reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
             found += [Entry(first, second, reason), Entry(second, first, reason)]
-    return sorted(found, key=lambda entry: (entry.tag, entry.alternative))
+    rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in found}))}
+    return sorted(found, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
 
 
 @dataclass(frozen=True)

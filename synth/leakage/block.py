@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from synth.leakage.shelf import COLUMNS, Partner, Shelf
 from synth.schema import CLIPS
 
 STAGE: Final = "block list"
+_SHOWN: Final = 5
 
 _MEND: Final = (
     "give a text file with one id a line, a CSV file with a column `recording` or `id`, "
@@ -78,6 +79,65 @@ class Block:
         return next(iter(self.shelf.partners(row)), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """What a block list did.
+
+    Args:
+        name: The file or folder, as it was given.
+        clips: How many clips it withdrew; one that an earlier list withdrew counts there.
+        unmatched: Entries of a text list that are no clip's id or recording.
+        entries: How many entries the text list has; 0 for a catalogue.
+    """
+
+    name: str
+    clips: int
+    unmatched: Sequence[str]
+    entries: int
+
+    @property
+    def line(self) -> str:
+        """The same for a reader."""
+        told = f"block list {self.name}: {self.clips:,} clips blocked"
+        if not self.unmatched:
+            return told
+        shown = ", ".join(self.unmatched[:_SHOWN]) + (", …" if self.unmatched[_SHOWN:] else "")
+        few = f"{len(self.unmatched):,} of its {self.entries:,} entries"
+        return f"{told}; {few} match no clip: {shown}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `Blocked(**value)` is its inverse."""
+        return asdict(self) | {"unmatched": list(self.unmatched)}
+
+
+def tally(
+    blocks: Sequence[Block],
+    rows: Sequence[Mapping[str, Any]],
+    withdrawn: Sequence[Mapping[str, str]],
+) -> tuple[Blocked, ...]:
+    """What each list did.
+
+    Args:
+        blocks: The lists.
+        rows: All rows of `schema.CLIPS`, before any was withdrawn.
+        withdrawn: What `withdraw_blocked` withdrew of them.
+    """
+    names = {name for row in rows for by in ("id", "recording") for name in _names(row[by])}
+    return tuple(
+        Blocked(
+            block.name,
+            sum(row["reason"].startswith(_reason(block)) for row in withdrawn),
+            tuple(sorted(block.entries - names)),
+            len(block.entries),
+        )
+        for block in blocks
+    )
+
+
+def _reason(block: Block) -> str:
+    return f"is blocked by {block.name}: "
+
+
 def withdraw_blocked(
     rows: Sequence[dict[str, Any]], blocks: Sequence[Block]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
@@ -100,7 +160,7 @@ def withdraw_blocked(
         if block is None or partner is None:
             kept.append(row)
             continue
-        reason = f"is blocked by {block.name}: {partner.detail}"
+        reason = f"{_reason(block)}{partner.detail}"
         withdrawn.append(quarantined(row["id"], row["location"], STAGE, reason))
     return kept, withdrawn
 
@@ -176,5 +236,6 @@ def _weakness(path: Path, shelf: Shelf) -> str:
         return ""
     return (
         f"{path}: {shelf.unheard} of its {shelf.clips} clips block by id, recording and bytes, "
-        "not by sound: they have no fingerprint of this version, or sound too short or too steady"
+        "not by sound: no audio of theirs was read, they have no fingerprint of this version, or "
+        "sound too short or too steady"
     )

@@ -10,6 +10,8 @@ from typing import Any, Final
 from synth.leakage.shelf import Shelf, says_enough, words_of
 
 EXAMPLES: Final = 10
+HEARD: Final = "heard"
+"""A value beside a row's columns: whether its audio was read, or its table alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Leakage:
         clips_b: Clips of B.
         unheard_a: Clips of A that could not be compared by sound.
         unheard_b: Clips of B that could not be compared by sound.
+        unread: Those of both of which no audio was ever read: a listing's.
         shared: Clips of A that share anything with a clip of B.
         by_recording: Clips of A whose recording is in B.
         by_bytes: Clips of A whose file is in B.
@@ -49,6 +52,7 @@ class Leakage:
     clips_b: int
     unheard_a: int
     unheard_b: int
+    unread: int
     shared: int
     by_recording: int
     by_bytes: int
@@ -71,7 +75,7 @@ def leakage(rows_a: Sequence[Mapping[str, Any]], rows_b: Sequence[Mapping[str, A
     """Compare two sets of clips by recording, by bytes and by sound.
 
     Args:
-        rows_a: Rows of `schema.CLIPS`, or their columns `shelf.COLUMNS`.
+        rows_a: Rows of `schema.CLIPS`, or their columns `shelf.COLUMNS`; `HEARD` where it is known.
         rows_b: The same.
 
     Raises:
@@ -89,6 +93,7 @@ def leakage(rows_a: Sequence[Mapping[str, Any]], rows_b: Sequence[Mapping[str, A
         clips_b=len(rows_b),
         unheard_a=sum(not says_enough(words_of(row)) for row in rows_a),
         unheard_b=shelf.unheard,
+        unread=sum(row.get(HEARD) is False for row in (*rows_a, *rows_b)),
         shared=len({pair.a for pair in pairs}),
         by_recording=ways.count("recording"),
         by_bytes=ways.count("bytes"),

@@ -14,6 +14,7 @@ from synth.llm.order_checks import NotationTold, SameOrder, Shares
 from synth.llm.text_checks import Count, Differs, Distinct, Language, MaxWords, Plain, Words
 from synth.llm.truth_check import Truth
 from synth.llm.word_checks import Rebound, Reordered
+from synth.names import suggestion
 
 CHECKS: Final[Mapping[str, type[Check]]] = {
     check.name: check
@@ -42,7 +43,7 @@ def _read(entry: Any, where: str) -> Check:
     ((name, settings),) = entry.items()
     kind = CHECKS.get(name)
     if kind is None:
-        raise ValueError(f"{where}: there is no check {name!r}; known are {', '.join(CHECKS)}")
+        raise ValueError(f"{where}: there is no check {name!r}; {suggestion(name, CHECKS)}")
     if settings is None:
         settings = {}
     if not isinstance(settings, Mapping):

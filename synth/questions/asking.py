@@ -15,6 +15,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from synth.claim import Not
+from synth.lexicon import confusable
 from synth.questions.choosing import Choosing
 from synth.questions.judge import affirmed, denied
 from synth.questions.question import (
@@ -157,11 +158,15 @@ def _ask_presence(sheet: Sheet) -> None:
 
 
 def _ask_count(sheet: Sheet) -> None:
-    """Each number of sounds as often as the others; nothing is asked where all have the same."""
+    """Each number of sounds as often as the others; nothing is asked where all have the same.
+
+    Nor of sounds of which one could be called by the other's name: they may be counted as one.
+    """
     found: dict[int, list[int]] = {}
     for index, subject in enumerate(sheet.subjects):
         sounds, places = subject.sounds, subject.heard.placements
         whole = len(sounds) == len(places) <= len(NUMBERS)
+        whole = whole and not any(confusable(*pair) for pair in combinations(sounds, 2))
         if sounds and whole and subject.proves(count_claim(sounds)):
             found.setdefault(len(sounds), []).append(index)
     if len(found) < 2:

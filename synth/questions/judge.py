@@ -6,7 +6,10 @@ so that the answer is the only right one however the words are read.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from synth.claim import Claim, Not, claim_labels
+from synth.lexicon import confusable
 from synth.questions.question import (
     NO,
     NUMBERS,
@@ -118,6 +121,8 @@ def _count_fault(question: Question, subject: Subject) -> str | None:
         return "the answer is not the number of sounds"
     if len(subject.heard.placements) > count:
         return "a sound is heard more than once, and may be counted twice"
+    if any(confusable(*pair) for pair in combinations(sorted(claim_labels(right)), 2)):
+        return "two sounds of which one could be called by the other's name may be counted as one"
     return None
 
 

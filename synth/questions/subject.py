@@ -9,7 +9,7 @@ from typing import Any
 
 from synth.annotation import annotated
 from synth.claim import Claim, claim_from_json, claim_labels
-from synth.lexicon import Phrase, kin
+from synth.lexicon import Phrase, could_be_called
 from synth.scene import Event, events, from_json
 from synth.timeline import Timeline, timeline
 from synth.truth import Tolerance, proves, refutes
@@ -53,8 +53,8 @@ class Subject:
     def outlasts(self, label: str, other: str) -> bool:
         """Whether a sound that may be called `label` ends after one that may be called `other`."""
         places = self.heard.placements
-        ends = [place.offset for place in places if kin(label, place.label)]
-        others = [place.offset for place in places if kin(other, place.label)]
+        ends = [place.offset for place in places if could_be_called(place.label, label)]
+        others = [place.offset for place in places if could_be_called(place.label, other)]
         return bool(ends and others) and max(ends) > min(others)
 
     def phrase(self, label: str) -> Phrase:

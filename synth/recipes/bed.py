@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from synth.errors import PlanError
-from synth.lexicon import category, kin
+from synth.lexicon import category, could_be_called
 from synth.recipes.base import Clip, Setting, excerpt, pick
 from synth.scene import Event, Overlay, Scene
 from synth.timeline import duration
@@ -73,7 +73,8 @@ class Background(BaseModel):
         fitting = [
             clip
             for clip in clips
-            if clip.frames >= longest and not any(kin(clip.labels[0], name) for name in named)
+            if clip.frames >= longest
+            and not any(could_be_called(clip.labels[0], name) for name in named)
         ]
         if not fitting:
             return None

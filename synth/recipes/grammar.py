@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from synth.errors import PlanError
-from synth.lexicon import category, kin
+from synth.lexicon import category, confusable, kin
 from synth.notation import format_scene
 from synth.scene import Event, Overlay, Scene, Sequence, events, labels
 
@@ -98,8 +98,7 @@ class Vocabulary:
                     f"{where}: {format_scene(template)} names {leaf!r}, which no clip is labelled",
                     mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
                 )
-        named = [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
-        for first, second in combinations(named, 2):
+        for first, second in combinations(self._named(template), 2):
             if kin(first, second):
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
@@ -108,32 +107,36 @@ class Vocabulary:
                 )
 
     def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
-        """A label for a leaf that could not be said of any of the labels taken; None for none."""
-        if leaf != ANY and leaf not in self.categories:
-            return leaf if _distinct(leaf, taken) else None
+        """A label for `any` or a category that is confused with none of those taken, or None."""
         for _ in range(_TRIES):
             among = self.categories[self._category(rng) if leaf == ANY else leaf]
             label = among[int(rng.integers(len(among)))]
-            if _distinct(label, taken):
+            if not any(confusable(label, other) for other in taken):
                 return label
         return None
+
+    def _named(self, template: Scene) -> list[str]:
+        """The leaves that are labels themselves."""
+        return [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
 
     def _category(self, rng: np.random.Generator) -> str:
         return weighted(tuple(self.weights), tuple(self.weights.values()), rng)
 
     def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
-        """The template with a label for every leaf, no two of which could be said of one sound."""
-        taken: list[str] = []
+        """The template with a label for every leaf; None where one leaf finds none.
+
+        What is drawn is confused with no other label, whereas a template may name two that are,
+        such as rain and thunder.
+        """
+        named = self._named(template)
+        drawn: list[str] = []
         for event in events(template):
-            label = self.draw(event.label, taken, rng)
+            fixed = event.label in named
+            label = event.label if fixed else self.draw(event.label, [*named, *drawn], rng)
             if label is None:
                 return None
-            taken.append(label)
-        return _labelled(template, iter(taken))
-
-
-def _distinct(label: str, taken: Collection[str]) -> bool:
-    return not any(kin(label, other) for other in taken)
+            drawn.append(label)
+        return _labelled(template, iter(drawn))
 
 
 def _labelled(template: Scene, names: Iterable[str]) -> Scene:

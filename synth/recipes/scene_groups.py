@@ -12,7 +12,7 @@ import numpy as np
 
 from synth.balance import Member, deal
 from synth.caption import Style
-from synth.edit import Edit, edit_kind, recompositions, renamed
+from synth.edit import Edit, Edits, Outline, recompositions, renamed
 from synth.errors import PlanError
 from synth.lexicon import Phrase, category
 from synth.narrative import Narrator, Pick
@@ -22,7 +22,7 @@ from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
 from synth.scene import Event, Overlay, Scene, labels
-from synth.timeline import timeline
+from synth.timeline import Placement, timeline
 from synth.truth import Tolerance, proves
 from synth.units import Frames, Seconds, to_frames
 
@@ -159,8 +159,9 @@ class SceneGroups:
         """The base, the exchange, then recompositions of one kind after the other."""
         by_kind: dict[str, list[Scene]] = {}
         found = list(recompositions(base))
+        edits = Edits(base)
         for i in rng.permutation(len(found)):
-            by_kind.setdefault(edit_kind(found[i], base), []).append(found[i])
+            by_kind.setdefault(edits.kind(Outline.of(found[i])), []).append(found[i])
         kinds = [sorted(by_kind)[i] for i in rng.permutation(len(by_kind))]
         kinds.sort(key=lambda kind: kind != Edit.REBIND)  # the rarest goes first
         ordered: list[Scene] = []
@@ -187,7 +188,9 @@ class SceneGroups:
         for _ in range(_PLACINGS):
             scene = compose(statement, sounds, self.design.joining, rng)
             tolerance = Tolerance.of_scene(scene, self.setting.audible)
-            if proves(timeline(scene), statement, tolerance) and not _blurred(scene, tolerance):
+            heard = timeline(scene)
+            clear = not _blurred(scene, heard.placements, tolerance)
+            if clear and proves(heard, statement, tolerance):
                 return scene
         return None
 
@@ -222,20 +225,21 @@ class SceneGroups:
         return [bed.under(scene) for scene in scenes] if bed else scenes
 
 
-def _blurred(scene: Scene, tolerance: Tolerance) -> bool:
+def _blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
     """Whether two sounds overlap no longer than a crossfade does, although none joins them.
 
     They would count as following one another, and a listener hears them together.
     """
     if isinstance(scene, Event):
         return False
+    count = len(labels(scene.first))
+    first, second = places[:count], places[count:]
     if isinstance(scene, Overlay):
-        places, count = timeline(scene).placements, len(labels(scene.first))
-        for one, other in product(places[:count], places[count:]):
+        for one, other in product(first, second):
             overlap = min(one.offset, other.offset) - max(one.onset, other.onset)
             if 0 < overlap <= tolerance.transition:
                 return True
-    return _blurred(scene.first, tolerance) or _blurred(scene.second, tolerance)
+    return _blurred(scene.first, first, tolerance) or _blurred(scene.second, second, tolerance)
 
 
 def _picker(rng: np.random.Generator) -> Pick:

@@ -83,8 +83,8 @@ class Triplets(RecipeSettings):
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Every ordered pair of a split's classes, `repeats` times.
 
-        Two classes of which one could be said of the other's sounds (`lexicon.kin`: a dog and a
-        bark, rain and heavy rain) make no pair; ESC-50 has none such.
+        Kin (`lexicon.kin`: a dog and a bark, rain and heavy rain) make no pair; ESC-50 has none.
+        An airplane and an engine do: every caption names both, and denies neither.
 
         Raises:
             PlanError: If a split holds clips of one class only.

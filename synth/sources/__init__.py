@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from synth.errors import SourceError
+from synth.names import suggestion
 from synth.sources.base import ClipRef, Recording, Settings, Source, Unheard
 from synth.sources.collected import Collected, Listing
 
@@ -70,7 +71,7 @@ def source_class(name: str) -> type[Settings]:
         return found
     others = _others()
     if name not in others:
-        raise SourceError(f"no source {name!r}", mend=f"there are {', '.join(source_names())}")
+        raise SourceError(f"no source {name!r}", mend=suggestion(name, source_names()))
     return _loaded(name, others[name])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -206,9 +207,12 @@ def read_recording(path: Path) -> Recording:
     """A whole audio file, mixed down to mono.
 
     Raises:
-        ClipError: If it is missing, empty or no audio that can be decoded.
+        ClipError: If it is missing, empty, no regular file or no audio that can be decoded.
     """
     try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would be waited for
+            raise ClipError("is not a regular file")
         data = path.read_bytes()
     except OSError as error:
         raise ClipError(f"cannot be read: {error.strerror or error}") from error

@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import Final
-
-from filelock import FileLock
+from typing import Any, Final
 
 from synth.atomic import write_text
 from synth.errors import SpecError
-from synth.rng import digest
+from synth.storage.download import download
+from synth.storage.errors import StorageError
+from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote, Stored
-from synth.storage.url import joined, split_url, url_of
+from synth.storage.room import Room, Slot, limit_bytes
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
+CORPORA: Final = "corpora"
 MARKER: Final = ".segue-remote.json"
-STAMPS: Final = ".stamps"
 SIZES: Final = ".sizes"
 AT_ONCE: Final = 16
-_LATEST: Final = "latest"
 
 
 def cache_folder() -> Path:
@@ -61,18 +60,21 @@ class Copies:
         Raises:
             SpecError: If it holds something else.
         """
-        marker = root / MARKER
-        if marker.is_file():
-            found = str(json.loads(marker.read_text(encoding="utf-8")).get("url"))
-            if found != remote.url:
-                raise SpecError(f"{root}: holds copies of {found}", mend="choose another folder")
-        else:
-            if root.is_dir() and any(root.iterdir()):
+        wanted = _marked(remote.url)
+        found = _marker(root)
+        if found is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
+            found = _marker(root)  # another process may have made it meanwhile
+            if found is None:
                 raise SpecError(
                     f"{root}: holds files that are no copies of {remote.url}",
                     mend="choose a new or empty folder",
                 )
-            write_text(marker, json.dumps({"url": remote.url}) + "\n")
+        if found is not None and found.get("url") != remote.url:
+            raise SpecError(
+                f"{root}: holds copies of {found.get('url')}", mend="choose another folder"
+            )
+        if found != wanted:
+            write_text(root / MARKER, json.dumps(wanted) + "\n")
         return cls(root, remote)
 
     def path(self, key: str) -> Path:
@@ -105,26 +107,44 @@ class Copies:
             return False
         return self._stamp(key).startswith(f"{written} ")
 
-    def fetch(self, key: str, stored: Stored | None = None) -> Path:
+    def fetch(
+        self,
+        key: str,
+        stored: Stored | None = None,
+        sha256: str | None = None,
+        since_ns: int | None = None,
+    ) -> Path:
         """The copy of an object, fetched unless it is there; by one process at a time.
 
         Args:
             key: The object.
             stored: What the store now says of it; without it a copy that is there is good.
+            sha256: What its bytes must be, as hex; None where nobody certified them.
+            since_ns: Copies used since then do not go for it, in ns since 1970.
 
         Raises:
-            StorageError: If it is not there, or cannot be read.
+            NoRoomError: If the room for copies is used up.
+            StorageError: If it is not there, cannot be read, or is not what it must be.
         """
         path = self.path(key)
         if self._is_good(key, stored):
             return path
-        lock = self._stamp_path(key).with_suffix(".lock")
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(lock, thread_local=False):
+        slot = self._slot(key)
+        with slot.held():
             if not self._is_good(key, stored):
-                self._stamp_path(key).unlink(missing_ok=True)
-                self.note(key, self.remote.get(key, path))
+                slot.beside("stamp").unlink(missing_ok=True)
+                if slot.is_bounded and (found := stored or self.remote.find(key)) is not None:
+                    download(self.remote, slot, found, sha256, self.room, since_ns)
+                else:
+                    found = self.remote.get(key, path)
+                self.note(key, found)
         return path
+
+    @property
+    def room(self) -> Room | None:
+        """The room that its large files share with those of other stores; None for a stage."""
+        shared = cache_folder() / CORPORA
+        return Room(shared, limit_bytes()) if self.root.is_relative_to(shared) else None
 
     def fetch_all(self, listing: Mapping[str, Stored]) -> None:
         """Fetch what a listing holds and is not there."""
@@ -136,10 +156,16 @@ class Copies:
         """Delete the copies below a folder whose objects are gone or are others."""
         for path in self.files(folder, deep=deep):
             key = self.key(path)
-            stored = listing.get(key)
-            if stored is None or not self.has(key, stored):
-                path.unlink(missing_ok=True)
-                self._stamp_path(key).unlink(missing_ok=True)
+            if self._is_listed(key, listing):
+                continue
+            with self._slot(key).held():  # what another process is fetching is looked at after
+                if not self._is_listed(key, listing):
+                    path.unlink(missing_ok=True)
+                    self._stamp_path(key).unlink(missing_ok=True)
+
+    def _is_listed(self, key: str, listing: Mapping[str, Stored]) -> bool:
+        stored = listing.get(key)
+        return stored is not None and self.has(key, stored)
 
     def remember(self, key: str, stored: Stored) -> None:
         """Keep in mind that the store holds an object of which no copy is kept here."""
@@ -187,87 +213,44 @@ class Copies:
         return self.root / SIZES / f"{key}.size"
 
     def _stamp_path(self, key: str) -> Path:
-        return self.root / STAMPS / f"{key}.stamp"
+        return self._slot(key).beside("stamp")
+
+    def _slot(self, key: str) -> Slot:
+        return Slot(self.root, key)
 
 
 def copies_at(root: Path) -> Copies | None:
-    """The copies that a folder is of; None where it is a folder like any other."""
-    marker = root / MARKER
-    if not marker.is_file():
+    """The copies that a folder is of; None where it is a folder like any other.
+
+    Raises:
+        StorageError: If the store lives in another process.
+    """
+    found = _marker(root)
+    if found is None:
         return None
-    return Copies(root, Remote(str(json.loads(marker.read_text(encoding="utf-8"))["url"])))
+    url = str(found["url"])
+    if found != _marked(url):
+        raise StorageError(
+            f"{url}: lives in process {found.get('process')} alone, and this is another one",
+            mend="work in one process, with 0 workers; or take a folder, file:///FOLDER, or a "
+            "store that all processes reach",
+        )
+    return Copies(root, Remote(url))
 
 
-def fetched(path: Path) -> Path:
-    """The same path; where it is a copy that is not here yet, it is fetched first.
-
-    Raises:
-        StorageError: If it cannot be read.
-    """
-    if path.is_file():
-        return path
-    for folder in path.parents:
-        copies = copies_at(folder)
-        if copies is not None:
-            key = copies.key(path)
-            return copies.fetch(key) if copies.remote.exists(key) else path
-    return path
+def _marked(url: str) -> dict[str, Any]:
+    """What the marker of this process's copies says."""
+    return {"url": url, "process": os.getpid()} if is_private(url) else {"url": url}
 
 
-def local_place(place: Path | str) -> Path:
-    """Where a corpus can be read on this machine; a path is given back as it is.
-
-    The manifests of a corpus at a URL are fetched into the cache, those of the version that
-    `latest` names where there are several; shards and bank come when `fetched` asks for them.
-
-    Args:
-        place: A path or a URL: a manifest folder, the folder above it, or a file in it.
-
-    Raises:
-        StorageError: If the URL cannot be read.
-    """
-    url = url_of(place)
-    if url is None:
-        return Path(place)
-    store, key = split_url(url)
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    scheme, _, bucket = store.partition("://")
-    root = cache_folder() / "corpora" / f"{scheme}-{digest(endpoint)[:8]}" / bucket.strip("/")
-    copies = Copies.open(root, Remote(store))
-    folder = key.rpartition("/")[0] if key.endswith(".parquet") else key
-    _bring_manifests(copies, folder)
-    return copies.path(key)
+def _marker(root: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((root / MARKER).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found if isinstance(found, dict) else {}
 
 
-def _bring_manifests(copies: Copies, folder: str) -> None:
-    listing = _bring(copies, folder)
-    latest = joined(folder, _LATEST)
-    if latest in listing:
-        version = copies.path(latest).read_text(encoding="utf-8").strip()
-        listing = _bring(copies, joined(folder, version))
-    elif not any(key.endswith(".parquet") for key in listing):
-        below = copies.remote.list(folder)
-        versions = {key.split("/")[folder.count("/") + bool(folder)] for key in below}
-        for version in sorted(versions):
-            _bring(copies, joined(folder, version))
-    _forget_other_shards(copies, listing)
-
-
-def _bring(copies: Copies, folder: str) -> dict[str, Stored]:
-    """Let the copies right in a folder be what the store holds there."""
-    found = copies.remote.list(folder, deep=False)
-    listing = {key: stored for key, stored in found.items() if "/." not in f"/{key}"}
-    copies.forget(folder, listing, deep=False)
-    copies.fetch_all(listing)
-    return listing
-
-
-def _forget_other_shards(copies: Copies, listing: Iterable[str]) -> None:
-    """Delete copies of shards that were built anew under the same name."""
-    for key in listing:
-        if key.endswith("/corpus.json"):
-            facts = json.loads(copies.path(key).read_text(encoding="utf-8"))
-            shards = (copies.path(key).parent / str(facts["shards"])).resolve()
-            if shards.is_relative_to(copies.root.resolve()) and shards.is_dir():
-                folder = shards.relative_to(copies.root.resolve()).as_posix()
-                copies.forget(folder, copies.remote.list(folder), deep=True)
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is none that another process writes to make the folder one of copies."""
+    return not path.name.startswith((MARKER, f".{MARKER}"))

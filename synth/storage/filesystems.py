@@ -9,11 +9,18 @@ from typing import Any, Final
 from synth.storage.errors import StorageError
 
 S3: Final = ("s3", "s3a")
+PRIVATE: Final = ("memory",)
+"""Kinds of stores that live in one process, and end with it."""
 _EXTRAS: Final = {"s3": "segue-audio[s3]", "s3a": "segue-audio[s3]", "gs": "gcsfs", "gcs": "gcsfs"}
 _DECISIVE: Final = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
     *("AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"),
 )
+
+
+def is_private(url: str) -> bool:
+    """Whether a store is seen by the process alone that wrote it."""
+    return url.partition("://")[0] in PRIVATE
 
 
 def filesystem_of(store: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,6 +27,7 @@ FIRST_WAIT_S: Final = 1.0
 PART_BYTES: Final = 8 * 2**20
 PARTS_AT_ONCE: Final = 4
 _STAMPS: Final = ("ETag", "etag", "md5Hash", "md5", "mtime", "created", "LastModified")
+_TIMES: Final = ("LastModified", "mtime", "updated", "last_modified", "created")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,12 @@ class Stored:
     Args:
         size: In bytes.
         stamp: Another one whenever the content is another: the ETag, or what the store has like it.
+        time_ns: When it was written, in ns since 1970; 0 where the store does not say.
     """
 
     size: int
     stamp: str
+    time_ns: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +159,8 @@ class Remote:
 
         return self._tried(copied, key, "written")
 
-    def read(self, key: str) -> bytes | None:
-        """An object's bytes; None where it is not there.
+    def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
+        """An object's bytes, or those from `start` to `stop`; None where it is not there.
 
         Raises:
             StorageError: If the store cannot be read.
@@ -166,7 +169,7 @@ class Remote:
 
         def found() -> bytes | None:
             try:
-                return bytes(filesystem.cat_file(joined_path(root, key)))
+                return bytes(filesystem.cat_file(joined_path(root, key), start=start, end=stop))
             except FileNotFoundError as error:
                 if is_missing(error):
                     return None
@@ -268,7 +271,18 @@ def joined_path(root: str, key: str) -> str:
 
 def _stored(entry: dict[str, Any]) -> Stored:
     size = int(entry.get("size") or 0)
-    found = next((entry[name] for name in _STAMPS if entry.get(name)), "")
-    if isinstance(found, datetime):
-        found = found.timestamp()
-    return Stored(size, str(found).strip('"'))
+    stamp = next((_plain(entry[name]) for name in _STAMPS if entry.get(name)), "")
+    time = next((_plain(entry[name]) for name in _TIMES if entry.get(name)), 0)
+    return Stored(size, str(stamp).strip('"'), round(_seconds(time) * 10**9))
+
+
+def _plain(value: Any) -> Any:
+    return value.timestamp() if isinstance(value, datetime) else value
+
+
+def _seconds(value: Any) -> float:
+    """A time of a store in seconds since 1970: a number, or as ISO 8601."""
+    try:
+        return float(value)
+    except ValueError:
+        return datetime.fromisoformat(str(value)).timestamp()

@@ -32,13 +32,17 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+BESIDE = ("journal.jsonl", "nightly.json", "nightly.md", ".lock")
+"""Files that tell of runs, and are no part of what a build promises."""
+
+
 def product(out: Path) -> dict[str, str]:
     """SHA-256 of every file a build promises byte for byte, by its path below `out`."""
     files = [
         path
         for folder in ("shards", "data_manifests")
         for path in sorted((out / folder).rglob("*"))
-        if path.is_file() and path.name not in ("journal.jsonl", ".lock")
+        if path.is_file() and path.name not in BESIDE
     ]
     return {
         str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files

@@ -12,13 +12,16 @@ import pytest
 from builds import segue
 from libraries import write_csv
 
-from pipelines.build import build
+from pipelines.build import build, plan_library
+from pipelines.cli.plan import _show as plan_command_show
+from pipelines.observe import Silent
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
 from synth import foley
 from synth.corpus import Corpus
 from synth.dsp import to_pcm
 from synth.errors import SourceError, SpecError
+from synth.leakage.block import Blocked
 from synth.rng import Randomness
 from synth.shards import AudioFormat, encode_audio
 
@@ -112,6 +115,41 @@ def test_blocked_recordings_and_sounds_reach_no_sample(
     assert not {"folder/dog-1.wav", "folder/cat-2.wav"} & {
         clip for row in corpus.samples().to_pylist() for clip in row["clips"]
     }
+
+
+def test_what_each_list_blocks_is_told_and_what_matches_nothing(
+    over: Callable[..., Spec], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    listed.write_text("folder/dog-1\ncat-2\nparrot-9\ncat-22\n")
+    other.write_text("cat-2\nfolder/dog-1.wav\n")
+    spec = over(block=[str(listed), str(other)])
+    library, places, _ = plan_library(spec, tmp_path, 0, Silent())
+    first, second = library.blocked
+    assert first == Blocked(str(listed), 2, ("cat-22", "parrot-9"), 4)
+    assert first.line.endswith(
+        "2 clips blocked; 2 of its 4 entries match no clip: cat-22, parrot-9"
+    )
+    assert second == Blocked(str(other), 0, (), 2)  # both were blocked by the first list already
+    plan_command_show(places, 1, 0.1, library.blocked, None, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert [Blocked(**each).line for each in told["blocked"]] == [first.line, second.line]
+    assert told["quarantined"] == 2
+    plan_command_show(places, 1, 0.1, library.blocked, None, as_json=False)
+    shown = capsys.readouterr().out
+    assert "2 clips quarantined" in shown
+    assert first.line in shown
+
+
+def test_entries_of_clips_without_a_licence_match_all_the_same(
+    over: Callable[..., Spec], tmp_path: Path
+) -> None:
+    listed = tmp_path / "a.txt"
+    listed.write_text("dog-1\n")
+    (blocked,) = plan_library(over(licences=["CC0"], block=[str(listed)]), tmp_path, 0, Silent())[
+        0
+    ].blocked
+    assert blocked == Blocked(str(listed), 0, (), 1)
 
 
 def test_a_corpus_blocks_what_it_is_made_of(

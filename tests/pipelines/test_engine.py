@@ -26,14 +26,16 @@ import soundfile
 from builds import product
 
 import pipelines.engines.cluster
-from pipelines.build import build, render_all
+from pipelines.build import build
 from pipelines.engines.engine import engine, local
+from pipelines.engines.feeding import render_all
 from pipelines.engines.passport import Passport, Refusal, facts
-from pipelines.executor import RemoteRunner
+from pipelines.executor import RemoteRunner, ending
+from pipelines.flows.stages import within
 from pipelines.ingestion.decoder import Decoder, Task
 from pipelines.plan import ShardPlan
 from pipelines.spec import Spec
-from synth.errors import SegueError, SpecError
+from synth.errors import CorpusError, SegueError, SpecError
 from synth.sources import Source
 from tests.conftest import missing
 
@@ -147,7 +149,7 @@ def receipts(out: Path) -> int:
 def writers(out: Path) -> list[int]:
     """The processes that are writing a shard now, from the names of its temporary files."""
     partials = (out / "shards").rglob(".*.tar.*.partial")
-    return [int(path.name.rsplit(".", 2)[1].split("-")[0]) for path in partials]
+    return [int(path.name.rsplit(".", 2)[1].split("-")[-2]) for path in partials]
 
 
 def test_names_of_local_engines() -> None:
@@ -232,6 +234,25 @@ def test_shard_that_kills_its_workers_is_named(cluster: Cluster) -> None:
         pytest.raises(SegueError, match=r"train-00007\.tar: 2 workers died while they had it"),
     ):
         it.run(fatal, shard)
+
+
+def test_call_that_hangs_ends_with_its_worker_and_a_new_one_comes(cluster: Cluster) -> None:
+    with (
+        engine(cluster.address) as it,
+        pytest.raises(CorpusError, match=r"the call: not rendered within 0\.2 s"),
+    ):
+        within(0.2, "the call", lambda: it.run(ending, 0.2, os.getpid(), time.sleep, 600))
+    with cluster.client() as client:
+        assert wait_for(lambda: not any(client.processing().values()))
+        client.wait_for_workers(2, timeout=60)
+
+
+def test_call_that_hangs_in_a_process_of_the_pool_ends_with_it() -> None:
+    with engine("local:1") as it:
+        assert it.run(ending, 60.0, os.getpid(), divmod, 7, 2) == (3, 1)
+        with pytest.raises(SegueError, match="a worker process was killed"):
+            it.run(ending, 0.1, os.getpid(), time.sleep, 600)
+    assert ending(0.01, os.getpid(), time.sleep, 0.1) is None  # in the process that asks
 
 
 def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(

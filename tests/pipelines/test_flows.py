@@ -35,9 +35,12 @@ from prefect.settings import (
 
 from pipelines.flows.corpus import flow_of
 from pipelines.flows.holder import bury_dead_run
+from pipelines.flows.local import build_with_prefect
 from pipelines.locks import sole_writer
 from pipelines.server import own_server
+from pipelines.spec import Spec
 from synth.corpus import LATEST_FILE, Corpus
+from synth.errors import SegueError
 
 HOLD = """
 import sys, time
@@ -276,3 +279,13 @@ def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
     assert failed.returncode == 1
     assert "error: split train: triplets need clips of two classes, found 1" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_server_that_is_not_there_is_one_clear_error(
+    tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    with (
+        temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}),
+        pytest.raises(SegueError, match="the Prefect server was lost: ConnectError"),
+    ):
+        build_with_prefect(tiny(), tmp_path, 0)

@@ -230,7 +230,8 @@ def mixed(tmp_path: Path) -> Path:
     for number, share in enumerate((0.3, 0.6)):
         data = (root / "bell" / "0.wav").read_bytes()
         (root / "bell" / f"cut{number}.wav").write_bytes(data[: int(len(data) * share)])
-    soundfile.write(root / "drum" / "wide.wav", np.full((4000, 8), 0.5), 16_000)
+    wide = np.random.default_rng(2).uniform(-0.5, 0.5, (4000, 8))
+    soundfile.write(root / "drum" / "wide.wav", wide, 16_000)
     soundfile.write(
         root / "drum" / "fine.wav", np.random.default_rng(1).normal(0, 0.1, 400_000), 192_000
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -11,11 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pipelines.executor import workers
+from pipelines.llm.stops import Stop
+from pipelines.nights import texts
 from pipelines.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.nights.settings import GateSettings, read_nightly, settings_beside
+from pipelines.nights.settings import EnrichSettings, GateSettings, read_nightly, settings_beside
 from pipelines.observe import Silent
 from pipelines.places import Places
 from pipelines.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions
+from pipelines.spec import Spec
 from synth.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.errors import CorpusError, SpecError
 
@@ -159,6 +165,20 @@ def test_portions_stay_few_before_anything_was_measured() -> None:
 
 def test_nothing_pending_is_no_portion() -> None:
     assert not Portions(0, 4).take()
+
+
+def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
+    tmp_path: Path, tiny: Callable[..., Spec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tmp_path / "said.parquet"
+    task = EnrichSettings(task="paraphrase", out=said, model="m", local=True)
+    stopped = SimpleNamespace(stopped=Stop.interrupted())
+    monkeypatch.setattr(texts, "generate", lambda settings, observer: stopped)
+    monkeypatch.setattr(texts, "located", lambda *_: (None, SimpleNamespace(manifests=tmp_path)))
+    monkeypatch.setattr(texts, "plan", lambda *_: [])
+    spec = tiny().model_copy(update={"enrich": (said,)})
+    with pytest.raises(KeyboardInterrupt), workers(0) as run:
+        texts.buy(spec, [task], tmp_path, run, 1, Silent())
 
 
 def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:

@@ -51,28 +51,6 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
             os.kill(process, signal.SIGKILL)
 
 
-def test_scheduled_runs_complete_on_one_server_process(
-    processes: Processes, tmp_path: Path
-) -> None:
-    with ExitStack() as stack:
-        database = stack.enter_context(postgres(processes))
-        api = free_port()
-        env = _environment(tmp_path) | {
-            "PREFECT_API_DATABASE_CONNECTION_URL": "postgresql+asyncpg://"
-            f"prefect:{database.password}@127.0.0.1:{database.port}/postgres",
-        }
-        serve = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1"]
-        processes.start(stack, "server", *serve, "--port", str(api), env=env)
-        worker = ["-m", "prefect", "worker", "start", "--pool", "segue", "--type", "process"]
-
-        def start_worker() -> None:
-            client = _environment(tmp_path) | _client(api)
-            processes.start(stack, "worker", sys.executable, *worker, env=client)
-
-        _two_scheduled_runs_complete(processes, tmp_path, api, start_worker)
-    wait(lambda: not processes.alive(), processes)
-
-
 def test_scheduled_runs_complete_on_the_processes_of_the_compose_file(
     processes: Processes, tmp_path: Path
 ) -> None:

@@ -428,7 +428,7 @@ def test_without_a_training_run_plan_says_what_it_always_said(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     done = segue("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
-    assert set(json.loads(done.stdout)) == {"samples", "seconds", "paths"}
+    assert set(json.loads(done.stdout)) == {"samples", "seconds", "paths", "quarantined", "blocked"}
     alone = segue("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")
     assert alone.returncode == 1
     assert "--gpus and --batch go together" in alone.stderr

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from builds import product, segue
 
-KILLS = 10
+KILLS = int(os.environ.get("SEGUE_KILLS", "5"))
+"""In all over the bare build; `make soak` kills a hundred times."""
 
 
 def start(*arguments: str | Path, output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -44,7 +45,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 240) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -70,14 +71,14 @@ def processes_below(out: Path) -> list[str]:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 @pytest.mark.parametrize("prefect", [False, True], ids=["bare", "prefect"])
-def test_ten_kills_then_the_same_bytes(
+def test_kills_then_the_same_bytes(
     tiny_file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefect: bool
 ) -> None:
     monkeypatch.setenv("SEGUE_TEST_MARK", str(tmp_path / "out"))
     spec = tiny_file(recipe={"triplets": {"repeats": 24 if not prefect else 4}})
     out, undisturbed = tmp_path / "out", tmp_path / "undisturbed"
     flags = [] if prefect else ["--no-prefect"]
-    early, late = (1, 1) if prefect else (4, KILLS - 4)
+    early, late = (1, 1) if prefect else (2, KILLS - 2)
     moments = random.Random(3)
     for _ in range(early):
         process = start(spec, "--out", out, "--workers", "2", *flags)
@@ -89,7 +90,7 @@ def test_ten_kills_then_the_same_bytes(
         assert wait_for(partial(has_receipts, out, wanted))
         time.sleep(moments.uniform(0, 0.15))
         kill(process)
-    assert wait_for(lambda: not processes_below(out), seconds=30), processes_below(out)
+    assert wait_for(lambda: not processes_below(out)), processes_below(out)
     kept = receipts(out)
     assert kept >= late
 

@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import synth.sources as registry
+from pipelines.cli.ingest import _intake
 from pipelines.cli.sources import sources_command
 from synth.errors import SourceError
 from synth.sources import SOURCES, source_class
@@ -54,6 +55,27 @@ def test_json_is_complete() -> None:
 
 def test_an_unknown_name_is_an_error() -> None:
     assert isinstance(sources("esc51").exception, SourceError)
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [
+        ("ESC50", "did you mean 'esc50'?"),
+        ("esc-50", "did you mean 'esc50'?"),
+        ("AudioCap", "did you mean 'audiocaps'?"),
+        ("qqq", "there are audiocaps, audioset_strong, "),
+    ],
+)
+def test_the_nearest_name_is_told(name: str, mend: str) -> None:
+    error = sources(name).exception
+    assert isinstance(error, SourceError)
+    assert error.mend.startswith(mend)
+
+
+@pytest.mark.parametrize("library", ["ESC50:/data/ESC-50", "esc51", "Folder:"])
+def test_a_misspelt_source_is_no_missing_spec(library: str) -> None:
+    with pytest.raises(SourceError, match="did you mean"):
+        _intake(library)
 
 
 def test_one_broken_package_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:

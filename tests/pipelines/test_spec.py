@@ -44,14 +44,31 @@ def read(tmp_path: Path, text: str) -> None:
         ),
         (GOOD + "audio: {length: exact 1e300 s}\n", "line 4: audio.length: expected 'natural'"),
         (GOOD + "audio: {sample_rate: 65537}\n", "line 4: audio.sample_rate"),
+        (GOOD + "licences: CC0\n", r"line 4: licences: expected a list, as in \[CC0\]$"),
+        (GOOD + "block: a.txt\n", r"line 4: block: expected a list, as in \[a.txt\]$"),
+        (GOOD + "splits: {train: one}\n", r"line 4: splits.train: expected a list, as in \[one\]$"),
+        (
+            GOOD.replace("foley", "{vocabulary: {labels: dog}}"),
+            r"line 2: source.vocabulary.labels: expected a list, as in \[dog\] or 'audioset' or",
+        ),
+        (
+            GOOD.replace("triplets", "{scenes: {background: {of: weather}}}"),
+            r"line 3: recipe.scenes.background.of: expected a list, as in \[weather\]$",
+        ),
         (GOOD + "version: latest\n", "line 4: version: 'latest' is the name of the pointer"),
         (GOOD + "audio: {format: mp3}\n", "line 4: audio.format: "),
         (GOOD + "splits: {train: 0.9, test: 0.2}\n", "line 4: splits: .*add up to 1"),
         (GOOD + "splits: {train: 0.9, test: [5]}\n", "line 4: splits: .*every split"),
         (GOOD + "splits: {train: [1], test: [1]}\n", "line 4: splits: source split 1 is in two"),
         (GOOD + "splits: {training: 1.0}\n", "line 4: splits"),
-        (GOOD.replace("triplets", "triplet"), "line 3: recipe: there is no 'triplet'"),
-        (GOOD.replace("foley", "folley"), "line 2: source: there is no 'folley'"),
+        (
+            GOOD.replace("triplets", "triplet"),
+            "line 3: recipe: there is no 'triplet'; did you mean 'triplets'",
+        ),
+        (
+            GOOD.replace("foley", "folley"),
+            "line 2: source: there is no 'folley'; did you mean 'foley'",
+        ),
         ("corpus: mine\nrecipe: triplets\n", "source: Field required"),
         (
             GOOD.replace("foley", "{foley: {takez: 3}}"),

@@ -18,9 +18,11 @@ from pipelines.build import build
 from pipelines.checks.audit import audit
 from pipelines.inspection import describe
 from pipelines.locks import sole_writer
+from pipelines.places import Places
 from pipelines.spec import Spec
 from pipelines.versions.gc import gc
 from pipelines.versions.history import State, list_versions
+from pipelines.versions.reproduce import reproduce
 from synth.corpus import Corpus
 from synth.errors import CorpusError
 
@@ -204,7 +206,7 @@ def test_what_no_build_wrote_stays_and_is_told(out: Path) -> None:
     note = out / "shards" / "tiny" / "one" / "train" / "notes.txt"
     note.write_text("mine")
     sweep = gc(manifests(out), keep=1)
-    assert sweep.foreign == (note,)
+    assert sweep.foreign == (str(note),)
     assert note.read_text() == "mine"
     assert tars(out, "one") == 0
 
@@ -273,13 +275,44 @@ def test_a_running_build_blocks_gc(out: Path) -> None:
     assert product(out) == before
 
 
-def test_a_version_that_was_built_again_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
+def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
     gc(manifests(out), keep=1)
-    build(tiny(version="one", recipe={"triplets": {"repeats": 1}}), out, 0)
+    reproduce(Places(out, "tiny", "one"), None, 0)
     assert states(out)["one"] is State.RENDERED
     assert not (manifests(out) / "one" / "removed.json").exists()
-    assert gc(manifests(out), keep=2).kept == ("three", "one")
-    assert tars(out, "one") == 6
+    assert gc(manifests(out), keep=2).kept == ("one", "three")
+
+
+def test_a_plain_build_of_a_removed_version_is_refused_with_the_mend(tiny: Tiny, out: Path) -> None:
+    spec = tiny(version="one", recipe={"triplets": {"repeats": 1}})
+    gc(manifests(out), keep=1)
+    before = product(out)
+    with pytest.raises(CorpusError, match="one: `segue gc` removed the shards") as refused:
+        build(spec, out, 0)
+    assert product(out) == before
+    assert f"`segue build {manifests(out) / 'one'}` makes them again" in refused.value.mend
+    reproduce(Places(out, "tiny", "one"), None, 0)
+    summary = build(spec, out, 0)
+    assert (summary.rendered, summary.skipped) == (0, 6)
+
+
+def test_a_lost_shard_of_a_finished_version_is_made_again_by_the_libraries_that_made_it(
+    tiny: Tiny, out: Path
+) -> None:
+    spec = tiny(version="three", seed=8, recipe={"triplets": {"repeats": 1}})
+    before = product(out)
+    lost = sorted((out / "shards" / "tiny" / "three").rglob("*.tar"))[0]
+    lost.unlink()
+    assert build(spec, out, 0).rendered == 1
+    assert product(out) == before
+    lost.unlink()
+    receipt = manifests(out) / "three" / "receipts" / f"{lost.name}.json"
+    told = json.loads(receipt.read_text())
+    told["libraries"]["libsndfile"] = "1.0.31"
+    receipt.write_text(json.dumps(told))
+    with pytest.raises(CorpusError, match=r"1 of 6 shards .* library libsndfile: 1\.0\.31 there"):
+        build(spec, out, 0)
+    assert not lost.exists()
 
 
 def banks(out: Path) -> set[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from pathlib import Path
 
 import pytest
 
+from synth import atomic
 from synth.atomic import PARTIAL_SUFFIX, remove_partials, replacing, write_bytes, write_text
 
 
@@ -57,6 +60,23 @@ def test_text_is_utf8_and_bytes_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "text").read_bytes() == "é\n日".encode()
     write_bytes(tmp_path / "text", b"\x00\r\n")
     assert (tmp_path / "text").read_bytes() == b"\x00\r\n"
+
+
+def test_writers_of_two_machines_and_of_one_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared disk: process and thread may be the same numbers on both."""
+    names = []
+    for machine in ("node-1.cluster/é", "node-2", "n" * 200 + "1", "n" * 200 + "2"):
+        monkeypatch.setattr(socket, "gethostname", lambda machine=machine: machine)
+        atomic._host.cache_clear()
+        with replacing(tmp_path / "file") as partial:
+            partial.write_text(machine)
+            names.append(partial.name)
+            assert partial in tmp_path.glob(f".*{PARTIAL_SUFFIX}"), "swept where its writer dies"
+    atomic._host.cache_clear()
+    assert len(set(names)) == 4
+    assert all(re.fullmatch(r"\.file\.[A-Za-z0-9.-]{1,80}", name) for name in names)
 
 
 def test_partials_go_and_a_users_own_file_stays(tmp_path: Path) -> None:

@@ -48,6 +48,27 @@ def accept(
     return catalogue(source, ref, wish.pop("bank_rate", rate), Acceptance(**wish))
 
 
+def test_a_clip_on_top_of_direct_current_is_not_silent(tmp_path: Path) -> None:
+    assert accept(tmp_path, 0.5 + 0.001 * noise(16_000)).row["frames"] == 16_000
+
+
+def test_a_peak_above_full_scale_is_accepted_and_measured(tmp_path: Path) -> None:
+    # Integers that were written as floating point are the same sound at another level.
+    loud = accept(tmp_path, 32_768 * noise(16_000)).row
+    assert 80 < loud["peak_db"] < 91
+    with pytest.raises(ClipError, match="full scale is 1"):
+        accept(tmp_path, 1e7 * noise(16_000))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(1.0, ""), (600.0, ""), (600.1, "lasts 600.1 s, the limit is 600 s"), (0.05, "least is 0.1")],
+)
+def test_a_clip_of_known_length_alone_is_judged_by_it(seconds: float, told: str) -> None:
+    assert told in Acceptance().refusal(seconds)
+    assert bool(told) is bool(Acceptance().refusal(seconds))
+
+
 @pytest.mark.parametrize(
     ("audio", "reason"),
     [
@@ -55,13 +76,18 @@ def accept(
         (b"path,label\na.wav,dog\n" * 20, "decode"),
         (np.zeros(0), "silent"),
         (np.zeros(16_000), "silent"),
+        (np.full(16_000, 0.5), "silent: a constant level of 0.5 throughout"),
+        (np.full(16_000, -0.25), "silent: a constant level of -0.25 throughout"),
         (np.full(1, 0.5), "least is 0.1 s"),
         (np.full(1500, 0.5), "least is 0.1 s"),
         (np.append(noise(16_000), np.nan), "finite"),
         (np.append(noise(16_000), np.inf), "finite"),
         (noise(16_000 * 3), "limit is 2 s"),
     ],
-    ids=["empty", "text", "no frames", "silent", "one sample", "short", "nan", "inf", "long"],
+    ids=[
+        *("empty", "text", "no frames", "silent", "direct current", "negative current"),
+        *("one sample", "short", "nan", "inf", "long"),
+    ],
 )
 def test_a_clip_that_cannot_be_used_is_refused_with_the_reason(
     tmp_path: Path, audio: np.ndarray | bytes, reason: str

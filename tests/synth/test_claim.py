@@ -9,9 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import And, Claim, Not, Only, claim_from_json, claim_labels, claim_to_json
+from synth.claim import (
+    And,
+    Claim,
+    Not,
+    Only,
+    claim_from_json,
+    claim_labels,
+    claim_to_json,
+    claim_to_text,
+)
 from synth.errors import SceneError
 from synth.scene import Event, Overlay, Scene, Sequence
+from synth.schema import canonical_json
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),
@@ -30,6 +40,11 @@ CLAIMS: st.SearchStrategy[Claim] = st.recursive(
 @given(CLAIMS)
 def test_json_round_trip(claim: Claim) -> None:
     assert claim_from_json(json.loads(json.dumps(claim_to_json(claim)))) == claim
+
+
+@given(CLAIMS)
+def test_text_is_the_json_in_canonical_form(claim: Claim) -> None:
+    assert claim_to_text(claim) == canonical_json(claim_to_json(claim))
 
 
 @given(CLAIMS)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.claim import And, Claim, Not, Only, claim_labels
-from synth.edit import Edit, edit_kind, meaning, projection, recompositions, renamed
-from synth.scene import Event, Overlay, Scene, Sequence, events, labels
+from synth.edit import Edit, Edits, Outline, edit_kind, meaning, projection, recompositions, renamed
+from synth.scene import Event, Overlay, Scene, Sequence, events, labels, operands
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -195,6 +195,45 @@ def test_every_false_claim_has_a_kind(claim: Claim, heard: Scene) -> None:
     )
     assert (kind is Edit.NEGATE) == denies
     assert (kind is Edit.REPLACE) == (foreign and not denies)
+
+
+def kind_by_pairs(claim: Claim, heard: Scene) -> Edit:
+    """The kind, naively: from what is said of each two sounds."""
+    denies = isinstance(claim, And) and isinstance(claim.second, Not)
+    if denies or isinstance(claim, Not | Only):
+        return Edit.NEGATE
+    named = claim_labels(claim)
+    if not named <= set(labels(heard)):
+        return Edit.REPLACE
+    if isinstance(claim, And):
+        return Edit.RELATION
+    part = projection(heard, named)
+    assert part is not None
+    if Counter(map(type, nodes(part))) != Counter(map(type, nodes(claim))):
+        return Edit.RELATION
+    return Edit.REORDER if bracketed(part) == bracketed(claim) else Edit.REBIND
+
+
+def nodes(scene: Scene) -> list[Scene]:
+    return (
+        [scene] if isinstance(scene, Event) else [scene, *nodes(scene.first), *nodes(scene.second)]
+    )
+
+
+def bracketed(scene: Scene) -> object:
+    """What is put with what, with no order among operands."""
+    if isinstance(scene, Event):
+        return scene.label
+    return type(scene), frozenset(map(bracketed, operands(scene)))
+
+
+@given(st.lists(CLAIMS, min_size=1, max_size=6), statements())
+def test_kinds_of_several_claims_are_those_of_each(claims: list[Claim], heard: Scene) -> None:
+    edits = Edits(heard)
+    for claim in claims:
+        kind = edits.kind(Outline.of(claim))
+        assert kind is edit_kind(claim, heard)
+        assert kind is kind_by_pairs(claim, heard)
 
 
 @given(statements(least=2))

@@ -18,7 +18,18 @@ from hypothesis import strategies as st
 from synth import lexicon_build
 from synth.errors import LexiconError
 from synth.foley import CLASSES
-from synth.lexicon import OTHER, Phrase, category, families, kin, related, shipped_phrases
+from synth.lexicon import (
+    OTHER,
+    Phrase,
+    also,
+    category,
+    confusable,
+    could_be_called,
+    families,
+    kin,
+    related,
+    shipped_phrases,
+)
 from synth.lexicon_build import (
     BARRED,
     BUILT,
@@ -87,7 +98,7 @@ def test_the_vocabularies_are_whole_and_make_up_the_file() -> None:
     assert sorted({*AUDIOSET, *ESC50, *URBANSOUND8K}) == LISTED
 
 
-def test_the_classes_of_urbansound8k_can_deny_each_other() -> None:
+def test_the_classes_of_urbansound8k_exclude_one_another() -> None:
     assert len(URBANSOUND8K) == 10
     assert not any(kin(first, second) for first, second in combinations(URBANSOUND8K, 2))
     assert OTHER not in map(category, URBANSOUND8K)
@@ -289,6 +300,61 @@ def test_labels_that_no_one_recording_could_bear(first: str, second: str) -> Non
     assert not kin(second, first)
 
 
+@pytest.mark.parametrize(
+    ("sound", "name"),
+    [
+        ("airplane", "engine"),
+        ("helicopter", "engine"),
+        ("chainsaw", "engine"),
+        ("train", "engine"),
+        ("airplane", "engine_idling"),
+        ("crow", "chirping_birds"),
+        ("sea_waves", "Wind"),
+        ("toilet_flush", "pouring_water"),
+        ("clock_alarm", "clock_tick"),
+        ("clock_alarm", "Bell"),
+    ],
+)
+def test_names_that_a_sound_could_be_called_by_but_not_the_reverse(sound: str, name: str) -> None:
+    assert not kin(sound, name)
+    assert could_be_called(sound, name)
+    assert not could_be_called(name, sound)
+    assert confusable(sound, name)
+    assert confusable(name, sound)
+
+
+@pytest.mark.parametrize(
+    ("sound", "name"),
+    [
+        ("airplane", "helicopter"),
+        ("airplane", "Truck"),
+        ("chainsaw", "hand_saw"),
+        ("chirping_birds", "crow"),
+        ("cat", "crying_baby"),
+        ("church_bells", "clock_alarm"),
+        ("theremin", "dog"),
+        ("", "dog"),
+    ],
+)
+def test_names_that_a_sound_could_not_be_called_by(sound: str, name: str) -> None:
+    assert not could_be_called(sound, name)
+
+
+def test_kin_could_be_called_by_each_others_names() -> None:
+    assert could_be_called("dog", "Bark")
+    assert could_be_called("Bark", "dog")
+    assert could_be_called("dog", "dog")
+    assert could_be_called("alternative rock", "rock")
+
+
+def test_every_path_that_a_label_is_called_besides_is_that_of_another_label() -> None:
+    # A path that nothing lies on or above would be a slip of the pen.
+    every = {path for label in LISTED for path in families(label)}
+    paths = {path for label in LISTED for path in also(label)}
+    assert len(paths) > 30
+    assert [path for path in paths if not related([path], sorted(every))] == []
+
+
 def test_related_goes_by_whole_segments() -> None:
     assert related(["animal"], ["animal/dog"])
     assert related(["a/b/c"], ["x", "a/b"])
@@ -306,7 +372,7 @@ def plain_inflect(verb: str, tag: str) -> str:
 
 def source(*rows: str) -> str:
     """A source file's text."""
-    return "\n".join([",".join(COLUMNS), *rows]) + "\n"
+    return "\n".join([",".join(COLUMNS), *(row and f"{row}," for row in rows)]) + "\n"
 
 
 DOG = "dog,a dog,a dog,bark,,no,animal/dog"
@@ -358,16 +424,16 @@ def test_parts_become_forms() -> None:
     written = table(build({"mine.csv": text}, plain_inflect))
     assert written.splitlines() == [
         ",".join(BUILT),
-        '"Bird, tweet",birdsong,birds chirp around,birds chirping around,animal/bird;animal/fowl',
-        "dog,a dog,a dog barks,a dog barking,animal/dog",
+        '"Bird, tweet",birdsong,birds chirp around,birds chirping around,animal/bird;animal/fowl,',
+        "dog,a dog,a dog barks,a dog barking,animal/dog,",
     ]
 
 
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        (["dog,a dog,a dog,bark,no,animal/dog"], "6 columns, not 7"),
-        ([""], "0 columns, not 7"),
+        (["dog,a dog,a dog,bark,no,animal/dog"], "7 columns, not 8"),
+        ([""], "0 columns, not 8"),
         ([" ,a dog,a dog,bark,,no,animal/dog"], "no label"),
         ([DOG, DOG], "already in mine.csv, line 2"),
         ([DOG, "cat,a cat,a cat,meow,,no,animal/cat"], "comes after 'dog'"),
@@ -400,6 +466,31 @@ def test_a_bad_row_is_told_with_its_place_and_mend(rows: list[str], told: str) -
     assert caught.value.message.startswith(f"mine.csv, line {len(rows) + 1}")
     assert caught.value.mend
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [
+        ("animal/wolf", ""),
+        ("animal/wolf;body/breath", ""),
+        ("animal/wolf;", "the also path '' is malformed"),
+        ("beast/wolf", "the also path 'beast/wolf' has no known category"),
+        ("animal/wolf;animal/wolf/cub", "the also paths 'animal/wolf' and"),
+        ("animal/dog/puppy", "the also path 'animal/dog/puppy' is in its family"),
+        ("animal", "the also path 'animal' is in its family"),
+    ],
+)
+def test_what_a_sound_is_called_besides_is_checked(paths: str, told: str) -> None:
+    text = f"{source()}{DOG},{paths}\n"
+    if not told:
+        (entry,) = build({"esc50.csv": text}, plain_inflect)["esc50.csv"]
+        assert entry.also == tuple(paths.split(";"))
+        assert table({"esc50.csv": [entry]}).splitlines()[1].endswith(f",animal/dog,{paths}")
+        return
+    with pytest.raises(LexiconError) as caught:
+        build({"esc50.csv": text}, plain_inflect)
+    assert caught.value.message.startswith("esc50.csv, line 2 ('dog')")
+    assert told in caught.value.message
 
 
 def test_a_wrong_header_is_told() -> None:

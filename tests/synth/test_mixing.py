@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from synth.bank import INDEX_SCHEMA, Bank, encode
 from synth.dsp import Fade
-from synth.mixing import FLOOR_DB, a_weighted_level, between_class, frame_length
+from synth.mixing import FLOOR_DB, _a_curve, _window, a_weighted_level, between_class, frame_length
 from synth.render import waveform
 from synth.scene import Event, Excerpt, Overlay, Sequence
 
@@ -225,3 +225,30 @@ def test_rendering_leaves_the_bank_as_it_is(bank: Bank) -> None:
     scene = Overlay(event("a"), event("a"), 0, 0.3)
     once = waveform(scene, bank, Fade.LINEAR)
     np.testing.assert_array_equal(once, waveform(scene, bank, Fade.LINEAR))
+
+
+@given(
+    rate=st.sampled_from([8_000, 16_000, 44_100]),
+    seconds=st.floats(0.05, 1.5),
+    seed=st.integers(0, 2**32 - 1),
+    loudness_db=st.floats(-70, 0),
+    steady=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_level_is_to_the_bit_that_of_the_loudest_of_all_frames(
+    rate: int, seconds: float, seed: int, loudness_db: float, steady: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    count = max(1, int(rate * seconds))
+    noise = rng.standard_normal(count)
+    tone = np.sin(2 * np.pi * rng.uniform(50, rate / 3) * np.arange(count) / rate)
+    sound = ((tone if steady else noise) * 10 ** (loudness_db / 20)).astype(np.float32)
+    frame = frame_length(rate)
+    padded = np.pad(sound, (0, max(0, frame - count)))
+    powers = [
+        float(_a_curve(frame, rate) @ np.square(np.abs(np.fft.rfft(part * _window(frame)))))
+        for start in range(0, len(padded) - frame + 1, frame // 2)
+        for part in [padded[start : start + frame]]
+    ]
+    expected = 10 * float(np.log10(max(*powers, 10 ** (FLOOR_DB / 10))))
+    assert a_weighted_level(sound, rate) == expected

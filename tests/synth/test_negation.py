@@ -39,6 +39,8 @@ WORDS = Vocabulary.of(Tag(category, name) for category, names in TAGS.items() fo
 TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
 STYLES = st.booleans()
 SEEDS = st.integers(0, 500)
+EVERY = 4
+"""Of the real captions one in so many is read here; the command line's test reads them all."""
 NOT_ONLY = Negators(plain=("not",), quality=("not",), thing=("without",))
 
 
@@ -288,12 +290,12 @@ def test_bad_negators_are_refused(tmp_path: Path, content: str, told: str) -> No
 
 
 @pytest.mark.parametrize("natural", [False, True])
-def test_all_real_captions(shared_data: Callable[[str], Path], natural: bool) -> None:
+def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> None:
     words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
     captions = read_captions(shared_data("LP-MusicCaps/caption_writing.json"))
     how, randomness = Negation(words, natural), Randomness(7)
     outcomes: Counter[str] = Counter()
-    for index, item in enumerate(captions):
+    for index, item in list(enumerate(captions))[::EVERY]:
         found = negate(item.caption, Mode.FULL, how, randomness.at("full", index))
         outcomes[found.outcome] += 1
         stated = stated_tags(item.caption, words)
@@ -302,6 +304,7 @@ def test_all_real_captions(shared_data: Callable[[str], Path], natural: bool) ->
             assert set(found.denied) == set(stated)
         if found.text and natural:
             assert not stated_tags(found.text, words)
-    assert sum(outcomes.values()) == 2_839
-    assert outcomes[Outcome.NONE] <= 60
-    assert outcomes[Outcome.NEGATED] >= (80 if natural else 2_780)
+    assert len(captions) == 2_839
+    assert sum(outcomes.values()) == -(-2_839 // EVERY)
+    assert outcomes[Outcome.NONE] <= 60 / EVERY
+    assert outcomes[Outcome.NEGATED] >= (80 if natural else 2_780) / EVERY

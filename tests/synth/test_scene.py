@@ -22,7 +22,9 @@ from synth.scene import (
     labels,
     statement,
     to_json,
+    to_text,
 )
+from synth.schema import canonical_json
 
 LABELS = st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != "")
 EXCERPTS = st.builds(
@@ -30,14 +32,15 @@ EXCERPTS = st.builds(
     clip=st.text(max_size=8),
     start=st.integers(0, 2**40),
     frames=st.integers(1, 2**40),
-    gain_db=st.floats(-200, 200),
+    gain_db=st.floats(-200, 200) | st.integers(-200, 200),
 )
+RATIOS = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
 EVENTS = st.builds(Event, LABELS, st.none() | EXCERPTS)
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     EVENTS,
     lambda inner: st.one_of(
         st.builds(Sequence, inner, inner, st.integers(0, 2**40)),
-        st.builds(Overlay, inner, inner, st.integers(-(2**40), 2**40)),
+        st.builds(Overlay, inner, inner, st.integers(-(2**40), 2**40), RATIOS),
     ),
     max_leaves=12,
 )
@@ -47,6 +50,11 @@ A, B, C = Event("A"), Event("B"), Event("C")
 @given(SCENES)
 def test_json_round_trip(scene: Scene) -> None:
     assert from_json(json.loads(json.dumps(to_json(scene)))) == scene
+
+
+@given(SCENES)
+def test_text_is_the_json_in_canonical_form(scene: Scene) -> None:
+    assert to_text(scene) == canonical_json(to_json(scene))
 
 
 @given(SCENES)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from synth.claim import And, Claim, Not, Only
 from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
 from synth.timeline import Placement, Timeline, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.truth import Hearing, Tolerance, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -54,6 +54,35 @@ def test_nothing_is_both_proven_and_refuted(
     heard: Timeline, claim: Claim, tolerance: Tolerance
 ) -> None:
     assert not (proves(heard, claim, tolerance) and refutes(heard, claim, tolerance))
+
+
+KINDRED = ("dog", "puppy", "airplane", "engine", "rain")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(KINDRED), SOUNDS), min_size=1, max_size=4),
+    st.lists(CLAIMS, min_size=2, max_size=6),
+    TOLERANCES,
+)
+def test_claims_decided_one_after_the_other_are_decided_alike(
+    named: list[tuple[str, tuple[str, int, int]]], claims: list[Claim], tolerance: Tolerance
+) -> None:
+    heard = line(*((label, on, off) for label, (_, on, off) in named))
+    hearing = Hearing(heard, tolerance)
+    for claim in (kindred(each) for each in claims):
+        assert hearing.proves(claim) == proves(heard, claim, tolerance)
+        assert hearing.refutes(claim) == refutes(heard, claim, tolerance)
+
+
+def kindred(claim: Claim) -> Claim:
+    """The claim over labels some of which could be said of one another's sounds."""
+    match claim:
+        case Event(label):
+            return Event(KINDRED["ABCD".index(label)])
+        case Not(inner) | Only(inner):
+            return type(claim)(kindred(inner))
+        case _:
+            return type(claim)(kindred(claim.first), kindred(claim.second))
 
 
 @given(TIMELINES, CLAIMS, TOLERANCES)

@@ -14,6 +14,8 @@ from pydantic import ValidationError
 
 from pipelines.build import build, plan_only
 from pipelines.checks.audit import audit
+from pipelines.checks.leakage import compare_corpora
+from pipelines.cli.audit import _print_leakage
 from pipelines.observe import Silent
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
@@ -114,6 +116,39 @@ def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
     assert {row["reason"] for row in refused} == {"its label 'Silence' names no sound"}
 
 
+def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Path) -> None:
+    # `clips` counted for nothing where there was a table alone.
+    few = {
+        "source": {"vocabulary": {"labels": ["Dog", "Rain", "Siren", "Piano"], "takes": 9}},
+        "recipe": {"triplets": {}},
+        "clips": {"max_s": 4, "min_active_s": 0.8},
+    }
+    places, _ = plan_only(Spec.model_validate(spec(**few)), tmp_path, 0, Silent())
+    clips = pq.read_table(places.manifests / "clips.parquet").to_pylist()
+    refused = pq.read_table(places.manifests / "quarantine.parquet").to_pylist()
+    assert len(clips) + len(refused) == 36
+    assert all(0.8 <= row["frames"] / row["sample_rate"] <= 4 for row in clips)
+    assert {row["reason"].split(", ")[1] for row in refused} == {
+        "the limit is 4 s",
+        "the least is 0.8 s",
+    }
+    short = Spec.model_validate(spec(**few | {"clips": {"max_s": 0.3}}))
+    with pytest.raises(SourceError, match="none of 36 clips") as caught:
+        plan_only(short, tmp_path, 0, Silent())
+    assert "the limit is 0.3 s" in caught.value.mend
+
+
+def test_leakage_of_a_listing_says_that_there_is_no_audio(
+    planned: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = compare_corpora(planned, planned)
+    assert found.unread == found.clips_a + found.clips_b == found.unheard_a + found.unheard_b
+    _print_leakage({"both": found})
+    shown = capsys.readouterr().out
+    assert f"{found.unread:,} clips are of a listing without audio" in shown
+    assert "too short" not in shown
+
+
 def test_workers_change_nothing(planned: Path, tmp_path: Path) -> None:
     plan_only(Spec.model_validate(spec()), tmp_path, 2, Silent())
     assert product(tmp_path) == product(planned.parents[2])
@@ -179,7 +214,7 @@ def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: 
     (line,) = done.stdout.splitlines()
     told = json.loads(line)
     assert told["samples"] == 8
-    assert set(told) == {"samples", "seconds", "paths"}
+    assert set(told) == {"samples", "quarantined", "blocked", "seconds", "paths"}
     assert (Path(told["paths"]["manifests"]) / "plan.parquet").is_file()
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from synth.lexicon import Phrase, kin
+from synth.lexicon import Phrase, could_be_called
 from synth.rng import Randomness
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, choose_one, choose_two
@@ -200,22 +200,23 @@ class Absent:
     Args:
         a: Position of the first class of every ordered pair.
         b: Position of the second.
-        kin: Whether a sound of one class could be called by the other.
+        called: Whether a sound of the first class could be called by the second.
     """
 
     a: Int[np.ndarray, " pairs"]
     b: Int[np.ndarray, " pairs"]
-    kin: Bool[np.ndarray, "classes classes"]
+    called: Bool[np.ndarray, "classes classes"]
 
     @classmethod
     def of(cls, classes: Sequence[str]) -> Absent:
         """Over some classes."""
         a, b = np.nonzero(~np.eye(len(classes), dtype=bool))
-        return cls(a, b, np.array([[kin(one, other) for other in classes] for one in classes]))
+        called = [[could_be_called(one, other) for other in classes] for one in classes]
+        return cls(a, b, np.array(called))
 
     def pairs(self, each: Heard) -> Int[np.ndarray, " some"]:
         """Positions of the pairs of which a class is surely absent from a sample."""
-        absent = ~(self.kin[each.first] | self.kin[each.second])
+        absent = ~(self.called[each.first] | self.called[each.second])
         return np.flatnonzero(absent[self.a] | absent[self.b])
 
 

@@ -1,0 +1,56 @@
+"""Cost against the size of a corpus: time a sample, and memory, should stay as they are.
+
+Sounds are short (0.3 s), so that what is not the encoder's shows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.speed.contenders import Contender
+from benchmarks.speed.measure import Done, Job, Watch, Work
+from benchmarks.speed.stage import Stage, planned, with_bank
+from pipelines.build import build
+from pipelines.spec import Spec
+
+SHORT: Final = {"crossfade_s": 0.1, "max_event_s": 0.3, "style": "natural"}
+
+
+def short(stage: Stage, samples: int, **changes: Any) -> dict[str, Any]:
+    """The spec of a corpus of short pairs."""
+    return stage.spec("pair", samples, **changes) | {"recipe": {"acba": SHORT | {"pairs": samples}}}
+
+
+def contenders(stage: Stage) -> list[Contender]:
+    """Planning and building at every size."""
+    bank = str(stage.built("pair") / "banks")
+    return [
+        Contender(
+            f"{case} {samples:,} samples",
+            "Segue",
+            __name__,
+            {"spec": short(stage, samples), "bank": bank, "render": case == "build"},
+            samples,
+        )
+        for case in ("plan", "build")
+        for samples in stage.size.corpora
+    ]
+
+
+def prepare(job: Job) -> Work:
+    """A small corpus first, for what happens once."""
+    bank, out = Path(job["bank"]), Path(job["out"])
+    few = job["spec"] | {"recipe": {"acba": SHORT | {"pairs": 8}}}
+    build(Spec.model_validate(few), with_bank(bank, out / "warm"), 0)
+    with_bank(bank, out / "measured")
+
+    def work(watch: Watch) -> Done:
+        with watch:
+            if job["render"]:
+                samples = build(Spec.model_validate(job["spec"]), out / "measured", 0).samples
+            else:
+                _, samples = planned(job["spec"], out / "measured")
+        return Done(samples)
+
+    return work

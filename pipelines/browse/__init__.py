@@ -1,0 +1,1 @@
+"""The browse page: a corpus to look at and to hear, served read-only to this machine."""

@@ -1,0 +1,86 @@
+"""What a reader asks to see, and the condition that it puts to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+NONE: Final = "(none)"
+"""How a filter asks for the samples that have no relation."""
+
+PARTS: Final = "parts"
+"""The table of the licences of each sample's clips."""
+
+_CONDITIONS: Final = {
+    "label": "list_contains(labels, $label)",
+    "relation": "relation = $relation",
+    "split": "split = $split",
+    "kind": "len(list_filter(negatives, lambda each: each.kind = $kind)) > 0",
+    "licence": f'"index" IN (SELECT "index" FROM {PARTS} WHERE list_contains($licence, licences))',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which samples are wanted; an empty field asks for nothing.
+
+    Args:
+        text: Words that one sentence of the sample, its notation or its id holds, in any case.
+        label: A label that is heard.
+        relation: The main caption's connective, or `NONE`.
+        split: `train`, `val` or `test`.
+        licence: Id of the licence that the mix is under.
+        kind: Edit kind of one of its negatives.
+    """
+
+    text: str = ""
+    label: str = ""
+    relation: str = ""
+    split: str = ""
+    licence: str = ""
+    kind: str = ""
+
+    @classmethod
+    def of(cls, asked: Mapping[str, str]) -> Filter:
+        """From the parameters of a request, each named as its field."""
+        return cls(**{each.name: asked.get(each.name, "").strip() for each in fields(cls)})
+
+    def asked(self) -> dict[str, str]:
+        """The fields that ask for something."""
+        values = {each.name: str(getattr(self, each.name)) for each in fields(self)}
+        return {name: value for name, value in values.items() if value}
+
+
+def condition_of(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
+    """A filter as a condition and its values; what the reader wrote is in the values alone.
+
+    Args:
+        wanted: The filter.
+        mixes: The sets of clip licences that make a mix of the wanted licence.
+    """
+    asked = wanted.asked()
+    words = {f"word{at}": word for at, word in enumerate(asked.pop("text", "").split())}
+    conditions = [_CONDITIONS[name] for name in asked]
+    values: dict[str, Any] = {**asked, **words}
+    if words:
+        conditions.append(_holds_words(list(words)))
+    if wanted.relation == NONE:
+        values["relation"] = ""
+    if wanted.licence:
+        values["licence"] = mixes or [[NONE]]
+    return " AND ".join(conditions) or "true", values
+
+
+def _holds_words(names: Sequence[str]) -> str:
+    """Whether one sentence, the notation or the id holds all of the words."""
+
+    def within(text: str) -> str:
+        return " AND ".join(f"contains(lower({text}), lower(${name}))" for name in names)
+
+    listed = " OR ".join(
+        f"len(list_filter({column}, lambda each: {within('each.text')})) > 0"
+        for column in ("positives", "negatives")
+    )
+    single = " OR ".join(f"({within(column)})" for column in ("caption", "notation", "id"))
+    return f"({single} OR {listed})"

@@ -1,0 +1,234 @@
+"""A shelf: the files of a corpus's versions, as they lie in a folder or at a store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from pipelines.locks import LOCK_FILE
+from pipelines.places import BANKS, MANIFESTS, SHARDS, Places, versions_of
+from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
+from synth.errors import CorpusError
+from synth.storage import Copies, Stored, url_of
+from synth.storage.reading import copies_of_url
+from synth.storage.url import joined
+
+Node: TypeAlias = tuple[int, int]
+"""Device and inode: the file behind its names."""
+Files: TypeAlias = Mapping[Path, "Held"]
+_MARKS: Final = (CORPUS_FILE, PLAN_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is known of a file without reading it.
+
+    Args:
+        size: In bytes.
+        time_ns: When it was written, in ns since 1970.
+        node: The file behind the name; None where every name has its own, as at a store.
+        names: Names of the file.
+        stored: What the store says of it, where it is at one.
+    """
+
+    size: int
+    time_ns: int
+    node: Node | None = None
+    names: int = 1
+    stored: Stored | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> Held:
+        """Of a file on this machine; links are not followed."""
+        status = path.lstat()
+        node = (status.st_dev, status.st_ino)
+        return cls(status.st_size, status.st_mtime_ns, node, status.st_nlink)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The versions of a corpus.
+
+    Args:
+        out: Root of banks/, shards/ and data_manifests/, or of copies of them.
+        corpus: The corpus's name.
+        folders: The files of each version's manifest folder and shard folder, by folder.
+        copies: What `out` is in, where it holds copies of a store's files.
+    """
+
+    out: Path
+    corpus: str
+    folders: Mapping[Path, Files]
+    copies: Copies | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Of the versions' manifests."""
+        return versions_of(self.out, self.corpus)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all versions, in no order of time."""
+        return sorted({folder.name for folder in self.folders})
+
+    def places(self, version: str) -> Places:
+        """Where a version lies."""
+        return Places(self.out, self.corpus, version)
+
+    def below(self, folder: Path) -> Files:
+        """The files of a version's manifest or shard folder, in a fixed order."""
+        return self.folders.get(folder, {})
+
+    def of(self, places: Places) -> Iterator[Held]:
+        """The files of a version."""
+        yield from self.below(places.manifests).values()
+        yield from self.below(places.shards).values()
+
+    def holds(self, path: Path) -> bool:
+        """Whether a file of a version's manifests is there."""
+        return path in self.below(path.parent)
+
+    def latest(self) -> str:
+        """The version that `latest` names; "" for none."""
+        path = self.folder / LATEST_FILE
+        if self.copies is not None:
+            key = self.copies.key(path)
+            return (self.copies.remote.read(key) or b"").decode().strip()
+        return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+    def brought(self, path: Path) -> Path:
+        """A file of a manifest folder that is there, to be read; a store's is fetched."""
+        if self.copies is None:
+            return path
+        inside = next(each for each in path.parents if each in self.folders)
+        return self.copies.fetch(self.copies.key(path), self.folders[inside][path].stored)
+
+    def shown(self, path: Path) -> str:
+        """A path as the user knows it."""
+        return (
+            str(path) if self.copies is None else self.copies.remote.address(self.copies.key(path))
+        )
+
+    def others(self) -> Iterator[Shelf]:
+        """The other corpora below `out`."""
+        return (
+            shelf_in(self.out, name, self.copies)
+            for name in corpora(self.out, self.copies)
+            if name != self.corpus
+        )
+
+    def banks(self) -> dict[Path, Files]:
+        """The files of each bank below `out`."""
+        return _folders(self.out / BANKS, self.copies)
+
+    @property
+    def is_corpus(self) -> bool:
+        """Whether any version was ever planned or finished."""
+        return any(path.name in _MARKS for files in self.folders.values() for path in files)
+
+
+def shelf_at(place: Path) -> Shelf:
+    """The shelf of a corpus: a folder, or a URL of which copies are kept in the cache.
+
+    Raises:
+        CorpusError: If `place` is not data_manifests/CORPUS of a build.
+        StorageError: If the URL cannot be read.
+    """
+    url = url_of(place)
+    if url is None:
+        return shelf_in(*_parted(place), None, place)
+    base, corpus = parted_url(url)
+    copies, key = copies_of_url(base)
+    return shelf_in(copies.path(key) if key else copies.root, corpus, copies, place)
+
+
+def shelf_in(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:
+    """The shelf of a corpus below a root.
+
+    Raises:
+        CorpusError: If `place`, as the user names it, turns out to be none.
+    """
+    folder = versions_of(out, corpus)
+    found = Shelf(
+        out, corpus, _folders(folder, copies) | _folders(out / SHARDS / corpus, copies), copies
+    )
+    if place is not None and not found.is_corpus:
+        raise _no_corpus(place)
+    return found
+
+
+def corpora(out: Path, copies: Copies | None) -> list[str]:
+    """The names of the corpora below a root, with those that were only begun."""
+    if copies is None:
+        parent = out / MANIFESTS
+        return sorted(each.name for each in parent.iterdir() if each.is_dir() and _is_begun(each))
+    key = copies.key(out / MANIFESTS)
+    below = (each[len(key) + 1 :].split("/") for each in copies.remote.list(key))
+    return sorted({names[0] for names in below if len(names) > 1})
+
+
+def _is_begun(folder: Path) -> bool:
+    return (folder / LOCK_FILE).is_file() or any(any(folder.glob(f"*/{mark}")) for mark in _MARKS)
+
+
+def parted_url(url: str) -> tuple[str, str]:
+    """The root's URL and the corpus's name, of what `url_of` gave for BASE/data_manifests/CORPUS.
+
+    Raises:
+        CorpusError: If it is not of that form.
+    """
+    base, _, corpus = url.rpartition(f"/{MANIFESTS}/")
+    if "://" not in base or not corpus or "/" in corpus:
+        raise _no_corpus(Path(url))
+    return base if base.rpartition("://")[2] else f"{base}/", corpus
+
+
+def _parted(path: Path) -> tuple[Path, str]:
+    folder = path.resolve()
+    if folder.parent.name != MANIFESTS:
+        raise _no_corpus(path)
+    return folder.parent.parent, folder.name
+
+
+def _no_corpus(path: Path) -> CorpusError:
+    named = url_of(path) or str(path)
+    mend = "give data_manifests/CORPUS of a build"
+    if f"/{MANIFESTS}/" in f"/{named}" and path.parent.parent.name == MANIFESTS:
+        mend = f"this is one version: give {url_of(path.parent) or path.parent}"
+    elif url_of(path) is None and any(
+        any(versions_of(Path(), path.name).glob(f"*/{mark}")) for mark in _MARKS
+    ):
+        mend = f"give {versions_of(Path(), path.name)}"
+    return CorpusError(f"{named}: no versions of a corpus here", mend=mend)
+
+
+def _folders(parent: Path, copies: Copies | None) -> dict[Path, Files]:
+    """The files below each folder of a folder; hidden folders are none."""
+    if copies is None:
+        if not parent.is_dir():
+            return {}
+        folders = sorted(each for each in parent.iterdir() if each.is_dir())
+        return {
+            each: {path: Held.of(path) for path in files_below(each)}
+            for each in folders
+            if not each.name.startswith(".")
+        }
+    found: dict[Path, dict[Path, Held]] = {}
+    top = copies.key(parent)
+    for key, stored in copies.remote.list(top).items():
+        names = key[len(top) + 1 :].split("/")
+        if len(names) > 1 and not any(name.startswith(".") for name in names):
+            path = copies.path(joined(top, *names))
+            held = Held(stored.size, stored.time_ns, stored=stored)
+            found.setdefault(parent / names[0], {})[path] = held
+    return dict(found)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, in a fixed order; links are not followed."""
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(parent, name) for name in sorted(names))

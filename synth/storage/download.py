@@ -1,0 +1,95 @@
+"""Downloads that go on where they were broken off, and count only when they are what they must be.
+
+What has come of an object lies beside the stamps of the copies until it is whole; then it is
+compared with the hash that was certified for it, and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+from synth.atomic import fitting
+from synth.storage.errors import StorageError
+from synth.storage.remote import Remote, Stored
+from synth.storage.room import Room, Slot
+
+BLOCK_BYTES: Final = 16 * 2**20
+_TRIES: Final = 2
+
+
+def download(
+    remote: Remote,
+    slot: Slot,
+    stored: Stored,
+    sha256: str | None,
+    room: Room | None,
+    since_ns: int | None = None,
+) -> None:
+    """Bring an object to its slot, which the caller holds.
+
+    Args:
+        remote: The store.
+        slot: Where the copy goes.
+        stored: What the store says of the object.
+        sha256: What its bytes must be, as hex; None where nobody certified them.
+        room: What the copy must fit into.
+        since_ns: Copies used since then do not go for it.
+
+    Raises:
+        NoRoomError: If it does not fit into the room.
+        StorageError: If it cannot be read, or is not what it must be.
+        DiskFullError: If the disk is full.
+    """
+    for attempt in range(1, _TRIES + 1):
+        begun = slot.promised()
+        if begun != (stored.size, stored.stamp) or not stored.stamp:
+            slot.give_up()
+        if room is not None:
+            room.reserve(slot, stored.size, stored.stamp, since_ns)
+        else:
+            slot.promise(stored.size, stored.stamp)
+        part = slot.beside("part")
+        _append(remote, slot.key, stored.size, part)
+        if _is_whole(remote, slot.key, stored, sha256, part):
+            break
+        slot.give_up()
+        if attempt == _TRIES:
+            raise StorageError(
+                f"{remote.address(slot.key)}: differs from its receipt"
+                if sha256
+                else f"{remote.address(slot.key)}: somebody is writing it",
+                mend="let who builds it end; where nobody does, delete it there and build it again",
+            )
+    with fitting(slot.path):
+        slot.path.parent.mkdir(parents=True, exist_ok=True)
+        part.replace(slot.path)
+    slot.give_up()
+
+
+def _append(remote: Remote, key: str, size: int, part: Path) -> None:
+    with fitting(part), part.open("ab") as file:
+        while (start := file.tell()) < size:
+            data = remote.read(key, start, min(start + BLOCK_BYTES, size))
+            if not data:
+                raise StorageError(
+                    f"{remote.address(key)}: ends after {start} of {size} bytes",
+                    mend="let who writes it end, then give the same command again",
+                )
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _is_whole(remote: Remote, key: str, stored: Stored, sha256: str | None, part: Path) -> bool:
+    """Whether what came is one object: the certified one, or one that is still there."""
+    if sha256 is not None:
+        return _hash(part) == sha256
+    return stored.size <= BLOCK_BYTES or remote.find(key) == stored
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

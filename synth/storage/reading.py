@@ -1,0 +1,215 @@
+"""Corpora read wherever they lie: paths as they are, URLs through copies on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+from synth.rng import digest
+from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
+from synth.storage.errors import StorageError
+from synth.storage.filesystems import is_private
+from synth.storage.remote import Remote, Stored
+from synth.storage.room import LIMIT_VARIABLE, NoRoomError, held_open, limit_bytes
+from synth.storage.stream import streamed
+from synth.storage.url import joined, split_url, url_of
+
+_LATEST: Final = "latest"
+_RECEIPTS: Final = "receipts"
+_TRIES: Final = 3
+_STARTED_NS: Final = time.time_ns()
+
+
+def fetched(path: Path) -> Path:
+    """The same path; where it is a copy that is not here yet, it is fetched first.
+
+    For small files, which stay; `opened`, `kept` and `read_at` are for shards and banks.
+
+    Raises:
+        StorageError: If it cannot be read.
+    """
+    copies = None if path.is_file() else _copies_of(path)
+    if copies is None:
+        return path
+    key = copies.key(path)
+    return copies.fetch(key) if copies.remote.exists(key) else path
+
+
+def opened(path: Path, receipt: Path | None = None) -> BufferedReader:
+    """Open a file that is read from end to end; a copy of it comes first, if there is room for one.
+
+    Args:
+        path: The file.
+        receipt: A JSON file whose `sha256` must be that of what comes.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        StorageError: If it cannot be read, or differs from its receipt.
+    """
+    copies = _copies_of(path)
+    if copies is None:
+        return path.open("rb")
+    try:
+        return _held(copies, path, receipt)
+    except NoRoomError:
+        return streamed(copies.remote, copies.key(path))
+
+
+def kept(path: Path) -> BufferedReader:
+    """Open a file that is to be mapped into memory; its copy stays as long as the map.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        NoRoomError: If there is no room for a copy.
+        StorageError: If it cannot be read.
+    """
+    copies = _copies_of(path)
+    return path.open("rb") if copies is None else _held(copies, path)
+
+
+def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:
+    """`size` bytes of a file from `offset`, or fewer where it ends before.
+
+    Whoever draws samples at random uses all shards alike, so that one which goes for another is
+    soon wanted again. So no copy that was used since this process began goes here: where the rest
+    is no room, these bytes alone come.
+
+    Args:
+        path: The file.
+        offset: In bytes.
+        size: In bytes.
+        receipt: As in `opened`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        StorageError: If it cannot be read, or differs from its receipt.
+    """
+    copies = _copies_of(path)
+    try:
+        with (
+            path.open("rb") if copies is None else _held(copies, path, receipt, _STARTED_NS) as file
+        ):
+            file.seek(offset)
+            return file.read(size)
+    except NoRoomError:
+        assert copies is not None
+        return copies.remote.read(copies.key(path), offset, offset + size) or b""
+
+
+def shown(path: Path) -> str:
+    """A path as the user knows it: of a copy the URL."""
+    copies = _copies_of(path)
+    return str(path) if copies is None else copies.remote.address(copies.key(path))
+
+
+def _copies_of(path: Path) -> Copies | None:
+    """The copies that a path is among."""
+    return next((found for folder in path.parents if (found := copies_at(folder))), None)
+
+
+def _held(
+    copies: Copies, path: Path, receipt: Path | None = None, since_ns: int | None = None
+) -> BufferedReader:
+    """A copy, opened; it may go as soon as it came, and is fetched again then."""
+    key = copies.key(path)
+    for _ in range(_TRIES):
+        file = held_open(path)
+        if file is not None:
+            return file
+        stored = copies.remote.find(key)
+        if stored is None:
+            raise FileNotFoundError(path)
+        copies.fetch(key, stored, _certified(receipt), since_ns)
+    raise NoRoomError(
+        f"{shown(path)}: its copy went again and again", mend=f"raise {LIMIT_VARIABLE}"
+    )
+
+
+def _certified(receipt: Path | None) -> str | None:
+    """The hash that a receipt certifies; None where there is none."""
+    try:
+        return str(json.loads(fetched(receipt).read_bytes())["sha256"]) if receipt else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def local_place(place: Path | str) -> Path:
+    """Where a corpus can be read on this machine; a path is given back as it is.
+
+    The manifests of a corpus at a URL are fetched into the cache, those of the version that
+    `latest` names where there are several; shards and bank come when they are read.
+
+    Args:
+        place: A path or a URL: a manifest folder, the folder above it, or a file in it.
+
+    Raises:
+        StorageError: If the URL cannot be read.
+    """
+    url = url_of(place)
+    if url is None:
+        return Path(place)
+    copies, key = copies_of_url(url)
+    folder = key.rpartition("/")[0] if key.endswith(".parquet") else key
+    _bring_manifests(copies, folder)
+    return copies.path(key)
+
+
+def copies_of_url(url: str) -> tuple[Copies, str]:
+    """The copies in the cache of the store that a URL is at, and the key in them.
+
+    Raises:
+        SpecError: If what $SEGUE_CACHE_LIMIT says cannot be understood.
+        StorageError: If the store lives in one process, and this one has put nothing there.
+    """
+    limit_bytes()
+    store, key = split_url(url)
+    if is_private(url) and not Remote(url).list():
+        raise StorageError(
+            f"{url}: lives in the process alone that writes it, and this one wrote nothing there",
+            mend="take a folder, file:///FOLDER, or a store that all processes reach",
+        )
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    scheme, _, bucket = store.partition("://")
+    root = cache_folder() / CORPORA / f"{scheme}-{digest(endpoint)[:8]}" / bucket.strip("/")
+    return Copies.open(root, Remote(store)), key
+
+
+def _bring_manifests(copies: Copies, folder: str) -> None:
+    listing = _bring(copies, folder)
+    latest = joined(folder, _LATEST)
+    if latest in listing:
+        version = copies.path(latest).read_text(encoding="utf-8").strip()
+        listing = _bring(copies, joined(folder, version))
+    elif not any(key.endswith(".parquet") for key in listing):
+        below = copies.remote.list(folder)
+        versions = {key.split("/")[folder.count("/") + bool(folder)] for key in below}
+        for version in sorted(versions):
+            _bring(copies, joined(folder, version))
+    _forget_other_shards(copies, listing)
+
+
+def _bring(copies: Copies, folder: str) -> dict[str, Stored]:
+    """Let the copies right in a folder be what the store holds there."""
+    found = copies.remote.list(folder, deep=False)
+    listing = {key: stored for key, stored in found.items() if "/." not in f"/{key}"}
+    copies.fetch_all(listing)
+    copies.forget(folder, listing, deep=False)
+    return listing
+
+
+def _forget_other_shards(copies: Copies, listing: Iterable[str]) -> None:
+    """Delete copies of shards, and of their receipts, that were built anew under the same name."""
+    root = copies.root.resolve()
+    for key in listing:
+        if key.endswith("/corpus.json"):
+            manifests = copies.path(key).parent.resolve()
+            facts = json.loads(copies.path(key).read_text(encoding="utf-8"))
+            for path in (manifests / _RECEIPTS, (manifests / str(facts["shards"])).resolve()):
+                if path.is_relative_to(root) and path.is_dir():
+                    folder = path.relative_to(root).as_posix()
+                    copies.forget(folder, copies.remote.list(folder), deep=True)

@@ -1,0 +1,483 @@
+"""The browse page's answers: pages, filters, audio by range, refusals, errors told clearly."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import urllib.request
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from browsing import edited, variant
+from starlette.testclient import TestClient
+
+from pipelines.browse.app import PAGE_SIZE, Library, create_app
+from pipelines.browse.filters import NONE, Filter
+from pipelines.browse.guard import Hosts
+from pipelines.browse.query import Manifest
+from pipelines.cli.browse import browse_command
+from synth.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
+from synth.errors import CorpusError, SegueError
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def corpus(tiny_corpus: Path) -> Corpus:
+    return Corpus.open(tiny_corpus / "data_manifests" / "tiny")
+
+
+@pytest.fixture(scope="module")
+def rows(corpus: Corpus) -> list[Row]:
+    return corpus.samples().to_pylist()  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def client() -> Iterator[Callable[[Path], TestClient]]:
+    """Opens a corpus for requests."""
+    opened: list[Library] = []
+
+    def of(place: Path) -> TestClient:
+        opened.append(Library.open(place))
+        app = create_app(opened[-1], Hosts.of("127.0.0.1"))
+        headers = {"Accept": "text/html"}
+        return TestClient(app, "http://127.0.0.1:8765", headers=headers)
+
+    yield of
+    for library in opened:
+        library.manifest.close()
+
+
+@pytest.fixture(scope="module")
+def page(corpus: Corpus) -> Iterator[TestClient]:
+    """Asks for pages of the tiny corpus."""
+    library = Library.open(corpus.folder)
+    app = create_app(library, Hosts.of("127.0.0.1"))
+    yield TestClient(app, "http://127.0.0.1:8765", headers={"Accept": "text/html"})
+    library.manifest.close()
+
+
+@pytest.fixture(scope="module")
+def manifest(corpus: Corpus) -> Iterator[Manifest]:
+    found = Manifest(corpus.folder / SAMPLES_FILE)
+    yield found
+    found.close()
+
+
+def ids(text: str) -> list[str]:
+    return re.findall(r'data-sample="([^"]+)"', text)
+
+
+def test_the_pages_show_every_sample_once_in_plan_order(page: TestClient, rows: list[Row]) -> None:
+    pages = -(-len(rows) // PAGE_SIZE)
+    assert pages > 1
+    shown = [page.get("/results", params={"page": at + 1}).text for at in range(pages)]
+    assert [name for text in shown for name in ids(text)] == [row["id"] for row in rows]
+    beyond = page.get("/results", params={"page": 10**8}).text
+    assert ids(beyond) == ids(shown[-1])
+    assert ids(page.get("/results", params={"page": "²"}).text) == ids(shown[0])
+
+
+def test_a_word_found_beside_the_caption_is_shown_where_it_is(
+    page: TestClient, rows: list[Row]
+) -> None:
+    row = next(row for row in rows if row["relation"] == "before")
+    wanted = next(each["text"] for each in row["negatives"] if " while " in each["text"])
+    text = page.get("/results", params={"text": wanted}).text
+    found = text.partition(f'data-sample="{row["id"]}"')[2].partition("</a>")[0]
+    hit = found.partition('class="hit">')[2].partition("</span>")[0]
+    assert re.sub("</?mark>", "", hit) == f"false: {wanted}"
+
+
+def words_of(row: Row) -> list[str]:
+    sentences = [row["caption"], *(each["text"] for each in (*row["positives"], *row["negatives"]))]
+    return [each.lower() for each in (*sentences, row["notation"], row["id"])]
+
+
+FILTERS: list[tuple[Filter, Callable[[Row], bool]]] = [
+    (Filter(split="test"), lambda row: row["split"] == "test"),
+    (Filter(label="rain"), lambda row: "rain" in row["labels"]),
+    (Filter(relation="while"), lambda row: row["relation"] == "while"),
+    (Filter(relation=NONE), lambda row: row["relation"] == ""),
+    (Filter(kind="reorder"), lambda row: any(n["kind"] == "reorder" for n in row["negatives"])),
+    (
+        Filter(text="DOG while"),
+        lambda row: any("dog" in text and "while" in text for text in words_of(row)),
+    ),
+    (
+        Filter(text="siren", relation="before", split="train"),
+        lambda row: (
+            any("siren" in text for text in words_of(row))
+            and (row["relation"], row["split"]) == ("before", "train")
+        ),
+    ),
+    (Filter(label="whale"), lambda row: False),
+    (Filter(licence="unheard of"), lambda row: False),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"), FILTERS, ids=[str(wanted.asked()) for wanted, _ in FILTERS]
+)
+def test_a_filter_finds_what_fits_and_nothing_else(
+    manifest: Manifest, rows: list[Row], wanted: Filter, fits: Callable[[Row], bool]
+) -> None:
+    expected = [row["id"] for row in rows if fits(row)]
+    found = manifest.page(wanted, 1, 10_000)
+    assert [row["id"] for row in found.rows] == expected
+    assert found.total == len(expected)
+    halves = [manifest.page(wanted, at, max(1, -(-len(expected) // 2))).rows for at in (1, 2)]
+    if len(expected) > 1:
+        assert [row["id"] for half in halves for row in half] == expected
+
+
+def test_a_licence_is_that_of_the_mix(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "mixed", lambda table: table)
+    clips = pq.read_table(folder / CLIPS_FILE)
+    told = {
+        row["id"]: "CC-BY-NC-4.0" if "dog" in row["labels"] else "CC0-1.0"
+        for row in clips.to_pylist()
+    }
+    edit = edited(lambda row: row | {"licence": told[row["id"]]})
+    pq.write_table(edit(clips), folder / CLIPS_FILE)
+    manifest = Manifest(folder / SAMPLES_FILE)
+    for licence in ("CC-BY-NC-4.0", "CC0-1.0"):
+        expected = [
+            row["id"]
+            for row in corpus.samples().to_pylist()
+            if ("dog" in row["labels"]) == (licence == "CC-BY-NC-4.0")
+        ]
+        found = manifest.page(Filter(licence=licence), 1, 10_000)
+        assert [row["id"] for row in found.rows] == expected
+        assert (licence, len(expected)) in manifest.facets.licence
+    manifest.close()
+
+
+@pytest.mark.parametrize("hostile", ["' OR 1=1 --", '"; DROP VIEW samples; --', "%", "$id", "\\"])
+def test_what_is_searched_for_is_never_a_query(page: TestClient, hostile: str) -> None:
+    for name in ("text", "label", "relation", "split", "licence", "kind"):
+        answer = page.get("/results", params={name: hostile})
+        assert answer.status_code == 200
+        assert ids(answer.text) == []
+
+
+def test_facets_count_the_samples(manifest: Manifest, rows: list[Row]) -> None:
+    facets = manifest.facets
+    assert dict(facets.split) == {
+        split: sum(row["split"] == split for row in rows) for split in ("train", "test")
+    }
+    assert dict(facets.label)["rain"] == sum("rain" in row["labels"] for row in rows)
+    assert dict(facets.kind)["reorder"] == sum(
+        any(each["kind"] == "reorder" for each in row["negatives"]) for row in rows
+    )
+    assert sum(count for _, count in facets.licence) == len(rows)
+
+
+def audio_in_shard(corpus: Corpus, row: Row) -> bytes:
+    with tarfile.open(corpus.shard(row["split"], row["shard"])) as tar:
+        member = tar.extractfile(row["member"])
+        assert member is not None
+        return member.read()
+
+
+def test_audio_is_the_bytes_of_the_shard(page: TestClient, corpus: Corpus, rows: list[Row]) -> None:
+    for row in rows[:: len(rows) // 4]:
+        answer = page.get(f"/audio/{row['id']}")
+        assert answer.content == audio_in_shard(corpus, row)
+        assert answer.headers["content-type"] == "audio/flac"
+        assert answer.headers["accept-ranges"] == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("bytes=0-", slice(0, None)),
+        ("bytes=0-0", slice(0, 1)),
+        ("bytes=100-299", slice(100, 300)),
+        ("bytes=100-99999999", slice(100, None)),
+        ("bytes=-50", slice(-50, None)),
+        ("bytes=-99999999", slice(0, None)),
+    ],
+)
+def test_a_range_is_exact(
+    page: TestClient, corpus: Corpus, rows: list[Row], asked: str, part: slice
+) -> None:
+    whole = audio_in_shard(corpus, rows[3])
+    start, end, _ = part.indices(len(whole))
+    answer = page.get(f"/audio/{rows[3]['id']}", headers={"Range": asked})
+    assert answer.status_code == 206
+    assert answer.content == whole[part]
+    assert answer.headers["content-range"] == f"bytes {start}-{end - 1}/{len(whole)}"
+    assert answer.headers["content-length"] == str(end - start)
+
+
+def test_ranges_that_cannot_be_had(page: TestClient, corpus: Corpus, rows: list[Row]) -> None:
+    whole = audio_in_shard(corpus, rows[3])
+    place = f"/audio/{rows[3]['id']}"
+    outside = page.get(place, headers={"Range": f"bytes={len(whole)}-"})
+    assert (outside.status_code, outside.content) == (416, b"")
+    assert outside.headers["content-range"] == f"bytes */{len(whole)}"
+    for other in ("bytes=5-2", "bytes=-", "rows=0-1", "bytes=0-1,5-6", "bytes=a-b", "bytes=٣-"):
+        answer = page.get(place, headers={"Range": other.encode()})
+        assert (answer.status_code, answer.content) == (200, whole)
+    known = page.get(place).headers["etag"]
+    stale = page.get(place, headers={"Range": "bytes=0-1", "If-Range": '"other"'})
+    assert (stale.status_code, stale.content) == (200, whole)
+    assert page.get(place, headers={"Range": "bytes=0-1", "If-Range": known}).status_code == 206
+    assert page.get(place, headers={"If-None-Match": known}).status_code == 304
+
+
+def test_every_negative_is_told_why_it_is_false(page: TestClient, rows: list[Row]) -> None:
+    for row in rows[:12]:
+        text = unescape(page.get(f"/samples/{row['id']}").text)
+        assert text.count("data-reason") == len(row["negatives"]) > 0
+        assert "proven true" in text
+        assert "not proven" not in text
+        for each in (*row["positives"], *row["negatives"]):
+            assert each["text"] in text
+
+
+def test_siblings_stand_side_by_side(page: TestClient, rows: list[Row]) -> None:
+    row = rows[0]
+    text = page.get(f"/samples/{row['id']}").text
+    others = [each["id"] for each in rows if each["group"] == row["group"] and each is not row]
+    assert others
+    assert re.findall(r'data-open="([^"]+)"', text) == others
+
+
+def test_a_sentence_that_is_not_what_it_is_said_to_be_is_marked(
+    corpus: Corpus, client: Callable[[Path], TestClient], tmp_path: Path
+) -> None:
+    def exchange(row: Row) -> Row:
+        true = {"text": row["caption"], "claim": row["claim"], "kind": "reorder"}
+        return row | {"negatives": [true | {"connective": "", "generator": "test"}]}
+
+    asked = client(variant(corpus, tmp_path / "wrong", edited(exchange)))
+    row = corpus.samples().slice(0, 1).to_pylist()[0]
+    text = asked.get(f"/samples/{row['id']}").text
+    assert "the timeline does not refute it" in text
+    assert "data-reason" not in text
+
+
+SCRIPT = "<script>alert(1)</script>\" onload='x' {{ 7 * 7 }} &amp;"
+
+
+def test_what_the_data_says_is_text_and_never_markup(
+    corpus: Corpus, client: Callable[[Path], TestClient], tmp_path: Path
+) -> None:
+    def hostile(row: Row) -> Row:
+        captions = [{**each, "text": SCRIPT, "kind": SCRIPT} for each in row["negatives"]]
+        scene = row["scene"].replace('"rain"', json.dumps(SCRIPT))
+        labels = [SCRIPT if label == "rain" else label for label in row["labels"]]
+        changed = {"caption": SCRIPT, "notation": SCRIPT, "group": SCRIPT, "generator": SCRIPT}
+        return row | changed | {"negatives": captions, "scene": scene, "labels": labels}
+
+    asked = client(variant(corpus, tmp_path / "hostile", edited(hostile)))
+    row = corpus.samples().to_pylist()[0]
+    for place in ("/", f"/?text={SCRIPT[:8]}", f"/samples/{row['id']}", "/results?text=alert"):
+        text = asked.get(place).text
+        assert "<script>alert" not in text
+        assert "onload='x'" not in text
+        assert "{{ 7 * 7 }}" in unescape(text)
+    refused = asked.get("/samples/%3Cscript%3Ealert(1)%3C%2Fscript%3E")
+    assert "<script>alert" not in refused.text
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8765", 200),
+        ("localhost:8765", 200),
+        ("[::1]:8765", 200),
+        ("evil.example:8765", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("127.0.0.1@evil.example", 421),
+        ("192.168.1.7:8765", 421),
+        ("[", 421),
+        ("", 421),
+    ],
+)
+def test_only_requests_that_name_this_server_are_answered(
+    page: TestClient, rows: list[Row], host: str, status: int
+) -> None:
+    for place in ("/results", f"/audio/{rows[0]['id']}", "/static/main.js"):
+        assert page.get(place, headers={"Host": host}).status_code == status
+
+
+def test_on_a_network_an_address_is_a_name_and_other_names_are_not() -> None:
+    hosts = Hosts.of("0.0.0.0")
+    assert hosts.allow("192.168.1.7:8765")
+    assert hosts.allow(f"{socket.gethostname()}:8765")
+    assert not hosts.allow("evil.example:8765")
+
+
+def test_every_answer_keeps_other_origins_out(page: TestClient, rows: list[Row]) -> None:
+    for place in ("/", "/static/main.js", f"/audio/{rows[0]['id']}", "/nowhere"):
+        headers = page.get(place).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+    text = page.get("/").text
+    assert not re.search(r"<script(?! type=\"module\" src=\"/static/)", text)
+    assert not re.search(r"\s(?:style|on\w+)=", text)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_nothing_but_get_is_answered(page: TestClient, rows: list[Row], method: str) -> None:
+    for place in ("/", "/results", f"/samples/{rows[0]['id']}", f"/audio/{rows[0]['id']}"):
+        assert page.request(method, place).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "place", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/%2e%2e%2fapp.py"]
+)
+def test_files_beside_the_static_ones_are_not_given(page: TestClient, place: str) -> None:
+    assert page.get(place).status_code == 404
+
+
+def test_an_unknown_sample_is_a_clear_page(page: TestClient) -> None:
+    for place in ("/samples/nobody", "/audio/nobody", "/?sample=nobody"):
+        answer = page.get(place)
+        assert answer.status_code == 404
+        assert "there is no sample" in answer.text
+
+
+def with_shards_of_its_own(corpus: Corpus, folder: Path) -> tuple[Path, Path]:
+    """A copy whose shards may be damaged, and the first of them."""
+    shards = folder / "shards"
+    shutil.copytree(corpus.shards, shards)
+    place = variant(corpus, folder / "manifests", lambda table: table, shards=str(shards))
+    first = corpus.samples().slice(0, 1).to_pylist()[0]
+    return place, shards / first["split"] / first["shard"]
+
+
+def test_a_damaged_shard_is_a_clear_page(
+    corpus: Corpus, rows: list[Row], client: Callable[[Path], TestClient], tmp_path: Path
+) -> None:
+    place, shard = with_shards_of_its_own(corpus, tmp_path / "copy")
+    asked = client(place)
+    row, other = rows[0], rows[1]
+    data = bytearray(shard.read_bytes())
+    data[row["offset"] + 100] ^= 1
+    shard.write_bytes(data)
+    answer = asked.get(f"/audio/{row['id']}")
+    assert answer.status_code == 500
+    text = unescape(answer.text)
+    assert f"{shard}: damaged: {row['member']}" in text
+    assert "build again" in text
+    told = asked.get(f"/audio/{row['id']}", headers={"Accept": "application/json"})
+    assert f"{shard}: damaged" in told.json()["error"]
+    assert asked.get(f"/audio/{other['id']}").status_code == 200
+    assert asked.get(f"/samples/{row['id']}").status_code == 200
+    shard.write_bytes(data[: other["offset"] + 10])
+    late = client(place)
+    assert "ends before byte" in late.get(f"/audio/{other['id']}").text
+    shard.unlink()
+    gone = late.get(f"/audio/{other['id']}")
+    assert gone.status_code == 500
+    assert "no such shard" in gone.text
+
+
+def test_a_damaged_manifest_is_told_when_it_is_opened_or_read(
+    corpus: Corpus, client: Callable[[Path], TestClient], tmp_path: Path
+) -> None:
+    folder = variant(corpus, tmp_path / "damaged", lambda table: table)
+    path = folder / SAMPLES_FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + b"\xff" * (len(whole) // 2) + whole[4 + len(whole) // 2 :])
+    answer = client(folder).get("/results")
+    assert answer.status_code == 500
+    assert "damaged" in answer.text
+    path.write_bytes(whole[:100])
+    with pytest.raises(CorpusError, match=r"samples\.parquet: damaged"):
+        Library.open(folder)
+    pq.write_table(pq.read_table(corpus.folder / SAMPLES_FILE).drop(["scene"]), path)
+    with pytest.raises(CorpusError, match="lacks the column 'scene'"):
+        Library.open(folder)
+
+
+def test_a_row_that_holds_no_scene_is_a_clear_page(
+    corpus: Corpus, rows: list[Row], client: Callable[[Path], TestClient], tmp_path: Path
+) -> None:
+    for at, wrong in enumerate(({"scene": "{"}, {"scene": "[]"}, {"claim": '{"all": 1}'})):
+        change = edited(lambda row, wrong=wrong: row | wrong)  # type: ignore[misc]
+        asked = client(variant(corpus, tmp_path / f"wrong-{at}", change))
+        answer = asked.get(f"/samples/{rows[0]['id']}")
+        assert answer.status_code == 500
+        assert rows[0]["id"] in answer.text
+        assert asked.get("/results").status_code == 200
+
+
+def test_a_plan_is_shown_without_audio(
+    corpus: Corpus, rows: list[Row], client: Callable[[Path], TestClient], tmp_path: Path
+) -> None:
+    folder = tmp_path / "plan [1]*"
+    folder.mkdir()
+    for name in (PLAN_FILE, CLIPS_FILE):
+        shutil.copy(corpus.folder / name, folder / name)
+    asked = client(folder)
+    text = asked.get("/").text
+    assert "Planned, and not rendered" in text
+    assert "<audio" not in text
+    assert asked.get(f"/audio/{rows[0]['id']}").status_code == 404
+
+
+def test_a_corpus_at_a_url_is_read_through_the_cache(
+    corpus: Corpus,
+    rows: list[Row],
+    tiny_corpus: Path,
+    client: Callable[[Path], TestClient],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    asked = client(Path(f"file://{tiny_corpus}/data_manifests/tiny"))
+    assert ids(asked.get("/").text) == [row["id"] for row in rows[:PAGE_SIZE]]
+    answer = asked.get(f"/audio/{rows[5]['id']}", headers={"Range": "bytes=10-19"})
+    assert answer.content == audio_in_shard(corpus, rows[5])[10:20]
+    assert list((tmp_path / "cache").rglob("*.tar"))
+
+
+def test_a_taken_port_and_a_missing_corpus_are_clear_errors(corpus: Corpus, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SegueError, match=f"cannot listen at http://127.0.0.1:{port}/"):
+            browse_command(corpus.folder, port=port)
+    with pytest.raises(CorpusError, match="no corpus"):
+        browse_command(tmp_path)
+
+
+def test_the_command_serves_until_ctrl_c_and_warns_on_a_network(corpus: Corpus) -> None:
+    arguments = [str(corpus.folder), "--host", "0.0.0.0", "--port", "0", "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "browse", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"NO_COLOR": "1"},
+    ) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        with urllib.request.urlopen(f"{told['url']}results", timeout=60) as answer:
+            assert len(ids(answer.read().decode())) == PAGE_SIZE
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "warning: whoever reaches 0.0.0.0 over the network" in errors
+    assert "Traceback" not in errors

@@ -1,0 +1,102 @@
+"""Why a sentence is false, and how a scene is drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.browse.drawing import draw
+from pipelines.browse.explain import Explainer
+from synth.claim import And, Claim, Not, Only
+from synth.notation import parse
+from synth.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.timeline import timeline
+from synth.truth import Tolerance
+
+RATE = 100
+
+
+def sound(label: str, seconds: float) -> Event:
+    return Event(label, Excerpt(f"lib/{label}", 0, round(seconds * RATE)))
+
+
+DOG_THEN_RAIN: Scene = Sequence(sound("dog", 2), sound("rain", 3), crossfade=50)
+WITH_SIREN: Scene = Sequence(DOG_THEN_RAIN, sound("siren", 1))
+
+
+def why(scene: Scene, claim: Claim) -> str | None:
+    tolerance = Tolerance.of_scene(scene, audible=20)
+    return Explainer(timeline(scene), tolerance, RATE).why_false(claim)
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        (parse("cat"), "“cat” is not heard; heard: dog, rain"),
+        (
+            parse("rain + dog"),
+            "“rain” does not start before “dog”: rain 1.50 to 4.50 s; dog 0.00 to 2.00 s",
+        ),
+        (
+            parse("dog * rain"),
+            "“dog” and “rain” are never heard together: dog 0.00 to 2.00 s; rain 1.50 to 4.50 s; "
+            "the 0.50 s they share are a transition",
+        ),
+        (parse("dog + cat"), "“cat” is not heard; heard: dog, rain"),
+        (Not(parse("dog")), "it denies “dog”, which is heard: dog 0.00 to 2.00 s"),
+        (
+            Not(parse("dog + rain")),
+            "it denies “dog + rain”, which is so: dog 0.00 to 2.00 s, rain 1.50 to 4.50 s",
+        ),
+        (Only(parse("dog")), "rain can be heard, too"),
+        (And(parse("dog"), Not(parse("rain"))), "it denies “rain”, which is heard: rain 1.50 to"),
+        (And(parse("cat"), parse("dog")), "“cat” is not heard"),
+    ],
+    ids=str,
+)
+def test_the_part_that_fails_is_told(claim: Claim, reason: str) -> None:
+    assert (why(DOG_THEN_RAIN, claim) or "").startswith(reason)
+
+
+def test_of_several_sounds_the_pair_that_fails_is_told() -> None:
+    told = why(WITH_SIREN, parse("dog + siren + rain"))
+    assert told == (
+        "“siren” does not start before “rain”: siren 4.50 to 5.50 s; rain 1.50 to 4.50 s"
+    )
+    nested = why(WITH_SIREN, parse("dog + (rain * siren)"))
+    assert nested is not None
+    assert nested.startswith("“rain” and “siren” are never heard together")
+
+
+def test_what_the_timeline_leaves_open_or_proves_has_no_reason() -> None:
+    assert why(DOG_THEN_RAIN, parse("dog + rain")) is None
+    long_overlap = Overlay(sound("dog", 2), sound("rain", 3), offset=150)
+    assert why(long_overlap, parse("dog + rain")) is None
+
+
+def test_bars_and_crossfades_lie_where_the_timeline_has_them() -> None:
+    drawing = draw(DOG_THEN_RAIN, 5 * RATE, RATE)
+    assert [(bar.label, bar.left, bar.width) for bar in drawing.bars] == [
+        ("dog", 0.0, 40.0),
+        ("rain", 30.0, 60.0),
+    ]
+    (fade,) = drawing.crossfades
+    assert (fade.start_s, fade.end_s, fade.left, fade.width) == (1.5, 2.0, 30.0, 10.0)
+    assert (drawing.seconds, drawing.ticks[-1].left) == (5.0, 100.0)
+    assert drawing.summary == (
+        "Timeline of 5.00 seconds: dog from 0.00 to 2.00, rain from 1.50 to 4.50"
+    )
+
+
+def test_a_nested_crossfade_is_drawn_at_its_own_time() -> None:
+    inner = Overlay(sound("wind", 1), DOG_THEN_RAIN, offset=-100)
+    scene = Sequence(sound("siren", 1), inner, crossfade=25)
+    drawn = [(fade.start_s, fade.end_s) for fade in draw(scene, 10 * RATE, RATE).crossfades]
+    assert drawn == [(0.75, 1.0), (2.25, 2.75)]
+
+
+def test_equal_labels_have_equal_colours_in_every_drawing_of_a_group() -> None:
+    first = draw(DOG_THEN_RAIN, 5 * RATE, RATE)
+    other = Sequence(sound("rain", 1), sound("cat", 1))
+    second = draw(other, 2 * RATE, RATE, first.colours)
+    assert second.colours["rain"] == first.colours["rain"]
+    assert second.colours["cat"] not in first.colours.values()

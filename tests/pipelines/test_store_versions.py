@@ -1,0 +1,277 @@
+"""Versions at a store: listed, collected and reproduced as in a folder, by one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builds import product, segue
+
+from pipelines.build import build
+from pipelines.cli.reproduce import Request, asked_for
+from pipelines.places import Places
+from pipelines.remote import site
+from pipelines.remote.lease import take
+from pipelines.remote.site import staged, writing
+from pipelines.spec import Spec
+from pipelines.versions.gc import gc
+from pipelines.versions.history import State, list_versions
+from pipelines.versions.reproduce import reproduce
+from synth.corpus import Corpus
+from synth.errors import CorpusError, SegueError, SpecError
+from synth.storage import Remote, StorageError
+
+Tiny = Callable[..., Spec]
+NEWER = "newer"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tiny_corpus: Path, tmp_path: Path) -> Path:
+    """What a store holds: a version, and the same shards as a newer one, which is the latest."""
+    root = tmp_path / "store"
+    shutil.copytree(tiny_corpus, root)
+    corpus = root / "data_manifests" / "tiny"
+    old = Corpus.open(corpus).version
+    for place in (corpus, root / "shards" / "tiny"):
+        shutil.copytree(place / old, place / NEWER)
+    facts = corpus / old / "corpus.json"
+    renamed = facts.read_text().replace(f"shards/tiny/{old}", f"shards/tiny/{NEWER}")
+    (corpus / NEWER / "corpus.json").write_text(renamed)
+    os.utime(facts, (1e9, 1e9))
+    (corpus / "latest").write_text(f"{NEWER}\n")
+    return root
+
+
+@pytest.fixture
+def old(tiny_corpus: Path) -> str:
+    return Corpus.open(tiny_corpus / "data_manifests" / "tiny").version
+
+
+@pytest.fixture
+def url(folder: Path) -> str:
+    return f"file://{folder}/data_manifests/tiny"
+
+
+def root(folder: Path) -> Path:
+    return Path(f"file://{folder}")
+
+
+def tars(folder: Path, version: str) -> int:
+    return len(list((folder / "shards" / "tiny" / version).rglob("*.tar")))
+
+
+def kept(cache: Path) -> list[Path]:
+    """Shards that the stage keeps."""
+    return [path for path in (cache / "stages").rglob("*.tar") if path.is_file()]
+
+
+def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -> None:
+    there = [each.to_json() for each in list_versions(Path(url))]
+    here = [each.to_json() for each in list_versions(folder / "data_manifests" / "tiny")]
+    assert [each["latest"] for each in there] == [False, True]
+    assert [each | {"finished": None} for each in there] == [
+        each | {"finished": None} for each in here
+    ]
+
+
+def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
+    folder: Path, url: str, old: str
+) -> None:
+    before = product(folder)
+    foreseen = gc(Path(url), keep=1, dry_run=True)
+    assert product(folder) == before
+    sweep = gc(Path(url), keep=1)
+    assert sweep == foreseen
+    assert (sweep.kept, [removal.name for removal in sweep.versions]) == ((NEWER,), [old])
+    left = product(folder)
+    marker = f"data_manifests/tiny/{old}/removed.json"
+    assert json.loads((folder / marker).read_text())["shards"] == 12
+    gone = {path for path in before if path.startswith(f"shards/tiny/{old}/")}
+    assert left.keys() == before.keys() - gone | {marker}
+    assert all(left[path] == before[path] for path in left.keys() - {marker})
+    assert [each.state for each in list_versions(Path(url))] == [
+        State.MANIFESTS_ONLY,
+        State.RENDERED,
+    ]
+    with pytest.raises(CorpusError, match=r"segue gc. removed") as told:
+        Corpus.open(Path(f"{url}/{old}")).stored_pcm("train", "tiny-train-000000.tar", 0, 1)
+    assert f"`segue build {url}/{old}`" in told.value.mend
+
+
+def test_latest_and_what_no_build_wrote_stay_at_a_store(folder: Path, url: str, old: str) -> None:
+    (folder / "data_manifests" / "tiny" / "latest").write_text(f"{old}\n")
+    assert gc(Path(url), keep=1).versions == ()
+    (folder / "data_manifests" / "tiny" / "latest").write_text(f"{NEWER}\n")
+    note = folder / "shards" / "tiny" / old / "notes.txt"
+    note.write_text("mine")
+    assert gc(Path(url), keep=1).foreign == (f"file://{note}",)
+    assert note.read_text() == "mine"
+    assert (tars(folder, old), tars(folder, NEWER)) == (0, 12)
+
+
+def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
+    folder: Path, url: str, old: str
+) -> None:
+    before = product(folder)
+    lease = take(Remote(f"file://{folder}"), "data_manifests/tiny/.lease", "another machine")
+    with pytest.raises(CorpusError, match="is building this corpus"):
+        gc(Path(url), keep=1)
+    with pytest.raises(CorpusError, match="is building this corpus"):
+        reproduce(Places(staged(root(folder)), "tiny", old), None, 0)
+    lease.release()
+    assert product(folder) == before
+
+
+def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
+    folder: Path, url: str, tmp_path: Path
+) -> None:
+    bank = folder / "banks" / "foley-16000"
+    needed = {path.name for path in bank.glob("*.p*")}
+    (bank / "part-of-another-time.pcm").write_bytes(bytes(99))
+    remote = Remote(f"file://{folder}")
+    lease = take(remote, "data_manifests/begun/.lease", "another machine")
+    with pytest.raises(CorpusError, match=r"data_manifests/begun: .* is building this corpus"):
+        gc(Path(url), keep=2, banks=True)
+    lease.release()
+    lease = take(remote, "banks/.lease", "another machine")
+    with (
+        pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"),
+        writing(staged(root(folder)), "new"),
+    ):
+        pass
+    lease.release()
+    sweep = gc(Path(url), keep=2, banks=True)
+    assert [(each.name, each.freed) for each in sweep.banks] == [("banks/foley-16000", 99)]
+    assert {path.name for path in bank.glob("*.p*")} == needed
+    assert not list(folder.rglob(".lease/*"))
+
+
+def test_a_version_at_a_store_is_reproduced_byte_for_byte(
+    folder: Path, url: str, old: str, cache: Path
+) -> None:
+    before = product(folder)
+    gc(Path(url), keep=1)
+    shutil.rmtree(folder / "shards" / "tiny" / NEWER)  # so that every shard must be rendered
+    shutil.rmtree(cache)  # a machine that was never here
+    asked, out = asked_for(Path(url), old, Path())
+    assert isinstance(asked, Request)
+    assert (asked.places, asked.given) == (Places(out, "tiny", old), None)
+    found = reproduce(asked.places, None, 0)
+    assert not found.differences
+    assert (found.rendered, found.linked) == (12, 0)
+    assert found.paths["shards"] == f"file://{folder}/shards/tiny/{old}"
+    left = product(folder)
+    assert left == {
+        path: value for path, value in before.items() if "shards/tiny/newer" not in path
+    }
+    assert not kept(cache)
+
+
+def test_shards_that_another_version_holds_are_copied_by_the_store(
+    folder: Path, url: str, old: str, cache: Path
+) -> None:
+    before = product(folder)
+    gc(Path(url), keep=1)
+    told = segue("build", url, "--version", old, "--workers", "0", "--json")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["linked"] == 12
+    assert product(folder) == before
+    again = reproduce(Places(staged(root(folder)), "tiny", old), None, 0)
+    assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
+    assert product(folder) == before
+    assert not kept(cache)
+
+
+def test_a_damaged_shard_at_a_store_is_named_and_nothing_is_changed(
+    folder: Path, url: str, old: str
+) -> None:
+    victim = sorted((folder / "shards" / "tiny" / old).rglob("*.tar"))[0]
+    data = bytearray(victim.read_bytes())
+    data[5000] ^= 1
+    victim.write_bytes(bytes(data))
+    before = product(folder)
+    found = reproduce(Places(staged(root(folder)), "tiny", old), None, 0)
+    assert list(found.differences.lines()) == [
+        f"shard {victim.name}: the file differs from its receipt; delete file://{victim} to have "
+        "it made again"
+    ]
+    assert product(folder) == before
+
+
+def test_a_build_sees_what_another_machine_removed(
+    folder: Path, url: str, old: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert build(tiny(), root(folder), 0).rendered == 0
+    (folder / "data_manifests" / "tiny" / "latest").write_text(f"{NEWER}\n")
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "another machine"))
+    gc(Path(url), keep=1)
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(CorpusError, match=rf"file://.*/{old}: `segue gc` removed the shards"):
+        build(tiny(), root(folder), 0)
+    with pytest.raises(CorpusError, match=r"segue gc. removed"):
+        build(tiny(version=old), root(folder), 0)
+    assert tars(folder, old) == 0
+
+
+def test_a_version_at_a_store_is_asked_for_by_its_url_or_with_out(
+    folder: Path, url: str, old: str, tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    asked, out = asked_for(tiny_file(), old, root(folder))
+    assert isinstance(asked, Request)
+    assert asked.places == Places(out, "tiny", old)
+    new, _ = asked_for(tiny_file(), "1.0", root(folder))
+    assert isinstance(new, Spec)
+    cases: list[tuple[Path, str | None, Path, str]] = [
+        (Path(url), "9", Path(), f"{url}: no finished version 9"),
+        (Path(f"{url}/{old}"), "9", Path(), f"is version {old}, and --version says 9"),
+        (Path(url), None, tmp_path, "and --out says"),
+        (Path(f"file://{folder}"), None, Path(), "no versions of a corpus here"),
+    ]
+    for path, name, given, message in cases:
+        with pytest.raises(SegueError, match=message):
+            asked_for(path, name, given)
+    by_stage, out = asked_for(Path(url), None, Path(), tmp_path / "stage")
+    assert isinstance(by_stage, Request)
+    assert (out, by_stage.places.version) == (tmp_path / "stage", NEWER)
+
+
+def test_no_stage_is_made_of_what_is_no_corpus(tmp_path: Path, cache: Path) -> None:
+    for place in (f"file://{tmp_path}/data_manifests/none", f"file://{tmp_path}"):
+        with pytest.raises(CorpusError, match="no versions of a corpus here"):
+            gc(Path(place), keep=1)
+    assert not (cache / "stages").exists()
+
+
+def test_a_store_of_one_process_is_refused_to_others_before_any_work(
+    tiny: Tiny, tiny_file: Callable[..., Path], tmp_path: Path, cache: Path
+) -> None:
+    url = f"memory:/{tmp_path}"
+    with pytest.raises(SpecError, match="alone, and no worker sees it") as told:
+        build(tiny(), Path(url), 2)
+    assert "0 workers" in told.value.mend
+    assert not list(cache.rglob("*.pcm")), "no clip was read"
+    with pytest.raises(StorageError, match="wrote nothing there"):
+        Corpus.open(Path(f"memory:/{tmp_path}/nothing"))
+    with pytest.raises(SpecError, match="ends with this command"):
+        asked_for(tiny_file(), None, Path("memory://x"))
+
+
+def test_a_stage_of_another_processes_store_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = staged(f"memory:/{tmp_path}", tmp_path / "stage")
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    with pytest.raises(StorageError, match=r"lives in process \d+ alone, and this is another"):
+        site.mirror_of(out)
+    assert staged(f"memory:/{tmp_path}", tmp_path / "stage") == out
+    assert site.mirror_of(out) is not None, "it began anew"

@@ -1,0 +1,156 @@
+"""Nothing that Segue starts speaks to anything beyond this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builds import segue
+
+from pipelines.cli.prefect_settings import quieten_prefect
+from pipelines.nights.schedule import Night, Times
+from pipelines.server import QUIET
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ("127.0.0.1", "::1", "localhost", "unix", "None", "")
+HEARING = """
+import json, os, sys
+
+FILE = os.open(os.environ["SEGUE_HEARD"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+NAMES = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+ADDRESSES = ("socket.connect", "socket.sendto", "socket.sendmsg")
+
+def tell(**facts):
+    os.write(FILE, (json.dumps({"process": os.getpid(), **facts}) + "\\n").encode())
+
+def hear(event, args):
+    if event in NAMES:
+        name = args[0]
+        tell(event=event, to=name.decode() if isinstance(name, bytes) else str(name))
+    elif event in ADDRESSES and args[1] is not None:
+        tell(event=event, to=str(args[1][0]) if isinstance(args[1], tuple) else "unix")
+
+sys.addaudithook(hear)
+tell(event="started", command=" ".join(sys.orig_argv), settings=dict(os.environ))
+"""
+SPEAKING = """
+import socket
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.1", 9))
+try:
+    socket.getaddrinfo("telemetry.invalid", 443)
+except OSError:
+    pass
+"""
+
+OPENING = """
+import sys
+sys.path += {paths}
+from pathlib import Path
+from tiny_models import save_clap
+from train.data.tokenizer import TextTokenizer
+from train.model.clap import clap_config
+from train.model.loading import clap_input, transformers_model
+
+folder = str(save_clap(Path({folder!r})))
+clap_config(folder), clap_input(folder), TextTokenizer.of_model(folder)
+transformers_model(folder)
+"""
+
+
+@pytest.fixture
+def listening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], list[dict[str, Any]]]:
+    """Hears every process that is started from here; called, it tells what was heard."""
+    folder, heard = tmp_path / "hearing", tmp_path / "heard.jsonl"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(HEARING)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("SEGUE_HEARD", str(heard))
+    for name in [*os.environ]:
+        if name.startswith("PREFECT_") or name in QUIET:
+            monkeypatch.delenv(name)
+    return lambda: [json.loads(line) for line in heard.read_text().splitlines()]
+
+
+def strangers(heard: list[dict[str, Any]]) -> set[str]:
+    return {line["to"] for line in heard if "to" in line} - {*HERE}
+
+
+def test_what_is_said_to_others_is_heard(listening: Callable[[], list[dict[str, Any]]]) -> None:
+    """A name and an address that nobody has."""
+    subprocess.run([sys.executable, "-c", SPEAKING], check=True)
+    assert strangers(listening()) == {"192.0.2.1", "telemetry.invalid"}
+
+
+def test_build_on_prefects_own_server_with_workers_speaks_to_this_machine_alone(
+    listening: Callable[[], list[dict[str, Any]]],
+    tiny_file: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    spec = tiny_file(recipe={"triplets": {"repeats": 1}}, shards={"samples": 36})
+    done = segue("build", spec, "--out", tmp_path / "out", "--workers", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    heard = listening()
+    assert strangers(heard) == set()
+    started = [line for line in heard if line["event"] == "started"]
+    (server,) = (line for line in started if "pipelines.server" in line["command"])
+    assert any(line.get("to") == "127.0.0.1" for line in heard), "the flow was not heard"
+    assert QUIET.items() <= server["settings"].items()
+    workers = [line for line in started if "spawn_main" in line["command"]]
+    assert len(workers) == 2
+    assert all(QUIET.items() <= line["settings"].items() for line in workers)
+
+
+def test_runs_of_a_schedule_and_of_a_pool_are_told_to_report_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipelines.flows import serving
+    from pipelines.flows.deployments import deployment_of
+
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    @contextmanager
+    def no_server(night: Night) -> Iterator[str]:
+        raise Enough
+        yield
+
+    for name in QUIET:
+        monkeypatch.setenv(name, "as the user has it")
+    monkeypatch.setenv("SEGUE_SERVED_BY", "")
+    monkeypatch.setattr(serving, "_server", no_server)
+    night = Night("tiny", tmp_path / "tiny.yaml", tmp_path, 1, None, Times(every_s=10))
+    with pytest.raises(Enough):
+        serving.serve(night, False, lambda _: None)
+    assert {name: os.environ[name] for name in QUIET} == QUIET
+    assert deployment_of(night, "nights").job_variables == {"env": QUIET}
+
+
+def test_commands_and_the_image_report_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The services of docker-compose.yml are looked at by tests/test_compose.py."""
+    for name in QUIET:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    quieten_prefect()
+    assert {name: os.environ.get(name) for name in QUIET} == QUIET
+    image = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^\s+(\w+)=(\S+?)(?: \\)?$", image, re.MULTILINE))
+    assert QUIET.items() <= said.items()
+
+
+def test_model_in_a_folder_is_opened_without_a_word_to_anyone(
+    tmp_path: Path, listening: Callable[[], list[dict[str, Any]]]
+) -> None:
+    folders = [ROOT, ROOT / "tests" / "helpers"]
+    code = OPENING.format(paths=[str(folder) for folder in folders], folder=str(tmp_path / "clap"))
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert [line for line in listening() if "to" in line] == []

@@ -1,0 +1,192 @@
+"""A schedule over a small corpus: it runs three times and renders nothing again.
+
+    python -m tests.soak.schedule [--nights 3] [--every 10s] [--json]
+
+Builds the corpus by its first night and has `segue schedule` run until so many nights are complete.
+The status is 1 where a later night renders a shard, or changes a byte of what was built, or a night
+fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+PATIENCE_S: Final = 600.0
+LOOK_S: Final = 1.0
+BESIDE: Final = ("journal.jsonl", "nightly.json", "nightly.md", ".lock")
+ENDED: Final = ("Completed", "Failed", "Crashed", "Cancelled")
+SPEC: Final[dict[str, Any]] = {
+    "corpus": "scheduled",
+    "seed": 7,
+    "source": {"foley": {"classes": ["dog", "rain", "siren", "wind"], "takes": 5}},
+    "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "repeats": 2}},
+    "audio": {"sample_rate": 16000, "length": "exact 2 s"},
+    "splits": {"train": [1, 2, 3], "test": [4, 5]},
+    "shards": {"samples": 12},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a schedule showed.
+
+    Args:
+        shards: In the corpus.
+        rendered: Shards rendered by the first night.
+        rendered_again: Shards rendered by all later ones.
+        changed: Files whose bytes differ from those of the first night.
+        states: Of every run that has begun, oldest first; a run that is due while another is under
+            way is Cancelled.
+        seconds: That each completed run took, oldest first.
+        total_s: Until the last was complete.
+    """
+
+    shards: int
+    rendered: int
+    rendered_again: int
+    changed: list[str]
+    states: list[str]
+    seconds: list[float]
+    total_s: float
+
+    @property
+    def sound(self) -> bool:
+        same = not (self.changed or self.rendered_again)
+        return (
+            same and self.rendered == self.shards > 0 and not {"Failed", "Crashed"} & {*self.states}
+        )
+
+
+def watch(folder: Path, nights: int, every: str) -> Report:
+    """Run the schedule and look at what it does.
+
+    Raises:
+        SystemExit: If it does not come to so many nights.
+    """
+    spec, out = folder / "scheduled.yaml", folder / "out"
+    spec.write_text(json.dumps(SPEC), encoding="utf-8")
+    started = time.monotonic()
+    first: tuple[int, dict[str, str]] | None = None
+    with scheduled(spec, out, every) as schedule:
+        while len(done := completed(runs := last_runs(out))) < nights:
+            if done and first is None:
+                first = rendered(out), product(out)
+            if schedule.poll() is not None:
+                sys.exit(f"the schedule ended with status {schedule.returncode}")
+            if time.monotonic() - started > PATIENCE_S:
+                sys.exit(f"{len(done)} of {nights} nights within {PATIENCE_S:g} s: {runs}")
+            time.sleep(LOOK_S)
+    if first is None:
+        sys.exit("the nights were complete before one of them was looked at")
+    before, after = first[1], product(out)
+    return Report(
+        shards=sum(name.endswith(".tar") for name in after),
+        rendered=first[0],
+        rendered_again=rendered(out) - first[0],
+        changed=sorted(
+            name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+        ),
+        states=[run["state"] for run in runs if run["state"] in ENDED],
+        seconds=[run["seconds"] for run in done],
+        total_s=round(time.monotonic() - started, 1),
+    )
+
+
+@contextmanager
+def scheduled(spec: Path, out: Path, every: str) -> Iterator[subprocess.Popen[str]]:
+    """A schedule in a process of its own, ended on leaving."""
+    process = subprocess.Popen(
+        segue("schedule", spec, "--out", out, "--workers", "2", "--every", every, "--now"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment(),
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def last_runs(out: Path) -> list[dict[str, Any]]:
+    """The schedule's runs, oldest first; none before its server is up."""
+    told = subprocess.run(
+        segue("schedule", "last", "scheduled", "--out", out, "--most", "100", "--json"),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    if told.returncode:
+        return []
+    found: list[dict[str, Any]] = json.loads(told.stdout.splitlines()[-1])["runs"]
+    return found[::-1]
+
+
+def completed(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [run for run in runs if run["state"] == "Completed"]
+
+
+def rendered(out: Path) -> int:
+    """Shards that were rendered by all runs so far."""
+    return sum(
+        path.read_text(encoding="utf-8").count('"event": "rendered"')
+        for path in out.rglob("journal.jsonl")
+    )
+
+
+def product(out: Path) -> dict[str, str]:
+    """SHA-256 of every file that a build promises byte for byte."""
+    return {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in ("shards", "data_manifests")
+        for path in sorted((out / name).rglob("*"))
+        if path.is_file() and path.name not in BESIDE
+    }
+
+
+def segue(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "pipelines.cli", *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the schedule ends with this
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nights", type=int, default=3, help="two or more")
+    parser.add_argument("--every", default="10s")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = watch(Path(folder), given.nights, given.every)
+    if given.json:
+        print(json.dumps(asdict(report) | {"sound": report.sound}))
+    else:
+        print(
+            f"{len(report.seconds)} nights in {report.total_s} s, each {report.seconds} s; "
+            f"{report.rendered} of {report.shards} shards rendered by the first, "
+            f"{report.rendered_again} by the others, {len(report.changed)} files changed"
+        )
+        print(f"states: {', '.join(report.states)}")
+    return 0 if report.sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,293 @@
+"""Names that a sound could be called by: nobody denies them of it, in any recipe or export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from synth.claim import And, Claim, Not, Only, claim_labels, claim_to_json
+from synth.difference import tell
+from synth.lexicon import confusable, could_be_called
+from synth.questions.asking import ask
+from synth.questions.judge import fault
+from synth.questions.question import ANCHORED, ENDS, Kind, Question, count_claim
+from synth.questions.subject import Subject, subjects
+from synth.questions.wording import wordings
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.bed import Background
+from synth.recipes.scenes import Scenes
+from synth.recipes.triplets import Triplets
+from synth.rng import Randomness
+from synth.scene import Event, Excerpt, Overlay, Sequence, labels, to_json
+from synth.schema import canonical_json
+from synth.sources.vocabulary import Vocabulary
+from synth.timeline import Placement, Timeline
+from synth.truth import Tolerance, proves, refutes
+
+RATE = 16_000
+NO_TOLERANCE = Tolerance()
+AIRPLANE, ENGINE, DOG = Event("airplane"), Event("engine"), Event("dog")
+CONFUSED = ("airplane", "helicopter", "train", "engine", "rain", "thunderstorm", "wind", "crow")
+
+
+def heard(*sounds: tuple[str, int, int]) -> Timeline:
+    return Timeline(
+        tuple(Placement(label, on, off, Excerpt(label, 0, off - on)) for label, on, off in sounds),
+        max(off for _, _, off in sounds),
+    )
+
+
+def setting() -> Setting:
+    return Setting(RATE, None, Levels(-23.0, 20.0, 15.0), 1_600, Randomness(7))
+
+
+@cache
+def esc50() -> tuple[Clip, ...]:
+    """Two clips of each label of ESC-50."""
+    source = Vocabulary(labels="esc50", takes=2)
+    return tuple(
+        Clip.of_row(
+            source.row(ref)
+            | {
+                "id": ref.id,
+                "labels": ref.labels,
+                "captions": [],
+                "tags": [],
+                "recording": ref.recording,
+            },
+            RATE,
+        )
+        for ref in source.refs()
+    )
+
+
+@cache
+def scene_groups() -> list[list[Draft]]:
+    """Scenes over the labels of ESC-50 that are taken for one another most easily, and a dog."""
+    wanted = {*CONFUSED, "dog", "cat", "sneezing"}
+    found = [clip for clip in esc50() if clip.labels[0] in wanted]
+    recipe = Scenes(scenes=64, background=Background(of=("wind", "engine"), share=0.5))
+    groups = recipe.groups({"train": found}, setting())["train"]
+    return [list(groups.group(index)) for index in range(len(groups))]
+
+
+def denied(claim: Claim) -> Iterator[str]:
+    """The labels that a true caption says are absent."""
+    match claim:
+        case Not(inner):
+            yield from claim_labels(inner)
+        case And(first, second):
+            yield from denied(first)
+            yield from denied(second)
+
+
+def test_a_denial_of_what_a_sound_could_be_called_is_neither_proven_nor_refuted() -> None:
+    plane = heard(("airplane", 0, 9))
+    for claim in (ENGINE, Not(ENGINE), And(AIRPLANE, Not(ENGINE)), And(AIRPLANE, ENGINE)):
+        assert not proves(plane, claim, NO_TOLERANCE)
+        assert not refutes(plane, claim, NO_TOLERANCE)
+    engine = heard(("engine", 0, 9))
+    assert proves(engine, Not(AIRPLANE), NO_TOLERANCE)
+    assert refutes(engine, AIRPLANE, NO_TOLERANCE)
+
+
+def test_a_sound_is_present_whatever_else_could_be_called_by_its_name() -> None:
+    both = heard(("airplane", 0, 9), ("engine", 9, 18))
+    for claim in (ENGINE, AIRPLANE, And(AIRPLANE, ENGINE)):
+        assert proves(both, claim, NO_TOLERANCE)
+
+
+def test_names_that_are_said_together_mean_a_sound_each() -> None:
+    line = heard(("airplane", 0, 9), ("engine", 9, 18))
+    assert proves(line, Sequence(AIRPLANE, ENGINE), NO_TOLERANCE)
+    for claim in (
+        Sequence(ENGINE, AIRPLANE),
+        Overlay(AIRPLANE, ENGINE),
+        Overlay(ENGINE, AIRPLANE),
+    ):
+        assert refutes(line, claim, NO_TOLERANCE)
+    plane = heard(("airplane", 0, 9))
+    for claim in (Overlay(AIRPLANE, ENGINE), Sequence(AIRPLANE, ENGINE)):
+        assert not refutes(plane, claim, NO_TOLERANCE)
+
+
+def test_a_name_said_without_the_other_may_mean_either_sound() -> None:
+    line = heard(("engine", 0, 9), ("dog", 9, 18), ("airplane", 18, 27))
+    for claim in (Sequence(ENGINE, DOG), Sequence(DOG, ENGINE)):
+        assert not proves(line, claim, NO_TOLERANCE)
+    assert not refutes(line, Sequence(DOG, ENGINE), NO_TOLERANCE)
+    assert proves(line, Sequence(DOG, AIRPLANE), NO_TOLERANCE)
+    assert refutes(line, Sequence(AIRPLANE, DOG), NO_TOLERANCE)
+
+
+def test_only_is_false_only_where_something_of_another_name_is_heard() -> None:
+    assert not refutes(heard(("airplane", 0, 9), ("engine", 0, 9)), Only(ENGINE), NO_TOLERANCE)
+    assert refutes(heard(("airplane", 0, 9), ("engine", 0, 9)), Only(AIRPLANE), NO_TOLERANCE)
+    assert refutes(heard(("dog", 0, 9), ("engine", 0, 9)), Only(ENGINE), NO_TOLERANCE)
+
+
+def test_scenes_over_esc50_deny_nothing_that_a_sound_could_be_called() -> None:
+    denials = 0
+    for draft in (each for group in scene_groups() for each in group):
+        found = draft.captions
+        sounds = set(labels(draft.scene))
+        for caption in (found.caption, *found.positives):
+            for absent in denied(caption.claim):
+                denials += 1
+                assert not any(could_be_called(sound, absent) for sound in sounds), caption.text
+        for caption in found.negatives:
+            for name in claim_labels(caption.claim) - sounds:
+                assert not any(could_be_called(sound, name) for sound in sounds), caption.text
+    assert denials > 20
+
+
+def test_scenes_name_no_two_sounds_of_which_one_could_be_called_by_the_others_name() -> None:
+    named = {
+        frozenset(pair)
+        for group in scene_groups()
+        for draft in group
+        for pair in combinations(sorted(claim_labels(draft.captions.caption.claim)), 2)
+    }
+    assert len(named) > 10
+    assert not any(confusable(*pair) for pair in named)
+
+
+def test_a_template_may_name_two_sounds_that_are_confused() -> None:
+    recipe = Scenes(scenes=8, expressions={"rain * thunderstorm + any": 1})
+    groups = recipe.groups({"train": esc50()}, setting())["train"]
+    for index in range(len(groups)):
+        for draft in groups.group(index):
+            third = set(labels(draft.scene)) - {"rain", "thunderstorm"}
+            assert not third & {"wind", "water_drops", "pouring_water", "sea_waves"}
+
+
+def test_triplets_over_esc50_keep_all_2450_pairs_with_all_their_captions() -> None:
+    groups = Triplets().groups({"train": esc50()}, setting())["train"]
+    assert len(groups) == 2_450
+    for pair in (("airplane", "engine"), ("rain", "thunderstorm"), ("dog", "cat")):
+        for draft in _triplet(groups, pair):
+            assert len(draft.captions.positives) == 1
+            assert len(draft.captions.negatives) == 4
+            assert not list(denied(draft.captions.caption.claim))
+
+
+def test_stage_a_denies_no_engine_of_an_airplane() -> None:
+    groups = Triplets(stage_a=True).groups({"train": esc50()}, setting())["train"]
+    assert len(groups) == 2_450
+    single, combined = _triplet(groups, ("airplane", "engine"))
+    assert not single.captions.negatives
+    assert combined.captions.negatives
+    single, combined = _triplet(groups, ("engine", "airplane"))
+    assert single.captions.negatives
+    assert not combined.captions.negatives
+
+
+def _triplet(groups: Groups, pair: tuple[str, str]) -> list[Draft]:
+    """The group of an ordered pair, made by asking for the group at its position."""
+    number = groups.pairs.index(pair)  # type: ignore[attr-defined]
+    order = groups._order(0).tolist()  # type: ignore[attr-defined]
+    return list(groups.group(order.index(number)))
+
+
+def _rows(groups: list[list[Draft]]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    rows = [
+        {
+            "id": f"s-{number}-{place}",
+            "group": str(number),
+            "scene": canonical_json(to_json(draft.scene)),
+            "claim": canonical_json(claim_to_json(draft.captions.caption.claim)),
+        }
+        for number, group in enumerate(groups)
+        for place, draft in enumerate(group)
+    ]
+    clips = {clip.id: {"labels": list(clip.labels), "captions": [], "tags": []} for clip in esc50()}
+    return rows, clips
+
+
+@cache
+def asked_about() -> list[Subject]:
+    """Triplets over labels of ESC-50 that are confused, and scenes, as they are asked about."""
+    triplets = Triplets().groups({"train": esc50()}, setting())["train"]
+    pairs = [("airplane", "engine"), ("rain", "wind"), ("thunderstorm", "dog"), ("crow", "train")]
+    rows, clips = _rows([*scene_groups()[:6], *(_triplet(triplets, pair) for pair in pairs)])
+    return subjects(rows, clips, 1_600)
+
+
+def offers_as_answer(question: Question, subject: Subject, label: str) -> bool:
+    return subject.phrase(label).noun == question.answer
+
+
+def offers(question: Question, subject: Subject, label: str) -> bool:
+    return subject.phrase(label).noun in question.options
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) -> None:
+    every = {each.id: each for each in asked_about()}
+    found = ask(list(every.values()), Randomness(seed)).questions
+    assert len(found) > 20
+    names = {clip.labels[0] for clip in esc50()}
+    for question in found:
+        subject = every[question.sample]
+        assert fault(question, subject) is None
+        sounds = subject.heard.labels()
+        if question.kind is Kind.PRESENCE:
+            (name,) = claim_labels(question.claims[0])
+            called = any(could_be_called(sound, name) for sound in sounds)
+            assert called is (question.answer == "yes")
+        elif question.kind in (*ENDS, *ANCHORED):
+            offered = {label for label in names if offers(question, subject, label)}
+            right = next(name for name in offered if offers_as_answer(question, subject, name))
+            assert not any(could_be_called(right, other) for other in offered - sounds), question
+        if question.kind is Kind.COUNT:
+            assert not any(confusable(*pair) for pair in combinations(sorted(sounds), 2))
+
+
+def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
+    subject = Subject(
+        "s", "g", heard(("dog", 0, 9), ("airplane", 9, 18)), NO_TOLERANCE, ("dog", "airplane")
+    )
+    last = Question(
+        id="s-0",
+        sample="s",
+        text=wordings(Kind.LAST, (), subject)[0],
+        answer="an airplane",
+        kind=Kind.LAST,
+        options=("an airplane", "a dog", "an engine"),
+        claims=(
+            Sequence(DOG, AIRPLANE),
+            Sequence(AIRPLANE, DOG),
+            And(Sequence(AIRPLANE, ENGINE), Sequence(DOG, ENGINE)),
+        ),
+    )
+    assert fault(last, subject) == "the timeline does not refute 'an engine'"
+    assert fault(replace(last, options=last.options[:2], claims=last.claims[:2]), subject) is None
+    two = heard(("engine", 0, 9), ("airplane", 9, 18))
+    subject = Subject("s", "g", two, NO_TOLERANCE, ("engine", "airplane"))
+    right = count_claim(subject.sounds)
+    count = Question(
+        id="s-1",
+        sample="s",
+        text=wordings(Kind.COUNT, (), subject)[0],
+        answer="two",
+        kind=Kind.COUNT,
+        options=("one", "two"),
+        claims=(Not(right), right),
+    )
+    assert "may be counted as one" in (fault(count, subject) or "")
+
+
+def test_no_difference_rests_on_a_name_that_a_sound_could_be_called_by() -> None:
+    every = {each.id: each for each in asked_about()}
+    found = tell(list(every.values()), Randomness(1)).differences
+    assert found
+    for difference in found:
+        for sample in (difference.first, difference.second):
+            sounds = every[sample].heard.labels()
+            for name in claim_labels(And(*difference.claims)) - sounds:
+                assert not any(could_be_called(sound, name) for sound in sounds), difference

@@ -1,0 +1,325 @@
+"""The cache of corpora at URLs: a limit, who goes first, who stays, and two processes at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from synth.errors import SpecError
+from synth.storage import Copies, Remote, StorageError, download, kept, opened, read_at
+from synth.storage.copies import CORPORA, cache_folder
+from synth.storage.room import Room, limit_bytes
+
+SHARD = 1000
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", f"{3 * SHARD} B")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    found = Remote(f"file://{tmp_path}/store")
+    for name in "abcdef":
+        found.write(f"{name}.tar", content(name))
+    return found
+
+
+@pytest.fixture
+def copies(remote: Remote) -> Copies:
+    return Copies.open(cache_folder() / CORPORA / "file", remote)
+
+
+def content(name: str, size: int = SHARD) -> bytes:
+    return name.encode() * size
+
+
+def read(copies: Copies, name: str) -> bytes:
+    with opened(copies.path(f"{name}.tar")) as file:
+        return file.read()
+
+
+def there(copies: Copies) -> str:
+    return "".join(sorted(path.stem for path in copies.root.glob("*.tar")))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("", 64 * 10**9), ("1.5 TB", 1_500 * 10**9), ("200mb", 2 * 10**8), ("none", None)],
+)
+def test_the_limit_is_an_amount_with_its_unit(
+    monkeypatch: pytest.MonkeyPatch, text: str, wanted: int | None
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
+    assert limit_bytes() == wanted
+
+
+@pytest.mark.parametrize("text", ["64", "-1 GB", "much", "1 PB"])
+def test_what_is_no_amount_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
+    with pytest.raises(SpecError, match=f"SEGUE_CACHE_LIMIT: '{text}' is no amount"):
+        limit_bytes()
+
+
+def test_the_least_recently_used_go_first(copies: Copies) -> None:
+    for name in "abcab":
+        assert read(copies, name) == content(name)
+    assert there(copies) == "abc"
+    assert read(copies, "d") == content("d")
+    assert there(copies) == "abd"
+    assert read(copies, "c") == content("c")
+    assert there(copies) == "bcd"
+
+
+def test_what_is_open_stays(copies: Copies) -> None:
+    with opened(copies.path("a.tar")) as first, opened(copies.path("b.tar")):
+        for name in "cdef":
+            assert read(copies, name) == content(name)
+            assert there(copies) == f"ab{name}"
+        assert first.read() == content("a")
+    assert read(copies, "c") == content("c")
+    assert there(copies) == "bcf"
+
+
+def test_what_is_mapped_stays_after_its_file_was_closed(copies: Copies) -> None:
+    import numpy as np
+
+    with kept(copies.path("a.tar")) as file:
+        mapped = np.memmap(file, dtype=np.uint8, mode="r")
+    for name in "bcdef":
+        read(copies, name)
+    assert there(copies) == "aef"
+    assert bytes(mapped) == content("a")
+    del mapped
+    read(copies, "b")
+    assert there(copies) == "bef"
+
+
+def test_what_finds_no_room_is_read_from_the_store(copies: Copies) -> None:
+    files = [opened(copies.path(f"{name}.tar")) for name in "abc"]
+    assert read(copies, "d") == content("d")
+    assert there(copies) == "abc"
+    with pytest.raises(StorageError, match=r"d\.tar: .* no room .*SEGUE_CACHE_LIMIT"):
+        kept(copies.path("d.tar"))
+    for file in files:
+        file.close()
+
+
+def test_what_is_larger_than_the_limit_is_read_from_the_store(
+    remote: Remote, copies: Copies
+) -> None:
+    remote.write("large.tar", content("l", 4 * SHARD))
+    assert read(copies, "large") == content("l", 4 * SHARD)
+    assert read_at(copies.path("large.tar"), 3999, 5) == b"l"
+    with opened(copies.path("large.tar")) as file:
+        assert (file.seek(-2, 2), file.read(9), file.seek(0), file.read(1)) == (
+            3998,
+            b"ll",
+            0,
+            b"l",
+        )
+    assert there(copies) == ""
+    with pytest.raises(StorageError, match=r"more than the .* that copies of stores may take"):
+        kept(copies.path("large.tar"))
+
+
+def test_samples_drawn_at_random_do_not_drive_each_others_shards_out(copies: Copies) -> None:
+    read(copies, "a")
+    os.utime(copies.path("a.tar"), ns=(1, copies.path("a.tar").stat().st_mtime_ns))  # last week
+    for name in "bcdefbcdef":
+        assert read_at(copies.path(f"{name}.tar"), 10, 5) == content(name, 5)
+    assert there(copies) == "bcd"
+
+
+def test_manifests_are_not_counted_and_stay(remote: Remote, copies: Copies) -> None:
+    remote.write("samples.parquet", bytes(10 * SHARD))
+    copies.fetch("samples.parquet")
+    for name in "abcd":
+        read(copies, name)
+    assert copies.path("samples.parquet").is_file()
+    assert there(copies) == "bcd"
+
+
+def test_a_limit_that_was_lowered_is_kept_at_the_next_download(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        read(copies, name)
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", f"{SHARD} B")
+    read(copies, "d")
+    assert there(copies) == "d"
+
+
+def test_stores_share_the_room(copies: Copies, tmp_path: Path) -> None:
+    other = Remote(f"file://{tmp_path}/other")
+    other.write("x.tar", content("x"))
+    for name in "abc":
+        read(copies, name)
+    assert read(Copies.open(cache_folder() / CORPORA / "s3" / "bucket", other), "x") == content("x")
+    assert there(copies) == "bc"
+
+
+def receipt(copies: Copies, data: bytes) -> Path:
+    path = copies.path("receipts/a.tar.json")
+    sha256 = hashlib.sha256(data).hexdigest()
+    copies.remote.write("receipts/a.tar.json", json.dumps({"sha256": sha256}).encode())
+    return path
+
+
+def test_what_comes_is_compared_with_its_receipt(copies: Copies) -> None:
+    with opened(copies.path("a.tar"), receipt(copies, content("a"))) as file:
+        assert file.read() == content("a")
+
+
+def test_what_differs_from_its_receipt_is_an_error_and_not_kept(
+    copies: Copies, remote: Remote
+) -> None:
+    with pytest.raises(StorageError, match=r"store/a\.tar: differs from its receipt"):
+        read_at(copies.path("a.tar"), 0, 5, receipt(copies, b"something else"))
+    assert there(copies) == ""
+
+
+class Blocks:
+    """Counts what is read of a store, and may break off."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+        self.starts: list[int] = []
+        self.left = 1_000
+        plain = Remote.read
+
+        def counted(
+            remote: Remote, key: str, start: int | None = None, stop: int | None = None
+        ) -> bytes | None:
+            if start is not None:
+                if not self.left:
+                    raise StorageError("broken off")
+                self.left -= 1
+                self.starts.append(start)
+            return plain(remote, key, start, stop)
+
+        monkeypatch.setattr(download, "BLOCK_BYTES", size)
+        monkeypatch.setattr(Remote, "read", counted)
+
+
+def test_a_download_goes_on_where_it_was_broken_off(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = Blocks(monkeypatch, 300)
+    blocks.left = 2
+    with pytest.raises(StorageError, match="broken off"):
+        read(copies, "a")
+    assert there(copies) == ""
+    blocks.left = 1_000
+    assert read(copies, "a") == content("a")
+    assert blocks.starts == [0, 300, 600, 900]
+
+
+def test_of_an_object_that_changed_meanwhile_nothing_is_used(
+    copies: Copies, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = Blocks(monkeypatch, 300)
+    blocks.left = 2
+    with pytest.raises(StorageError, match="broken off"):
+        read(copies, "a")
+    remote.write("a.tar", content("z"))
+    blocks.left = 1_000
+    assert read(copies, "a") == content("z")
+    assert blocks.starts == [0, 300, 0, 300, 600, 900]
+
+
+def test_what_was_broken_off_goes_when_room_is_needed(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = Blocks(monkeypatch, 300)
+    blocks.left = 2
+    with pytest.raises(StorageError, match="broken off"):
+        read(copies, "a")
+    blocks.left = 1_000
+    for name in "bcd":
+        read(copies, name)
+    assert there(copies) == "bcd"
+    assert not list(copies.root.rglob("*.part"))
+
+
+READER = """
+import sys
+from pathlib import Path
+from synth.storage import Copies, Remote, opened, read_at
+from synth.storage.copies import CORPORA, cache_folder
+
+copies = Copies.open(cache_folder() / CORPORA / "file", Remote(sys.argv[1]))
+for turn in range(60):
+    name = "abcdef"[(turn * int(sys.argv[2])) % 6]
+    path = copies.path(f"{name}.tar")
+    if turn % 2:
+        found = read_at(path, 7, 20)
+        assert found == name.encode() * 20, (turn, found)
+    else:
+        with opened(path) as file:
+            assert file.read() == name.encode() * 1000, turn
+"""
+
+
+def test_two_processes_read_through_one_small_cache_at_once(
+    remote: Remote, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", f"{2 * SHARD} B")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", READER, remote.url, step], stderr=subprocess.PIPE, text=True
+        )
+        for step in ("1", "5")
+    ]
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    files = list((cache / CORPORA).rglob("*.tar"))
+    assert sum(path.stat().st_size for path in files) <= 2 * SHARD
+    assert not list((cache / CORPORA).rglob("*.part"))
+
+
+def test_copies_go_before_the_disk_is_full(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """As if the disk held two shards."""
+    from shutil import _ntuple_diskusage as usage  # type: ignore[attr-defined]
+
+    from synth.storage import room
+
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "1 GB")
+
+    def free(_: Path) -> object:
+        used = sum(path.stat().st_size for path in copies.root.glob("*.tar"))
+        return usage(10 * SHARD, 0, room.SPARE_BYTES + 2 * SHARD - used)
+
+    monkeypatch.setattr(room, "disk_usage", free)
+    for name in "abcd":
+        assert read(copies, name) == content(name)
+    assert there(copies) == "cd"
+
+
+def test_where_nothing_is_limited_all_is_kept(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "none")
+    for name in "abcdef":
+        read(copies, name)
+    assert there(copies) == "abcdef"
+    assert copies.room == Room(cache_folder() / CORPORA, None)
+
+
+def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:
+    stage = Copies.open(tmp_path / "stage", remote)
+    assert stage.room is None
+    for name in "abcdef":
+        read(stage, name)
+    assert there(stage) == "abcdef"
