@@ -224,7 +224,7 @@ class _DaskRunner:
                 mend="see the workers' logs, give them more memory, then run the same command "
                 "again; finished shards are kept",
             ) from error
-        except CancelledError as error:
+        except (CancelledError, self._distributed.comm.CommClosedError) as error:
             raise self._lost(about) from error
 
     def _lost(self, about: str) -> SegueError:

@@ -18,6 +18,8 @@ START_S: Final = 120.0
 
 Process = subprocess.Popen[bytes]
 
+_HERE: Final = ("--host", "127.0.0.1", "--no-dashboard")
+
 
 class Lane:
     """A build without Prefect, with two worker processes.
@@ -101,11 +103,11 @@ class Dask(Lane):
         """Whether the scheduler knows two workers; those of a dead scheduler are ended."""
         if self._scheduler is None or self._scheduler.poll() is not None:
             self.close()
-            here = ("--host", "127.0.0.1", "--no-dashboard")
+            self._scheduler = self._start("scheduler", "--port", self._port, "--no-show", *_HERE)
+        if self._nanny is None or self._nanny.poll() is not None:  # one whose workers do not start
             address = f"tcp://127.0.0.1:{self._port}"
-            self._scheduler = self._start("scheduler", "--port", self._port, "--no-show", *here)
             two = ("--nworkers", 2, "--nthreads", 1)
-            self._nanny = self._start("worker", address, *two, *here)
+            self._nanny = self._start("worker", address, *two, *_HERE)
         return len(self._workers()) == 2
 
     def victims(self, who: str, build: Process) -> list[int]:

@@ -154,7 +154,8 @@ class Round:
             return build.poll() is not None
 
         def there() -> bool:
-            return ended() or bool(self._lane.victims(self._victim, build))
+            found = self._lane.ready() and self._lane.victims(self._victim, build)
+            return ended() or bool(found)
 
         done = len(finished(self._out))
         missing = self._shards - done
