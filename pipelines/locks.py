@@ -32,19 +32,31 @@ def sole_writer(corpus: Path) -> Iterator[None]:
             f"{url}: this command works on folders only",
             mend="give a folder; segue build, plan and ingest write to URLs",
         )
-    corpus.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(corpus / LOCK_FILE, thread_local=False)
+    refusal = CorpusError(
+        f"{corpus}: another process is building this corpus",
+        mend="let it end, then run the same command again; what it made will not be made twice",
+    )
+    with held(corpus / LOCK_FILE, refusal):
+        yield
+
+
+@contextmanager
+def held(lock: Path, refusal: CorpusError) -> Iterator[None]:
+    """Hold a lock, whose folder is made if it is not there.
+
+    Raises:
+        CorpusError: The refusal, at once, if another process holds it.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    file = FileLock(lock, thread_local=False)
     try:
-        lock.acquire(blocking=False)
+        file.acquire(blocking=False)
     except Timeout as error:
-        raise CorpusError(
-            f"{corpus}: another process is building this corpus",
-            mend="let it end, then run the same command again; what it made will not be made twice",
-        ) from error
+        raise refusal from error
     try:
         yield
     finally:
-        lock.release()
+        file.release()
 
 
 @contextmanager

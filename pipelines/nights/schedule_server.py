@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
+from pipelines.locks import held
 from pipelines.server import served
 from synth.atomic import write_text
 from synth.errors import CorpusError
@@ -35,20 +34,12 @@ def scheduling_server(home: Path) -> Iterator[str]:
         CorpusError: If one runs in `home` already.
         SegueError: If it does not start; the error names its log.
     """
-    home.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(home / LOCK_FILE, thread_local=False)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout as error:
-        raise CorpusError(
-            f"{home.parent}: a schedule runs here already",
-            mend="stop it, give another --out, or let one server serve both by PREFECT_API_URL",
-        ) from error
-    try:
-        with _announced(home) as address:
-            yield address
-    finally:
-        lock.release()
+    refusal = CorpusError(
+        f"{home.parent}: a schedule runs here already",
+        mend="stop it, give another --out, or let one server serve both by PREFECT_API_URL",
+    )
+    with held(home / LOCK_FILE, refusal), _announced(home) as address:
+        yield address
 
 
 @contextmanager
