@@ -21,7 +21,7 @@ export class Player {
     this.waiting = this.box.querySelector("[data-waiting]");
     this.waiting.hidden = false;
     this.listen();
-    this.decode();
+    this.decoded = this.decode();
   }
 
   listen() {
@@ -36,7 +36,10 @@ export class Player {
     for (const kind of ["play", "pause", "ended"]) on(this.audio, kind, () => this.showState());
     on(this.audio, "timeupdate", () => this.showTime());
     on(this.audio, "seeked", () => this.showTime());
-    on(this.audio, "error", () => this.failed("this browser cannot play it"));
+    on(this.audio, "error", async () => {
+      await this.decoded; // the server tells more of what is wrong
+      this.failed("this browser cannot play it");
+    });
     on(dark, "change", () => this.draw());
     this.watcher = new ResizeObserver(() => this.draw());
     this.watcher.observe(this.box);
