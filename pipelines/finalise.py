@@ -23,11 +23,12 @@ from pipelines.documents.croissant import CROISSANT_FILE, croissant
 from pipelines.ingestion.ingest import Library
 from pipelines.places import Places
 from pipelines.plan import ShardPlan
-from pipelines.render import is_done, link, read_receipt, sha256
+from pipelines.render import is_done, link, read_receipt
 from pipelines.spec import Spec
 from synth.atomic import replacing, write_text
 from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
+from synth.hashing import file_sha256
 from synth.schema import FORMAT_VERSION, SAMPLES
 from synth.sources.base import Origin
 
@@ -153,7 +154,7 @@ def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
 
 def _write_croissant(places: Places, facts: dict[str, Any], shards: Sequence[ShardPlan]) -> None:
     receipts = [read_receipt(places, shard.shard) for shard in shards]
-    samples = sha256(places.shards / SAMPLES_FILE)
+    samples = file_sha256(places.shards / SAMPLES_FILE)
     value = croissant(facts, [each for each in receipts if each is not None], samples)
     write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,11 +19,11 @@ from pipelines.plan import SHARDS_FILE
 from synth.atomic import write_bytes
 from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
+from synth.hashing import sha256_of
 from synth.rng import Randomness
 from synth.shards import AudioFormat, encode_audio
 from synth.storage import fetched, opened, shown
 
-_BLOCK_BYTES: Final = 2**20
 _DESCRIBED: Final = (
     "group",
     "split",
@@ -128,7 +127,7 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         certified = json.loads(fetched(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
         try:
             with opened(path, corpus.receipt(shard["shard"])) as file:
-                found = _sha256(file)
+                found = sha256_of(file)
         except FileNotFoundError:
             found = ""
         if found != certified:
@@ -142,13 +141,6 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 mend="the libraries differ from those of the build; see corpus.json, `libraries`",
             )
     return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
-
-
-def _sha256(file: BufferedReader) -> str:
-    found = hashlib.sha256()
-    while block := file.read(_BLOCK_BYTES):
-        found.update(block)
-    return found.hexdigest()
 
 
 def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:

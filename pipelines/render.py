@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -18,9 +17,10 @@ import soundfile
 
 from pipelines.places import Places
 from pipelines.plan import ShardPlan
-from synth.atomic import remove_partials, replacing, write_text
+from synth.atomic import remove_partials, replacing, state_of, write_text
 from synth.bank import Bank
 from synth.corpus import CLIPS_FILE, PLAN_FILE
+from synth.hashing import file_sha256
 from synth.render import Mixdown, render
 from synth.scene import from_json
 from synth.schema import MEASUREMENTS, canonical_json, table
@@ -92,8 +92,8 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     places = job.places
     path = places.shard(shard.split, shard.shard)
     clips = places.manifests / CLIPS_FILE
-    bank = _bank(job.index, _state(job.index))
-    rights = _rights(clips, _state(clips))
+    bank = _bank(job.index, state_of(job.index))
+    rights = _rights(clips, state_of(clips))
     rows = shard.rows(places.manifests / PLAN_FILE)
     # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
     texts = [serialised(row, rights) for row in rows]
@@ -195,15 +195,9 @@ def _is_sound(places: Places, shard: ShardPlan) -> bool:
         and is_done(places, shard)
         and (
             places.mirror is not None
-            or sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
+            or file_sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
         )
     )
-
-
-def sha256(path: Path) -> str:
-    """Hex SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
@@ -239,12 +233,7 @@ def _installed() -> tuple[tuple[str, str], ...]:
     return (*found, ("libsndfile", soundfile.__libsndfile_version__))
 
 
-def _state(path: Path) -> tuple[int, int, int]:
-    """What changes when a file is replaced: workers of a cluster outlive builds."""
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
+# Kept by the state of the file: workers of a cluster outlive builds.
 @lru_cache(maxsize=2)
 def _bank(index: Path, state: tuple[int, int, int]) -> Bank:
     return Bank.open(index)

@@ -13,6 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth.atomic import state_of
+
 LEAST_ROWS: Final = 1024
 
 
@@ -56,9 +58,7 @@ def read_rows(path: Path, row_group: int, row: int, rows: int) -> pa.Table:
         row: The first of them in the row group.
         rows: How many.
     """
-    status = path.stat()
-    state = status.st_ino, status.st_size, status.st_mtime_ns
-    return _group(path, state, row_group).slice(row, rows)
+    return _group(path, state_of(path), row_group).slice(row, rows)
 
 
 @lru_cache(maxsize=1)

@@ -103,6 +103,12 @@ def readable(count: int) -> str:
     return f"{count // 1000} kB"
 
 
+def state_of(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced: its inode, its size in bytes, its time in ns."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def remove_partials(folder: Path) -> None:
     """Delete what killed writers left in `folder`, which nobody else may be writing."""
     for partial in folder.glob(f".*{PARTIAL_SUFFIX}"):

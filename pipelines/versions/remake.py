@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pipelines.executor import Runner
 from pipelines.finalise import assemble
@@ -18,16 +17,15 @@ from pipelines.observe import Observer
 from pipelines.places import SHARDS, Places
 from pipelines.plan import ShardPlan
 from pipelines.remote.mirror import Mirror
-from pipelines.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard, sha256
+from pipelines.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard
 from pipelines.spec import Spec
 from pipelines.versions.differences import Differences
 from pipelines.versions.history import STAGING_SUFFIX
 from pipelines.versions.sealed import unmark
 from pipelines.versions.shelf import files_below
 from synth.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.hashing import file_sha256, sha256_of
 from synth.storage.stream import streamed
-
-_BLOCK_BYTES: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +132,10 @@ def _verified(old: Old, worker_count: int, observer: Observer) -> tuple[dict[str
 def _sha256(places: Places, path: Path) -> str:
     """Hex SHA-256 of a shard, here or at the store."""
     if places.mirror is None:
-        return sha256(path)
-    found = hashlib.sha256()
+        return file_sha256(path)
     copies = places.mirror.copies
     with streamed(copies.remote, copies.key(path)) as file:
-        while block := file.read(_BLOCK_BYTES):
-            found.update(block)
-    return found.hexdigest()
+        return sha256_of(file)
 
 
 def _twins(old: Old, missing: Iterable[ShardPlan]) -> dict[str, Path]:
@@ -197,7 +192,7 @@ def _rendered_otherwise(old: Old, rendered: Iterable[ShardPlan]) -> Iterator[str
 
 def _manifest_otherwise(old: Old) -> Iterator[str]:
     path = old.places.manifests / SAMPLES_FILE
-    if path.is_file() and sha256(path) != sha256(old.staging.manifests / SAMPLES_FILE):
+    if path.is_file() and file_sha256(path) != file_sha256(old.staging.manifests / SAMPLES_FILE):
         yield f"{SAMPLES_FILE}: not what the plan and the shards say"
 
 

@@ -6,12 +6,12 @@ compared with the hash that was certified for it, and renamed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Final
 
 from synth.atomic import fitting
+from synth.hashing import file_sha256
 from synth.storage.errors import StorageError
 from synth.storage.remote import Remote, Stored
 from synth.storage.room import Room, Slot
@@ -86,10 +86,5 @@ def _append(remote: Remote, key: str, size: int, part: Path) -> None:
 def _is_whole(remote: Remote, key: str, stored: Stored, sha256: str | None, part: Path) -> bool:
     """Whether what came is one object: the certified one, or one that is still there."""
     if sha256 is not None:
-        return _hash(part) == sha256
+        return file_sha256(part) == sha256
     return stored.size <= BLOCK_BYTES or remote.find(key) == stored
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -99,6 +99,11 @@ def wait_for(condition: Callable[[], bool], seconds: float, over: Callable[[], b
     return condition()
 
 
+def environment() -> dict[str, str]:
+    """That of this process, without the Prefect server of whoever runs this."""
+    return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+
+
 def free_port() -> int:
     """A port on loopback that nobody listens on."""
     with socket.socket() as probe:

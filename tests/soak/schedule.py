@@ -10,9 +10,7 @@ fails.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -24,9 +22,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.helpers.builds import product
+from tests.soak.processes import environment
+
 PATIENCE_S: Final = 600.0
 LOOK_S: Final = 1.0
-BESIDE: Final = ("journal.jsonl", "nightly.json", "nightly.md", ".lock")
 ENDED: Final = ("Completed", "Failed", "Crashed", "Cancelled")
 SPEC: Final[dict[str, Any]] = {
     "corpus": "scheduled",
@@ -149,22 +149,8 @@ def rendered(out: Path) -> int:
     )
 
 
-def product(out: Path) -> dict[str, str]:
-    """SHA-256 of every file that a build promises byte for byte."""
-    return {
-        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for name in ("shards", "data_manifests")
-        for path in sorted((out / name).rglob("*"))
-        if path.is_file() and path.name not in BESIDE
-    }
-
-
 def segue(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "pipelines.cli", *map(str, arguments)]
-
-
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
 
 
 def main() -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.soak.memory import Growth, Sample, growths, peaks, resident, role_of, tree
+from tests.soak.processes import environment
 
 LOOK_S: Final = 1.0
 TAKES: Final = 24
@@ -128,7 +128,7 @@ def building(spec: Path, out: Path, workers: int) -> Iterator[subprocess.Popen[s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"},
+        env=environment(),
     )
     try:
         yield process

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from planned import clip_of
 
 from synth.claim import And, Claim, Not, Only, claim_labels, claim_to_json
 from synth.difference import tell
@@ -50,20 +51,7 @@ def setting() -> Setting:
 def esc50() -> tuple[Clip, ...]:
     """Two clips of each label of ESC-50."""
     source = Vocabulary(labels="esc50", takes=2)
-    return tuple(
-        Clip.of_row(
-            source.row(ref)
-            | {
-                "id": ref.id,
-                "labels": ref.labels,
-                "captions": [],
-                "tags": [],
-                "recording": ref.recording,
-            },
-            RATE,
-        )
-        for ref in source.refs()
-    )
+    return tuple(clip_of(source, ref, RATE) for ref in source.refs())
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from planned import clip_of
 from pydantic import ValidationError
 
 from synth.caption import Style
@@ -85,19 +86,7 @@ def many() -> list[list[Draft]]:
     """60 groups over the 527 labels, planned once."""
     source = Vocabulary(takes=2)
     found = [
-        Clip.of_row(
-            source.row(ref)
-            | {
-                "id": ref.id,
-                "labels": ref.labels,
-                "captions": [],
-                "tags": [],
-                "recording": ref.recording,
-            },
-            RATE,
-        )
-        for ref in source.refs()
-        if category(ref.labels[0]) != "none"
+        clip_of(source, ref, RATE) for ref in source.refs() if category(ref.labels[0]) != "none"
     ]
     return made(plan(Scenes(scenes=240), found))
 
