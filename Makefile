@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test soak bench lint clean
+.PHONY: demo env test soak bench lint docs clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -45,6 +45,10 @@ lint: env
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The documentation site, in out/site; any warning is an error.
+docs: env
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:
 	rm -rf $(VENV) out

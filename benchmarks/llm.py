@@ -16,7 +16,7 @@ from typing import Any
 
 from pipelines.llm.generate import generate
 from pipelines.llm.retry import Policy
-from pipelines.observe import Silent
+from synth.progress import Silent
 
 FAULTS = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),

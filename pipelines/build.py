@@ -18,7 +18,6 @@ from pipelines.executor import RemoteRunner, Runner, is_here, workers
 from pipelines.finalise import finalise, finished, publish
 from pipelines.ingestion.ingest import Library, ingest
 from pipelines.journal import record
-from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import ShardPlan, plan
 from pipelines.remote.site import mirror_of, refuse_unseen, staged, writing
@@ -36,6 +35,7 @@ from pipelines.versions.sealed import refuse_other_bytes, unmark
 from synth.atomic import readable
 from synth.corpus import QUARANTINE_FILE
 from synth.errors import DiskFullError, SpecError
+from synth.progress import Observer, Silent
 from synth.sources import Unheard
 
 VERSION_LETTERS = 12
@@ -103,6 +103,11 @@ class Prepared:
         return self.spec.build_digest(self.library.digest)
 
     @property
+    def there(self) -> int:
+        """Shards that are not to be rendered."""
+        return len(self.shards) - len(self.pending)
+
+    @property
     def job(self) -> RenderJob:
         """What the pending shards are rendered with."""
         audio = self.spec.audio
@@ -130,13 +135,13 @@ def build(
     with writing(out, spec.corpus):
         with _opened(worker_count) as engine:
             prepared = prepare(spec, out, engine.run, engine.width, observer)
-            observer.start("render", len(prepared.pending), "shards")
+            observer.start("render", len(prepared.shards), "shards", done=prepared.there)
             render_all(
                 prepared.pending,
                 lambda shard: render_batch(prepared, [shard], engine.run, observer),
                 engine,
             )
-            observer.finish("render", f"{len(prepared.pending)} shards")
+            observer.finish("render")
         return conclude(prepared, started)
 
 
@@ -263,7 +268,7 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         samples=sum(shard.samples for shard in shards),
         shards=len(shards),
         rendered=len(prepared.pending),
-        skipped=len(shards) - len(prepared.pending),
+        skipped=prepared.there,
         quarantined=pq.read_metadata(places.manifests / QUARANTINE_FILE).num_rows,
         hours=facts["hours"],
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from pipelines.executor import workers
 from pipelines.locks import sole_writer
-from pipelines.observe import Observer, Silent
 from synth.atomic import PARTIAL_SUFFIX, write_text
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
@@ -21,6 +20,7 @@ from synth.export import Format, format_of
 from synth.export.base import Whole
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, shards_of
+from synth.progress import Observer, Silent
 from synth.rng import digest
 from synth.schema import canonical_json
 from synth.storage import is_url
@@ -94,13 +94,13 @@ def export(
         pending = [
             each for each in shards if not _certified(folder, folder.receipt(each.name), stamp)
         ]
-        observer.start(PHASE, len(pending), "parts")
+        observer.start(PHASE, len(shards), "parts", done=len(shards) - len(pending))
         _write_parts(made, pending, folder, stamp, worker_count, observer)
         if pending or not _certified(folder, folder.finished, stamp):
             writer = Writer(folder)
             made.finish(Whole(corpus, shards, folder), writer)
             _certify(folder.finished, stamp, writer)
-        observer.finish(PHASE, f"{len(pending)} parts")
+        observer.finish(PHASE)
     return Summary(
         format=format_name,
         samples=sum(shard.samples for shard in shards),

@@ -24,6 +24,7 @@ from pipelines.ingestion.ingest import Library
 from pipelines.places import Places
 from pipelines.plan import ShardPlan
 from pipelines.render import is_done, link, read_receipt
+from pipelines.row_groups import batches
 from pipelines.spec import Spec
 from synth.atomic import replacing, write_text
 from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
@@ -139,7 +140,7 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
         for row_group, found in groupby(shards, attrgetter("row_group")):
             planned = plan.read_row_group(row_group)
             measured = pa.concat_tables(
-                pq.read_table(places.measurements(shard.shard)) for shard in found
+                pq.ParquetFile(places.measurements(shard.shard)).read() for shard in found
             )
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
@@ -167,9 +168,7 @@ def _facts(
     for shard in shards:
         samples[shard.split] += shard.samples
         files[shard.split] += 1
-    columns = pq.read_table(places.manifests / SAMPLES_FILE, columns=["frames", "excerpts"])
-    excerpts = pc.sum(columns["excerpts"]).as_py()
-    generators = _generators(places)
+    frames, excerpts, generators = _totals(places.manifests / SAMPLES_FILE)
     captioned = any(clip["captions"] for clip in library.clips)
     rate = spec.audio.sample_rate
     source = spec.make_source()
@@ -194,7 +193,7 @@ def _facts(
         "splits": {
             split: {"samples": count, "shards": files[split]} for split, count in samples.items()
         },
-        "hours": round(pc.sum(columns["frames"]).as_py() / rate / 3600, 4),
+        "hours": round(frames / rate / 3600, 4),
         "generators": generators,
         "excerpts": excerpts,
         "excerpts_of_captioned_clips": excerpts if captioned else 0,
@@ -204,12 +203,15 @@ def _facts(
     }
 
 
-def _generators(places: Places) -> dict[str, int]:
-    """How many captions, true and false, each rule, source or model made."""
-    found: Counter[str] = Counter()
-    with pq.ParquetFile(places.manifests / SAMPLES_FILE) as samples:
-        for batch in samples.iter_batches(columns=["generator", "positives", "negatives"]):
-            found.update(batch.column("generator").to_pylist())
-            for name in ("positives", "negatives"):
-                found.update(batch.column(name).flatten().field("generator").to_pylist())
-    return dict(sorted(found.items()))
+def _totals(samples: Path) -> tuple[int, int, dict[str, int]]:
+    """Frames, excerpts, and how many captions each rule, source or model made."""
+    frames = excerpts = 0
+    generators: Counter[str] = Counter()
+    captions = ("positives", "negatives")
+    for batch in batches(samples, ["frames", "excerpts", "generator", *captions]):
+        frames += pc.sum(batch["frames"]).as_py()
+        excerpts += pc.sum(batch["excerpts"]).as_py()
+        generators.update(batch["generator"].to_pylist())
+        for name in captions:
+            generators.update(batch[name].flatten().field("generator").to_pylist())
+    return frames, excerpts, dict(sorted(generators.items()))

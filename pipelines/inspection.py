@@ -15,12 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.manifest import find_manifest
+from pipelines.parquet import check
 from pipelines.plan import SHARDS_FILE
 from synth.atomic import write_bytes
 from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
 from synth.hashing import sha256_of
+from synth.progress import Observer, Silent, watched
 from synth.rng import Randomness
+from synth.schema import CLIPS, PLAN, QUARANTINE
 from synth.shards import AudioFormat, encode_audio
 from synth.storage import fetched, opened, shown
 
@@ -43,8 +46,13 @@ def describe(path: Path) -> dict[str, Any]:
 
     Args:
         path: As `find_manifest` takes it: a finished corpus, or a plan.
+
+    Raises:
+        CorpusError: If there is neither, or a file of it is missing, damaged, or no manifest.
     """
-    manifest = find_manifest(path)
+    manifest = _manifest(path)
+    check(manifest.with_name(CLIPS_FILE), CLIPS)
+    check(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
     table = pq.read_table(manifest, columns=list(_DESCRIBED))
     sizes = pc.list_value_length(table.column("labels")).to_pylist()
     kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
@@ -56,17 +64,17 @@ def describe(path: Path) -> dict[str, Any]:
     refused = pq.read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
     counts = {
         "split": _splits(table),
-        "relation": _shares(table.column("relation").to_pylist()),
-        "negatives": _shares(kinds),
-        "sounds in a scene": _shares([str(size) for size in sorted(sizes)]),
-        "place of a sound in its scene": _shares(
+        "relation": shares(table.column("relation").to_pylist()),
+        "negatives": shares(kinds),
+        "sounds in a scene": shares([str(size) for size in sorted(sizes)]),
+        "place of a sound in its scene": shares(
             [str(place) for size in sizes for place in range(1, size + 1)]
         ),
-        "licence of the clips used": _shares(licences),
+        "licence of the clips used": shares(licences),
         "label (ten most frequent)": dict(
-            list(_shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
+            list(shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
         ),
-        "quarantined because the clip": _shares([row["reason"] for row in refused]),
+        "quarantined because the clip": shares([row["reason"] for row in refused]),
     }
     return {
         "corpus": manifest.parent.parent.name,
@@ -74,7 +82,7 @@ def describe(path: Path) -> dict[str, Any]:
         "recipe": table.column("recipe")[0].as_py(),
         "clips": {"catalogued": clips.num_rows, "used": len(used), "refused": len(refused)},
         "with a negative": round(_share_with_negatives(table), 4),
-        "counts": {name: shares for name, shares in counts.items() if shares},
+        "counts": {name: found for name, found in counts.items() if found},
         "quarantine": str(manifest.with_name(QUARANTINE_FILE)),
     }
 
@@ -99,9 +107,16 @@ def _splits(table: pa.Table) -> dict[str, dict[str, Any]]:
     return splits
 
 
+def _manifest(path: Path) -> Path:
+    """The manifest that a path leads to, once it has a plan's columns."""
+    manifest = find_manifest(path)
+    check(manifest, PLAN)
+    return manifest
+
+
 def draw(path: Path, count: int) -> list[dict[str, Any]]:
     """`count` rows of the manifest, evenly spread over the plan."""
-    table = pq.read_table(find_manifest(path))
+    table = pq.read_table(_manifest(path))
     count = min(count, table.num_rows)
     picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
     rows: list[dict[str, Any]] = table.take(picked).to_pylist()
@@ -110,19 +125,22 @@ def draw(path: Path, count: int) -> list[dict[str, Any]]:
 
 def draw_captions(path: Path, count: int, seed: int) -> list[str]:
     """`count` main captions, drawn at random without replacement."""
-    captions = pq.read_table(find_manifest(path), columns=["caption"]).column("caption")
+    captions = pq.read_table(_manifest(path), columns=["caption"]).column("caption")
     order = Randomness(seed).at("inspect/captions", 0).permutation(len(captions))
     return [captions[int(i)].as_py() for i in order[:count]]
 
 
-def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def verify(
+    corpus: Corpus, rows: Sequence[dict[str, Any]], observer: Observer | None = None
+) -> dict[str, Any]:
     """Compare every shard's hash with its receipt, and rebuild `rows` from plan and bank.
 
     Raises:
         CorpusError: If a shard or a rebuilt sample differs.
     """
     shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
-    for shard in shards:
+    observer = observer or Silent()
+    for shard in watched(shards, observer, "verify", "shards"):
         path = corpus.shard(shard["split"], shard["shard"])
         certified = json.loads(fetched(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
         try:
@@ -134,7 +152,7 @@ def verify(corpus: Corpus, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             raise CorpusError(
                 f"{shown(path)}: differs from its receipt", mend="delete it and build again"
             )
-    for row in rows:
+    for row in watched(rows, observer, "rebuild", "samples"):
         if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:
             raise CorpusError(
                 f"sample {row['id']} cannot be rebuilt byte for byte",
@@ -157,7 +175,8 @@ def _encoded(corpus: Corpus, row: dict[str, Any]) -> bytes:
     return encode_audio(pcm, row["sample_rate"], audio_format)
 
 
-def _shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
+def shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
+    """How often each value occurs, the most frequent first, and its percentage of all."""
     total = len(values)
     return {
         value or "(none)": {"count": count, "percent": round(100 * count / total, 1)}

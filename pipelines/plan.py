@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 from pipelines.enrich import Enrichment
 from pipelines.ingestion.ingest import Library
-from pipelines.observe import Observer
 from pipelines.places import Places
 from pipelines.row_groups import ShardTables, read_rows
 from pipelines.spec import Spec
@@ -25,6 +24,7 @@ from synth.atomic import replacing
 from synth.catalogue import quarantined
 from synth.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.errors import PlanError
+from synth.progress import Observer
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
 from synth.rng import digest
 from synth.scene import events

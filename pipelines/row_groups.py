@@ -6,6 +6,7 @@ reads one of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +48,12 @@ class ShardTables:
             self._writer.write_table(joined, row_group_size=joined.num_rows)
             self._tables, self._rows = [], 0
             self._groups += 1
+
+
+def batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a manifest of any length, in batches of at most `LEAST_ROWS` rows."""
+    with pq.ParquetFile(path) as file:
+        yield from file.iter_batches(LEAST_ROWS, columns=list(columns))
 
 
 def read_rows(path: Path, row_group: int, row: int, rows: int) -> pa.Table:

@@ -26,7 +26,7 @@ from synth.shards import AudioFormat
 from synth.sources import Source, Unheard, opened
 from synth.units import Decibels, Frames, Seconds, to_frames
 
-PLAN_VERSION: Final = 4
+PLAN_VERSION: Final = 5
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
@@ -144,7 +144,11 @@ class TruthSpec(_Model):
 
 
 class ShardsSpec(_Model):
-    """Samples in a shard; a group is never divided, so a shard may hold a few less."""
+    """How samples are packed.
+
+    Args:
+        samples: In a shard; a group is never divided, so one may hold a few less.
+    """
 
     samples: int = Field(default=512, ge=1, le=100_000)
 
@@ -197,7 +201,7 @@ class Spec(_Model):
             try:
                 Allowed.of(licences)
             except SpecError as error:
-                raise ValueError(str(error)) from error
+                raise ValueError(str(error).removeprefix("licences: ")) from error
         return licences
 
     @field_validator("splits")

@@ -22,6 +22,7 @@ from synth.language.tag_files import Item, read_captions, read_items, read_vocab
 from synth.language.tag_words import listed_kind
 from synth.language.tags import Vocabulary
 from synth.language.textswap import Dictionary, build
+from synth.progress import Observer, Silent, watched
 from synth.rng import Randomness
 from synth.tag import Tag
 
@@ -75,6 +76,7 @@ def negate_file(
     style: Style,
     seed: int,
     negators: Path | None = None,
+    observer: Observer | None = None,
 ) -> Report:
     """Write a row for each caption and mode, negated or with the reason why not.
 
@@ -87,13 +89,14 @@ def negate_file(
     check_output(out, captions, vocabulary, negators)
     words = Negators.read(negators) if negators else shipped_negators()
     how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
-    rows = list(_negated_rows(read_captions(captions), modes, how, Randomness(seed)))
+    items = watched(read_captions(captions), observer or Silent(), "negate", "captions")
+    rows = list(_negated_rows(items, modes, how, Randomness(seed)))
     _write(out, rows, NEGATED)
     return Report(out, len(rows), _counted(map(_outcome, rows)))
 
 
 def _negated_rows(
-    items: Sequence[Item], modes: Sequence[Mode], how: Negation, randomness: Randomness
+    items: Iterable[Item], modes: Sequence[Mode], how: Negation, randomness: Randomness
 ) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
         for mode in modes:
@@ -117,7 +120,13 @@ def _outcome(row: Mapping[str, Any]) -> str:
 
 
 def caption_file(
-    source: Path, out: Path, style: Style, count: int, per_category: int, seed: int
+    source: Path,
+    out: Path,
+    style: Style,
+    count: int,
+    per_category: int,
+    seed: int,
+    observer: Observer | None = None,
 ) -> Report:
     """Write each item's caption over all its tags, and those of its partial views.
 
@@ -131,7 +140,7 @@ def caption_file(
     randomness = Randomness(seed)
     rows: list[dict[str, Any]] = []
     mute = 0
-    for index, item in enumerate(items):
+    for index, item in enumerate(watched(items, observer or Silent(), "caption", "items")):
         rng = randomness.at("tag-captions", index)
         subsets = [item.tags, *views(item.tags, count, per_category, rng)]
         told = [_told(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
@@ -164,7 +173,9 @@ def _caption_row(item: Item, at: int, told: Sentence) -> dict[str, Any]:
     }
 
 
-def textswap_file(source: Path, out: Path, max_share: float) -> Report:
+def textswap_file(
+    source: Path, out: Path, max_share: float, observer: Observer | None = None
+) -> Report:
     """Write the TextSwap dictionary of a file's tags.
 
     Items that bear several tags also tell which go together.
@@ -175,7 +186,7 @@ def textswap_file(source: Path, out: Path, max_share: float) -> Report:
     check_output(out, source)
     vocabulary = read_vocabulary(source)
     items = [item.tags for item in read_items(source) if len(item.tags) > 1]
-    entries = build(vocabulary, items, max_share)
+    entries = build(vocabulary, items, max_share, observer)
     Dictionary(tuple(entries)).write(out)
     reasons = _counted(
         "together" if entry.reason.startswith("together") else entry.reason or "allowed"

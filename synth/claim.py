@@ -87,12 +87,9 @@ def claim_from_json(value: Any) -> Claim:
 
 def claim_labels(claim: Claim) -> frozenset[str]:
     """Every label that the claim mentions."""
-    match claim:
-        case Event(label):
-            return frozenset({label})
-        case Sequence(first, second) | Overlay(first, second) | And(first, second):
-            return claim_labels(first) | claim_labels(second)
-        case Not(inner) | Only(inner):
-            return claim_labels(inner)
-        case _:
-            assert_never(claim)
+    # Asked of every claim of a plan: patterns with classes take twice as long.
+    if isinstance(claim, Event):
+        return frozenset((claim.label,))
+    if isinstance(claim, Not | Only):
+        return claim_labels(claim.claim)
+    return claim_labels(claim.first) | claim_labels(claim.second)

@@ -6,9 +6,9 @@ they say: `(A + B) + C` equals `A + (B + C)`, and `A * B` equals `B * A`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.claim import And, Claim, Not, Only, claim_labels
 from synth.scene import Event, Overlay, Scene, Sequence, labels, operands
@@ -29,22 +29,22 @@ class Edit(StrEnum):
     NEGATE = "negate"
 
 
-Meaning: TypeAlias = str
-"""A statement in a form that is equal for all statements that say the same."""
+Meaning: TypeAlias = Hashable
+"""What a statement says: equal for all statements that say the same."""
 
 
 def meaning(statement: Scene) -> Meaning:
-    """The statement's meaning: operands flattened, those of an overlay sorted."""
+    """The statement's meaning: operands flattened, those of an overlay in no order."""
     return _form(statement, ordered=True)
 
 
-def _form(statement: Scene, ordered: bool) -> str:
+def _form(statement: Scene, ordered: bool) -> Meaning:
     if isinstance(statement, Event):
-        return repr(statement.label)
+        return statement.label
     parts = [_form(part, ordered) for part in operands(statement)]
-    if isinstance(statement, Overlay):
-        return f"({' * '.join(sorted(parts))})"
-    return f"({' + '.join(parts if ordered else sorted(parts))})"
+    if ordered and isinstance(statement, Sequence):
+        return Sequence, tuple(parts)
+    return type(statement), frozenset(parts)
 
 
 def projection(statement: Scene, kept: Collection[str]) -> Scene | None:
@@ -73,7 +73,7 @@ class Outline(NamedTuple):
     """What of a claim decides which edit leads to it.
 
     Args:
-        named: The labels it mentions.
+        named: The labels it mentions, none where it denies: its kind is plain then.
         denies: Whether it says that a sound is not heard.
         composition: How it composes them, None where it does not.
     """
@@ -85,15 +85,14 @@ class Outline(NamedTuple):
     @classmethod
     def of(cls, claim: Claim) -> Outline:
         """That of a claim."""
-        match claim:
-            case Not() | Only() | And(_, Not()):
-                return cls(claim_labels(claim), True, None)
-            case And():
-                return cls(claim_labels(claim), False, None)
-            case Event() | Sequence() | Overlay():
-                return cls(frozenset(labels(claim)), False, Composition.of(claim))
-            case _:
-                assert_never(claim)
+        if isinstance(claim, And) and not isinstance(claim.second, Not):
+            return cls(claim_labels(claim), False, None)
+        if isinstance(claim, And | Not | Only):
+            return _DENIAL
+        return cls(frozenset(labels(claim)), False, Composition.of(claim))
+
+
+_DENIAL: Final = Outline(frozenset(), True, None)
 
 
 class Edits:

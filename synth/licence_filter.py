@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from synth.catalogue import quarantined
 from synth.errors import SpecError
 from synth.licence import CONDITIONS, ONLY_VERSION, REFERENCE, UNKNOWN, Licence, parse_licence
+from synth.names import nearest
 
 STAGE: Final = "licence"
 
@@ -88,9 +88,8 @@ def _named(name: str) -> Licence:
         f"{family}-{ONLY_VERSION[family]}" if family == "Apache" else family
         for family in CONDITIONS
     ]
-    spelt = {family.casefold(): family for family in families}
-    near = difflib.get_close_matches(meant, spelt, 1, cutoff=0.5)
+    near = nearest(name, families, likeness=0.5)
     raise SpecError(
         f"licences: {name!r} is not known",
-        mend=f"did you mean {spelt[near[0]]}?" if near else f"known are {', '.join(families)}",
+        mend=f"did you mean {near}?" if near else f"known are {', '.join(families)}",
     )

@@ -6,13 +6,28 @@ import difflib
 from collections.abc import Iterable
 
 
+def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known name that a misspelt one is most like; upper and lower case do not count.
+
+    Args:
+        name: As it was spelt.
+        known: As they are spelt.
+        likeness: Least that the two must have, 0 to 1: `difflib.SequenceMatcher.ratio`.
+
+    Returns:
+        None where none is near.
+    """
+    spelt = {each.casefold(): each for each in known}
+    near = difflib.get_close_matches(name.strip().casefold(), spelt, 1, likeness)
+    return spelt[near[0]] if near else None
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The mend for a name that is none of the known ones; upper and lower case do not count.
+    """The mend for a name that is none of the known ones.
 
     Returns:
         `did you mean 'esc50'?`, or all that there are where none is near.
     """
     names = tuple(known)
-    spelt = {each.casefold(): each for each in names}
-    near = difflib.get_close_matches(name.casefold(), spelt, 1)
-    return f"did you mean {spelt[near[0]]!r}?" if near else f"there are {', '.join(names)}"
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"

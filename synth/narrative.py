@@ -59,7 +59,7 @@ class Narrator:
     style: Style
     pick: Pick
 
-    def tell(self, claim: Claim, kind: str, avoid: Connective | None = None) -> Caption:
+    def tell(self, claim: Claim, kind: str = "", avoid: Connective | None = None) -> Caption:
         """The caption that makes a claim.
 
         Args:

@@ -53,6 +53,9 @@ CLIPS: Final = _schema(
     ("fingerprint", pa.binary()),
 )
 
+INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
+"""Columns of `CLIPS` that no sample depends on."""
+
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
 
 CAPTION: Final = pa.struct(

@@ -144,11 +144,15 @@ class Hearing:
         """Whether the claim holds under every reading of its words."""
         match claim:
             case Event() | Sequence() | Overlay():
-                if not self._holds(claim, STRICTEST):
-                    return False
-                # Two mentions, or two sounds, of one name may be one or two.
                 named = labels(claim)
-                return len(set(named)) == len(named) and not self._ambiguous(frozenset(named))
+                names = frozenset(named)
+                # Two mentions, or two sounds, of one name may be one or two.
+                return (
+                    len(names) == len(named)
+                    and names <= self._own.keys()
+                    and self._holds(claim, STRICTEST)
+                    and not self._ambiguous(names)
+                )
             case And(first, second):
                 return self.proves(second) and self.proves(first)
             case Not(inner):
@@ -266,10 +270,13 @@ class Hearing:
         relation = reading.precedes if isinstance(part, Sequence) else reading.accompanies
         fitting: list[tuple[Span, ...]] = []
         for chosen in product(*found):
-            if all(relation(one, other, self._tolerance) for one, other in combinations(chosen, 2)):
+            for one, other in combinations(chosen, 2):
+                if not relation(one, other, self._tolerance):
+                    if reading.every:
+                        return []
+                    break
+            else:
                 fitting.append(chosen)
-            elif reading.every:
-                return []
         return fitting
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-import sys
-import tomllib
-from collections.abc import Iterator
+import shlex
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 import yaml
-from libraries import check, sound, write_csv
+from typer.main import get_command
 
-from synth.errors import SourceError
+from pipelines.cli.app import COMMANDS
+from pipelines.spec_file import read_spec
 from synth.llm.prompt import load_prompt, shipped_prompts
+from synth.recipes import RECIPES
 from synth.sources import SOURCES, source_class
+from train.config.files import parse_config
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -55,41 +60,55 @@ def test_every_source_is_documented_with_all_of_its_settings(name: str) -> None:
         assert cells[2].split("/")[0] in origin.url or "zenodo" in cells[2]
 
 
-@pytest.fixture
-def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The package of the page's example, as if it were installed, and a library for it."""
-    text = SOURCES_PAGE.read_text(encoding="utf-8")
-    example, entry = (
-        text.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "toml")
-    )
-    (tmp_path / "bird_sounds.py").write_text(example, encoding="utf-8")
-    points = tomllib.loads(entry)["project"]["entry-points"]
-    info = tmp_path / "bird_sounds-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bird-sounds\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "".join(
-            f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in found.items())
-            for group, found in points.items()
-        )
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    root = tmp_path / "birds"
-    rows = [("a.wav", "robin", "wood", "Me"), ("b.wav", "wren", "wood", "You")]
-    write_csv(root / "calls.csv", ("file", "species", "place", "recordist"), rows)
-    for seed, (file, *_) in enumerate(rows):
-        sound(root / "audio" / file, seed)
-    yield root
-    sys.modules.pop("bird_sounds", None)
+PAGES = sorted(
+    path
+    for path in (ROOT / "docs").rglob("*.md")
+    if not path.is_relative_to(ROOT / "docs" / "results")
+)
+_COMMAND = re.compile(r"^ {4}(?:\$ )?(segue (?:[^\\\n]|\\\n)*)", re.M)
+_YAML = re.compile(r"^```yaml[^\n]*\n# train\.yaml.*?\n```", re.M | re.S)
 
 
-def test_the_source_of_the_page_is_found_and_reads_its_library(birds: Path) -> None:
-    found = source_class("birds")
-    robin, wren = check(found(root=birds))  # type: ignore[call-arg]
-    assert (robin.labels, robin.recording) == (("robin",), wren.recording)
-    assert len(found(root=birds).load(wren).audio) == 1600  # type: ignore[attr-defined, call-arg]
-    (only,) = found(root=birds, species="wren").refs()  # type: ignore[attr-defined, call-arg]
-    assert only == wren
-    (birds / "calls.csv").write_text("file,species,place,recordist\na.wav,robin\n")
-    with pytest.raises(SourceError, match=r"calls\.csv: line 2: expected 4 fields"):
-        list(found(root=birds).refs())  # type: ignore[attr-defined, call-arg]
+@cache
+def _parsers(name: str) -> dict[str, Any]:
+    """The command of a name, or the commands of its group by theirs."""
+    module, attribute = COMMANDS[name][0].split(":")
+    found = getattr(import_module(module), attribute)
+    parsers = {}
+    for each, function in ({"": found} if callable(found) else found).items():
+        app = typer.Typer(add_completion=False)
+        app.command(name=each or name)(function)
+        parsers[each] = get_command(app)
+    return parsers
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+def test_every_command_of_a_page_is_one_that_segue_takes(page: Path) -> None:
+    for line in _COMMAND.findall(page.read_text(encoding="utf-8")):
+        for command in line.replace("\\\n", " ").replace("...", "").split(" && "):
+            _, name, *given = shlex.split(re.split(r" [|<] ", command)[0], comments=True)
+            parsers = _parsers(name)
+            parser = parsers[""] if "" in parsers else parsers[given.pop(0)]
+            # Raises where an option does not exist, an argument is missing or a value is wrong.
+            parser.make_context(name, given)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_training_settings_of_a_page_are_read(page: Path) -> None:
+    for block in _YAML.findall(page.read_text(encoding="utf-8")):
+        values: dict[str, Any] = yaml.safe_load(block.partition("\n")[2].removesuffix("```"))
+        assert parse_config({"corpus": "c", "out": "o"} | values, page.name)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/examples").glob("*.yaml")), ids=str)
+def test_every_spec_of_the_pages_is_read(path: Path) -> None:
+    assert read_spec(path).corpus
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_every_recipe_has_a_page_with_its_settings_and_an_example(name: str) -> None:
+    page = (ROOT / "docs" / "recipes" / f"{name.replace('_', '-')}.md").read_text(encoding="utf-8")
+    model = RECIPES[name]
+    assert f"<!-- settings: {model.__module__}:{model.__name__} -->" in page
+    assert "<!-- example: " in page
+    assert "**Paper.**" in page

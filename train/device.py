@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any, Final
+
 import torch
 
 from synth.errors import SpecError
+
+BF16_CAPABILITY: Final = (8, 0)
+"""CUDA's compute capability from which on GPUs calculate in bfloat16."""
 
 
 def torch_device(name: str) -> torch.device:
@@ -27,3 +33,25 @@ def torch_device(name: str) -> torch.device:
     if not there.get(device.type, False):
         raise SpecError(f"device {name!r}: not on this machine", mend="use cpu")
     return device
+
+
+def described() -> dict[str, Any]:
+    """Torch's version and build, and every GPU: name, memory in bytes, whether it has bf16."""
+    devices: list[dict[str, Any]] = [
+        {
+            "device": f"cuda:{index}",
+            "name": torch.cuda.get_device_name(index),
+            "memory": torch.cuda.get_device_properties(index).total_memory,
+            "bf16": torch.cuda.get_device_capability(index) >= BF16_CAPABILITY,
+        }
+        for index in range(torch.cuda.device_count())
+    ]
+    if torch.backends.mps.is_available():
+        devices.append({"device": "mps", "name": "Apple GPU", "memory": 0, "bf16": True})
+    gpus = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
+    build = ", ".join(f"built for {name} {of}" for name, of in gpus.items() if of)
+    return {"torch": torch.__version__, "build": build or "built for CPU", "devices": devices}
+
+
+if __name__ == "__main__":
+    print(json.dumps(described()))

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.speed.sounds import few_labels, lay_out
 from pipelines.build import build, plan_only
-from pipelines.observe import Silent
 from pipelines.spec import Spec
 from synth.corpus import CLIPS_FILE, PLAN_FILE
+from synth.progress import Silent
 from synth.scene import from_json, longest_crossfade
 from synth.timeline import timeline
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.browse.filters import NONE, PARTS, Filter, condition_of
-from pipelines.browse.parquet import check, damaged, literally
+from pipelines.parquet import check, damaged, literally
 from synth.corpus import CLIPS_FILE
 from synth.licence import parse_licence
 from synth.licence_mix import effective
@@ -101,6 +102,9 @@ class Manifest:
                 "autoload_known_extensions": "false",
             }
         )
+        # Else every question reads the places of all columns of all row groups anew.
+        self._database.load_extension("parquet")
+        self._database.execute("SET GLOBAL parquet_metadata_cache = true")
         for name, file in (("samples", path), ("clips", path.with_name(CLIPS_FILE))):
             self._database.read_parquet(literally(file)).create_view(name)
         self._lock = threading.Lock()
@@ -113,17 +117,12 @@ class Manifest:
 
     def page(self, wanted: Filter, number: int, size: int) -> Page:
         """The samples that a filter finds, `size` a page; a number past the end gives the last."""
-        found = self._found(wanted) if wanted.asked() else None
-        total = self.rows if found is None else len(found)
-        pages = max(1, -(-total // size))
+        found = self._found(wanted)
+        pages = max(1, -(-len(found) // size))
         number = min(max(number, 1), pages)
         skipped = size * (number - 1)
-        if found is None:
-            query = f'SELECT {_ROW} FROM samples ORDER BY "index" LIMIT $size OFFSET $skipped'
-            rows = self._ask(query, {"size": size, "skipped": skipped})
-        else:
-            rows = self._at(found[skipped : skipped + size])
-        return Page(tuple(rows), number, pages, total)
+        rows = self._at(found[skipped : skipped + size])
+        return Page(tuple(rows), number, pages, len(found))
 
     def _at(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The summaries at some ascending places of the plan, with their sentences' texts."""
@@ -200,19 +199,24 @@ class Manifest:
         mixes = self._mixes_under(wanted.licence) if wanted.licence else []
         condition, values = condition_of(wanted, mixes)
         query = f'SELECT "index" FROM samples WHERE {condition} ORDER BY "index"'
-        rows = self._ask(query, values)
-        return np.fromiter((row["index"] for row in rows), np.int64, len(rows))
+        with self._answer(query, values) as found:
+            return np.asarray(found.fetchnumpy()["index"], np.int64)
 
     def _mixes_under(self, licence: str) -> list[list[str]]:
         with self._lock:
             return [list(parts) for parts in self._mixes if mix_licence(parts) == licence]
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        with self._answer(query, values) as found:
+            names = [each[0] for each in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    @contextmanager
+    def _answer(self, query: str, values: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """What a question finds, to be fetched within."""
         try:
             with self._database.cursor() as cursor:
-                cursor.execute(query, dict(values))
-                names = [each[0] for each in cursor.description or ()]
-                return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+                yield cursor.execute(query, dict(values))
         except duckdb.Error as error:
             raise damaged(self.path.parent, error) from error
 

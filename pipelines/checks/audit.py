@@ -11,11 +11,11 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from pipelines.manifest import find_manifest
-from pipelines.observe import Observer, Silent
 from synth.annotation import annotated
 from synth.claim import claim_from_json
 from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError
+from synth.progress import Observer, Silent
 from synth.scene import Scene, from_json
 from synth.schema import AUDIBLE
 from synth.timeline import Timeline, timeline

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from pipelines.manifest import find_manifest
 from synth.errors import CorpusError
+from synth.progress import Observer, Silent, watched
 from synth.rng import Randomness
 
 FOLDS: Final = 5
@@ -41,13 +42,14 @@ class Blind:
     chance: float = 0.5
 
 
-def blind(path: Path, most_samples: int, seed: int = 0) -> Blind:
+def blind(path: Path, most_samples: int, seed: int = 0, observer: Observer | None = None) -> Blind:
     """Try to tell a corpus's true captions from its false ones by their text alone.
 
     Args:
         path: As `find_manifest` takes it.
         most_samples: Groups are drawn until they hold about this many samples.
         seed: Of the draw, the folds and the bootstrap.
+        observer: Told of the progress.
 
     Raises:
         CorpusError: If there are too few groups with captions of both kinds.
@@ -57,7 +59,7 @@ def blind(path: Path, most_samples: int, seed: int = 0) -> Blind:
         raise CorpusError(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
         )
-    right = _predicted(texts, false, groups, seed) == false
+    right = _predicted(texts, false, groups, seed, observer or Silent()) == false
     low, high = _interval(right, false, groups, Randomness(seed).at("blind/bootstrap", 0))
     return Blind(_balanced(right, false), low, high, len(texts))
 
@@ -86,16 +88,24 @@ def _sentences(
     return texts, np.array(false), np.array(groups)
 
 
-def _predicted(texts: list[str], false: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
+def _predicted(
+    texts: list[str], false: np.ndarray, groups: np.ndarray, seed: int, observer: Observer
+) -> np.ndarray:
+    from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.model_selection import GroupKFold
     from sklearn.pipeline import make_pipeline
 
     classifier: Any = make_pipeline(
         _features(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
     )
     folds = GroupKFold(FOLDS, shuffle=True, random_state=seed % 2**32)
-    return np.asarray(cross_val_predict(classifier, texts, false, groups=groups, cv=folds))
+    predicted = np.zeros_like(false)
+    parts = list(folds.split(texts, false, groups))
+    for learned, judged in watched(parts, observer, "blind", "folds"):
+        fitted = clone(classifier).fit([texts[i] for i in learned], false[learned])
+        predicted[judged] = fitted.predict([texts[i] for i in judged])
+    return predicted
 
 
 def _features() -> Any:

@@ -15,13 +15,18 @@ from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError
 from synth.leakage.compare import HEARD, Leakage, between_splits, leakage
 from synth.leakage.shelf import COLUMNS
+from synth.progress import Observer
 
 _BATCH: Final = 4096
 _LEVELS: Final = "levels_db"
 
 
 def compare_corpora(
-    path_a: Path, path_b: Path, split_a: str | None = None, split_b: str | None = None
+    path_a: Path,
+    path_b: Path,
+    split_a: str | None = None,
+    split_b: str | None = None,
+    observer: Observer | None = None,
 ) -> Leakage:
     """What the samples of one corpus share with those of another.
 
@@ -32,14 +37,15 @@ def compare_corpora(
         path_b: The same.
         split_a: One split of A; all without.
         split_b: One split of B; all without.
+        observer: Told of the progress.
 
     Raises:
         CorpusError: If a corpus is not there, has no such split, or is damaged.
     """
-    return leakage(used_clips(path_a, split_a), used_clips(path_b, split_b))
+    return leakage(used_clips(path_a, split_a), used_clips(path_b, split_b), observer)
 
 
-def compare_splits(path: Path) -> dict[str, Leakage]:
+def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Leakage]:
     """What the splits of a corpus share, by the names of the two, as `train and test`.
 
     Raises:
@@ -49,7 +55,7 @@ def compare_splits(path: Path) -> dict[str, Leakage]:
     used = _used(manifest)
     order = [name for name in SPLITS if name in used] + sorted(set(used) - set(SPLITS))
     clips = {name: _clips(manifest, used[name]) for name in order}
-    return {f"{a} and {b}": found for (a, b), found in between_splits(clips).items()}
+    return {f"{a} and {b}": found for (a, b), found in between_splits(clips, observer).items()}
 
 
 def used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ whatever ends the program after it is told as what it is.
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import signal
 import sys
@@ -16,7 +17,8 @@ from types import FrameType
 from typing import Any, Final
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-STOPPED: Final = "stopped; the same command goes on where it stopped"
+STOPPED: Final = "stopped"
+AGAIN: Final = "run the same command again"
 _SHOW_CURSOR: Final = "\x1b[?25h"
 
 
@@ -35,10 +37,13 @@ class Interrupts:
                 signal.signal(each, self._come)
         atexit.register(self._leave)  # the first one that is registered is called last
 
-    def tell(self) -> None:
-        """Say that the command was stopped, and end with the status that is due."""
+    def tell(self, error: BaseException) -> None:
+        """Say that the command was stopped and how to go on, and end with the status due."""
         self._told = True
-        print(STOPPED, file=sys.stderr)
+        mend = ": ".join(filter(None, (AGAIN, _done(error))))
+        print(f"{STOPPED}; {mend}", file=sys.stderr)
+        if "--json" in sys.argv:
+            print(json.dumps({"error": STOPPED, "mend": mend}), flush=True)
         sys.exit(self.status)
 
     def _leave(self) -> None:
@@ -61,6 +66,17 @@ class Interrupts:
         raise KeyboardInterrupt
 
 
+def _done(error: BaseException | None) -> str:
+    """What the command will not do again, as `synth.progress_display` notes it."""
+    seen = set()
+    while error is not None and id(error) not in seen:  # Prefect's may come from themselves
+        if notes := getattr(error, "__notes__", None):
+            return str(notes[0])
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return ""
+
+
 def _say_nothing(_error: Any) -> None:
     """What falls over because the program ends is no news."""
 
@@ -77,7 +93,7 @@ def main() -> None:
         done = isinstance(error, SystemExit) and not error.code
         if done or not interrupts.status:
             raise
-        interrupts.tell()
+        interrupts.tell(error)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -16,7 +17,6 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from pipelines.cli.show import print_json
 from synth.atomic import disk_error
 from synth.errors import SegueError
 
@@ -24,6 +24,14 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sources": (
         "pipelines.cli.sources:sources_command",
         "List the sound libraries that can be read, and their settings.",
+    ),
+    "new": (
+        "pipelines.cli.new:new_command",
+        "Write a new spec with every setting explained; list the recipes.",
+    ),
+    "doctor": (
+        "pipelines.cli.doctor:doctor_command",
+        "Check this machine: packages, decoders, GPU, endpoint, disk.",
     ),
     "check": (
         "pipelines.cli.check:check_command",
@@ -59,7 +67,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "inspect": (
         "pipelines.cli.inspect:inspect_command",
-        "Show what was built: counts, durations, balance, samples, checks.",
+        "Show what was built: counts, samples, checks; ask by SQL; compare two builds.",
+    ),
+    "report": (
+        "pipelines.cli.report:report_command",
+        "Write one HTML file that shows a build or a training run, and stands alone.",
     ),
     "browse": (
         "pipelines.cli.browse:browse_command",
@@ -105,6 +117,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "export": (
         "pipelines.cli.export:export_command",
         "Write a corpus as others read it, or a trained model for transformers.",
+    ),
+    "reproduce": (
+        "pipelines.cli.experiments:experiments_command",
+        "Do a paper's experiment again, and judge its claims.",
     ),
     "demo": (
         "pipelines.cli.demo:demo_command",
@@ -223,7 +239,7 @@ def _tell(error: SegueError | OSError, as_json: bool) -> None:
     if mend:
         console.print(Text.assemble(("mend:  ", "bold"), mend))
     if as_json:
-        print_json({"error": message, "mend": mend})
+        print(json.dumps({"error": message, "mend": mend}, ensure_ascii=False), flush=True)
 
 
 def _console() -> Console:

@@ -13,9 +13,15 @@ from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import Blind
 from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.options import JsonOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_json, print_next
+from pipelines.manifest import find_manifest
+from synth.completion import corpus_completions
+from synth.corpus import PLAN_FILE
 from synth.errors import SpecError
 from synth.leakage.compare import Leakage
+from synth.progress import Observer
+from synth.progress_display import show_progress
+from synth.storage import url_of
 
 SHOWN = 10
 
@@ -27,6 +33,7 @@ def audit_command(
             help="Manifest folder: data_manifests/CORPUS (the latest build) or a version below it; "
             "with --leakage two of them, or one whose splits are compared.",
             show_default=False,
+            autocompletion=corpus_completions,
         ),
     ],
     leakage: Annotated[
@@ -59,13 +66,14 @@ def audit_command(
     if len(corpora) > 1:
         raise SpecError("one corpus is audited at a time", mend="or compare two with --leakage")
     (corpus,) = corpora
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         found = audit(corpus, observer)
-        told = _blind(corpus, samples) if blind else None
+        told = _blind(corpus, samples, observer) if blind else None
     if as_json:
         print_json(found.to_json() | ({"blind": _interval(told)} if told else {}))
     else:
         _print(found, told)
+        _print_next(corpus, found)
     if found.violations:
         raise typer.Exit(1)
 
@@ -74,11 +82,12 @@ def _leakage(corpora: list[Path], as_json: bool) -> None:
     """Compare two corpora, or the splits of one, and end with status 1 where they share."""
     if len(corpora) > 2:
         raise SpecError("--leakage compares two corpora", mend="compare them pair by pair")
-    found = (
-        {f"{corpora[0]} and {corpora[1]}": compare_corpora(corpora[0], corpora[1])}
-        if len(corpora) == 2
-        else compare_splits(corpora[0])
-    )
+    with show_progress(as_json) as observer:
+        if len(corpora) == 2:
+            name = f"{corpora[0]} and {corpora[1]}"
+            found = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
+        else:
+            found = compare_splits(corpora[0], observer)
     disjoint = all(each.disjoint for each in found.values())
     if as_json:
         whole = {name: each.to_json() for name, each in found.items()}
@@ -86,6 +95,9 @@ def _leakage(corpora: list[Path], as_json: bool) -> None:
         print_json({"disjoint": disjoint, "shared": shared, "compared": whole})
     else:
         _print_leakage(found)
+        if len(corpora) == 2 and not disjoint:
+            block = url_of(corpora[1]) or corpora[1]
+            print(f"next: name {block} under `block` in the spec of the other, and build it again")
     if not disjoint:
         raise typer.Exit(1)
 
@@ -115,10 +127,10 @@ def _print_leakage(found: Mapping[str, Leakage]) -> None:
             )
 
 
-def _blind(corpus: Path, samples: int) -> Blind:
+def _blind(corpus: Path, samples: int, observer: Observer) -> Blind:
     from pipelines.checks.blind import blind
 
-    return blind(corpus, samples)
+    return blind(corpus, samples, observer=observer)
 
 
 def _interval(told: Blind) -> dict[str, float | int]:
@@ -129,6 +141,16 @@ def _interval(told: Blind) -> dict[str, float | int]:
         "chance": told.chance,
         "n": told.n,
     }
+
+
+def _print_next(corpus: Path, found: Audit) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if found.violations:
+        console.print("next: mend what these sentences come from, build again and audit again")
+    elif find_manifest(corpus).name == PLAN_FILE:
+        console.print("next: segue build SPEC, with the spec of this plan")
+    else:
+        print_next(console, "segue", "train", url_of(corpus) or corpus)
 
 
 def _print(found: Audit, told: Blind | None) -> None:

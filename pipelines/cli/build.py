@@ -17,14 +17,15 @@ from pipelines.cli.options import (
     WorkersOption,
 )
 from pipelines.cli.reproduce import Request, asked_for, show
-from pipelines.cli.show import print_blocked, print_json, progress_bars
+from pipelines.cli.show import print_blocked, print_json, print_next
 from pipelines.engines.engine import engine as open_engine
 from pipelines.executor import processors
-from pipelines.observe import Observer
 from pipelines.spec import Spec
 from pipelines.versions.reproduce import reproduce
 from synth.errors import SpecError
 from synth.leakage.block import Blocked
+from synth.progress import Observer
+from synth.progress_display import show_progress
 
 LOCALLY: Final = "--workers N is the same as --engine local:N"
 
@@ -65,7 +66,7 @@ def build_command(
     """
     asked, out = asked_for(spec, version, out, stage)
     where = engine_of(engine, workers)
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         if isinstance(asked, Request):
             if engine is not None:
                 raise SpecError("--engine: versions are made again on this machine", mend=LOCALLY)
@@ -146,4 +147,4 @@ def print_summary(summary: Summary) -> None:
         )
     console.print(f"manifests  {summary.paths['manifests']}", markup=False)
     console.print(f"shards     {summary.paths['shards']}", markup=False)
-    console.print(f"next: segue inspect {summary.paths['manifests']}", markup=False)
+    print_next(console, "segue", "inspect", summary.paths["manifests"])

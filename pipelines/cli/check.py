@@ -12,9 +12,10 @@ from rich.console import Console
 
 from pipelines.cli.library import named_source
 from pipelines.cli.options import JsonOption
-from pipelines.cli.show import print_json, progress_bars
-from pipelines.observe import Observer
+from pipelines.cli.show import print_json, print_next
 from synth.errors import SourceError, SpecError
+from synth.progress import Observer
+from synth.progress_display import show_progress
 from synth.sources import Settings, Source, opened
 from synth.sources.base import path_of
 from synth.sources.integrity import Integrity, check_files, files_below, read_index, write_index
@@ -47,15 +48,26 @@ def check_command(
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
         raise SourceError(f"{library}: has no files", mend="name a library that lies in a folder")
-    with progress_bars(quiet=as_json) as observer:
-        if write is not None:
-            _write(root, write, observer, as_json)
-            return
+    console = Console(soft_wrap=True, highlight=False)
+    if write is not None:
+        with show_progress(as_json) as observer:
+            count = _write(root, write, observer)
+        if as_json:
+            print_json({"files": count, "index": str(write)})
+        else:
+            console.print(f"{count:,} files written to {write}", markup=False)
+            print_next(console, "segue", "check", library, "--index", write)
+        return
+    with show_progress(as_json) as observer:
         found, clips, is_heard = _check(source, root, index, observer)
     if as_json:
         print_json(found.to_json() | {"clips": clips, "has_audio": is_heard})
     else:
-        _show(found, clips, is_heard)
+        _show(console, found, clips, is_heard)
+        if found.is_whole:
+            print_next(console, "segue", "ingest", library)
+        else:
+            console.print("next: get these files again, then run the same command again")
     if not found.is_whole:
         raise typer.Exit(1)
 
@@ -84,7 +96,8 @@ def _with(source: Settings, changes: list[str]) -> Settings:
         ) from error
 
 
-def _write(root: Path, target: Path, observer: Observer, as_json: bool) -> None:
+def _write(root: Path, target: Path, observer: Observer) -> int:
+    """The number of files that were written down."""
     if target.exists():
         raise SourceError(f"{target}: is there already", mend="give another name")
     count = sum(1 for _ in files_below(root))
@@ -93,10 +106,7 @@ def _write(root: Path, target: Path, observer: Observer, as_json: bool) -> None:
     observer.start("index", count, "files")
     write_index(root, target, lambda: observer.advance("index"))
     observer.finish("index")
-    if as_json:
-        print_json({"files": count, "index": str(target)})
-    else:
-        print(f"{count:,} files written to {target}")
+    return count
 
 
 def _check(
@@ -117,8 +127,7 @@ def _check(
     return found, clips, is_heard
 
 
-def _show(found: Integrity, clips: int, is_heard: bool) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+def _show(console: Console, found: Integrity, clips: int, is_heard: bool) -> None:
     if not is_heard:
         console.print(f"no audio is here: {clips:,} clips are listed, to plan over")
     console.print(

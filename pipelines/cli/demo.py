@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Mapping
 from importlib.resources import files
@@ -16,11 +17,13 @@ from rich.table import Table
 
 from pipelines.cli.build import print_summary, run_build, worker_count
 from pipelines.cli.options import JsonOption, WorkersOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_json, print_next
 from pipelines.inspection import rebuild
 from pipelines.spec import Spec
 from synth.corpus import Corpus
 from synth.errors import SpecError
+from synth.progress import Observer
+from synth.progress_display import show_progress
 from synth.rng import digest
 from synth.sources import source_class
 from train.bench.metrics import Metric
@@ -67,15 +70,15 @@ def demo_command(
     started = time.monotonic()
     spec = demo_spec(source, test_folds)
     console = Console(soft_wrap=True, highlight=False, quiet=as_json)
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         summary = run_build(spec, out, worker_count(workers), no_prefect, observer)
     if not as_json:
         print_summary(summary)
     folder = Path(summary.paths["manifests"])
-    metrics = {
-        name: _train_and_test(folder, out / "runs", head, quick, as_json)
-        for name, head in HEADS.items()
-    }
+    metrics = {}
+    for name, head in HEADS.items():
+        with show_progress(as_json) as observer:
+            metrics[name] = _train_and_test(folder, out / "runs", head, quick, observer)
     wavs = _save_one_group(Corpus.open(folder), out / "wavs")
     seconds = round(time.monotonic() - started, 1)
     if as_json:
@@ -97,6 +100,7 @@ def demo_command(
     for caption, path in wavs.items():
         console.print(f"  {path}  {caption}", markup=False)
     console.print(f"{seconds:.0f} s in all")
+    print_next(console, "segue", "inspect", folder)
 
 
 def demo_spec(source: str | None, test_folds: str) -> Spec:
@@ -140,10 +144,9 @@ def _checked(values: dict[str, Any]) -> Spec:
 
 
 def _train_and_test(
-    corpus: Path, runs: Path, head: HeadKind, quick: bool, quiet: bool
+    corpus: Path, runs: Path, head: HeadKind, quick: bool, observer: Observer
 ) -> Mapping[str, Metric]:
     from train.bench.evaluate import evaluate
-    from train.cli.show import progress_bars as training_bars
     from train.engine.loop import train
     from train.presets import demo
 
@@ -152,9 +155,10 @@ def _train_and_test(
         config = config.with_steps(QUICK_STEPS)
     settings = digest(config.model_dump_json())[:8]
     folder = runs / f"{corpus.parent.name}-{head.value}-{settings}"
-    with training_bars(quiet) as progress:
-        train(config.model_copy(update={"out": folder}), progress, resume=folder.is_dir())
-    return evaluate(folder, corpus, "test", mode=Mode.SHARDS)
+    result = train(config.model_copy(update={"out": folder}), observer, resume=folder.is_dir())
+    if not result.finished:
+        signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
+    return evaluate(folder, corpus, "test", mode=Mode.SHARDS, observer=observer)
 
 
 def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:

@@ -11,12 +11,13 @@ from rich.console import Console
 
 from pipelines.cli.build import worker_count
 from pipelines.cli.options import JsonOption, WorkersOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_json
 from pipelines.export import Summary, export
 from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.errors import SpecError
 from synth.export import FORMATS
 from synth.names import suggestion
+from synth.progress_display import show_progress
 
 TRANSFORMERS: Final = "transformers"
 MODEL_EXPORT: Final = "train.cli.export:export_command"
@@ -73,7 +74,7 @@ def export_command(
             mend=f"give `--to {TRANSFORMERS}`, or a corpus: data_manifests/CORPUS",
         )
     corpus = Corpus.open(path)
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         summary = export(corpus, to, out, tuple(split or ()), worker_count(workers), observer)
     if as_json:
         print_json(summary.to_json())

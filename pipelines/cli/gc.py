@@ -8,9 +8,11 @@ import typer
 from rich.console import Console
 
 from pipelines.cli.options import JsonOption
-from pipelines.cli.show import print_json
+from pipelines.cli.show import print_json, print_next
 from pipelines.cli.versions import VersionsArgument, in_units
 from pipelines.versions.gc import Sweep, gc
+from synth.progress_display import show_progress
+from synth.storage import url_of
 
 SHOWN = 10
 
@@ -42,17 +44,21 @@ def gc_command(
 
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
     """
-    sweep = gc(corpus, keep, banks, dry_run)
+    with show_progress(as_json) as observer:
+        sweep = gc(corpus, keep, banks, dry_run, observer)
     if as_json:
         print_json({"dry_run": dry_run, **sweep.to_json()})
-    else:
-        _print(sweep, dry_run)
-
-
-def _print(sweep: Sweep, dry_run: bool) -> None:
+        return
     console = Console(soft_wrap=True, highlight=False)
-    going = (*sweep.versions, *sweep.leftovers, *sweep.banks)
-    for removal in going:
+    _print(console, sweep, dry_run)
+    if dry_run and sweep.removals:
+        console.print("next: the same command without --dry-run")
+    else:
+        print_next(console, "segue", "versions", url_of(corpus) or corpus)
+
+
+def _print(console: Console, sweep: Sweep, dry_run: bool) -> None:
+    for removal in sweep.removals:
         console.print(
             f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
             f"{removal.name}: {in_units(removal.freed)}",
@@ -62,7 +68,7 @@ def _print(sweep: Sweep, dry_run: bool) -> None:
         console.print(f"stays, since no build wrote it: {path}", markup=False)
     if len(sweep.foreign) > SHOWN:
         console.print(f"and {len(sweep.foreign) - SHOWN:,} more")
-    if not going:
+    if not sweep.removals:
         console.print("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"
     console.print(

@@ -18,14 +18,16 @@ from pipelines.cli.build import worker_count
 from pipelines.cli.destination import destination
 from pipelines.cli.library import named_source
 from pipelines.cli.options import JsonOption, StageOption, StoreOption, WorkersOption
-from pipelines.cli.show import print_blocked, print_json, progress_bars
+from pipelines.cli.show import print_blocked, print_json, print_next
 from pipelines.executor import workers as worker_pool
 from pipelines.ingestion.ingest import Library, ingest
 from pipelines.ingestion.intake import Intake
 from pipelines.places import BANKS
 from pipelines.spec import AudioSpec, ClipsSpec
 from pipelines.spec_file import read_spec
+from synth.progress_display import show_progress
 from synth.sources import ClipRef, Unheard, opened
+from synth.storage import url_of
 
 LibraryArgument: TypeAlias = Annotated[
     str,
@@ -56,15 +58,22 @@ def ingest_command(
 
     `segue build` does this by itself; here it can be looked at first. Interrupted, the same command
     goes on with the parts that are missing.
+
+    Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,
+    `segue ingest corpora/acba.yaml --workers 8`
     """
+    named = [] if out == Path() else ["--out", url_of(out) or str(out)]
     out = destination(out, stage)
     intake = replace(_intake(library), limit=limit)
     if isinstance(intake.source, Unheard):
         _show_listing(intake, as_json)
-        return
-    count = worker_count(workers)
-    with progress_bars(quiet=as_json) as observer, worker_pool(count) as run:
-        _show(intake, ingest(intake, out / BANKS, run, count, observer), as_json)
+    else:
+        count = worker_count(workers)
+        with show_progress(as_json) as observer, worker_pool(count) as run:
+            found = ingest(intake, out / BANKS, run, count, observer)
+        _show(intake, found, as_json)
+    if not as_json:
+        _show_next(library, named)
 
 
 def _intake(text: str) -> Intake:
@@ -73,6 +82,16 @@ def _intake(text: str) -> Intake:
         source = opened(named_source(text))
         return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
     return read_spec(Path(text)).intake
+
+
+def _show_next(library: str, out: list[str]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if Path(library).is_file():
+        print_next(console, "segue", "plan", library, *out)
+    else:
+        console.print(
+            "next: write a spec with this library as its `source`, and give it to `segue plan`"
+        )
 
 
 def _show(intake: Intake, library: Library, as_json: bool) -> None:

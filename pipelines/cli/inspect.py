@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.options import CorpusArgument, JsonOption
-from pipelines.cli.show import print_json
+from pipelines.cli.compare import print_comparison
+from pipelines.cli.console import ask, print_tables
+from pipelines.cli.options import JsonOption
+from pipelines.cli.show import print_json, print_next
 from pipelines.inspection import describe, draw, draw_captions, rebuild, verify
+from synth.completion import corpus_completions
 from synth.corpus import Corpus
+from synth.progress_display import show_progress
+
+ROWS: Final = 50
+"""Rows of an answer that are shown to people unless they ask for others."""
 
 
 def inspect_command(
-    corpus: CorpusArgument,
+    corpus: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a "
+            "version below it. Not with --diff.",
+            show_default=False,
+            autocompletion=corpus_completions,
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Samples to show, drawn evenly.")] = 5,
     check: Annotated[
         bool,
@@ -30,12 +45,62 @@ def inspect_command(
         int, typer.Option(min=0, help="Print so many captions drawn at random, and nothing else.")
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of the captions' draw.")] = 0,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="List the tables that --sql reads, and their columns.")
+    ] = False,
+    sql: Annotated[
+        str | None,
+        typer.Option(help="Answer one SELECT over the manifests; - reads it from standard input."),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Rows of the answer to print, 0 for all; by default {ROWS}, all with --json.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the whole answer to a .parquet or .csv file.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    diff: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="A B",
+            help="Tell what differs between two corpora, and why; needs no CORPUS.",
+            autocompletion=corpus_completions,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what was built or planned: counts, durations, balance, samples, checks.
 
-    Example: `segue inspect data_manifests/acba --samples 3 --verify`
+    Examples: `segue inspect data_manifests/acba --samples 3 --verify`;
+    `segue inspect data_manifests/acba --sql "select split, count(*) from plan group by split"`;
+    `segue inspect --diff data_manifests/acba/OLD data_manifests/acba/NEW`
     """
+    if (corpus is None) is (diff is None):
+        raise typer.BadParameter("give one CORPUS, or --diff A B", param_hint="CORPUS")
+    if sql is None and (rows is not None or out is not None):
+        raise typer.BadParameter("--rows and --out belong to --sql, which is not given")
+    if sum(map(bool, (captions, tables, sql is not None, diff))) > 1:
+        raise typer.BadParameter("give one of --captions, --tables, --sql and --diff")
+    if diff is not None:
+        print_comparison(*diff, as_json)
+        return
+    assert corpus is not None
+    if sql is not None:
+        unasked = 0 if as_json else ROWS
+        ask(corpus, sql, unasked if rows is None else rows, out, as_json)
+        return
+    if tables:
+        print_tables(corpus, as_json)
+        return
     if captions:
         drawn = draw_captions(corpus, captions, seed)
         if as_json:
@@ -44,14 +109,16 @@ def inspect_command(
             print("\n".join(drawn))
         return
     facts = describe(corpus)
-    rows = draw(corpus, samples)
+    picked = draw(corpus, samples)
     if check:
-        facts["checks"] = verify(Corpus.open(corpus), rows)
-    paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in rows] if save else []
+        with show_progress(as_json) as observer:
+            facts["checks"] = verify(Corpus.open(corpus), picked, observer)
+    paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
     if as_json:
-        print_json({**facts, "samples": [_shown(row) for row in rows], "saved": paths})
+        print_json({**facts, "samples": [_shown(row) for row in picked], "saved": paths})
         return
-    _print(facts, rows, paths)
+    _print(facts, picked, paths)
+    print_next(Console(soft_wrap=True, highlight=False), "segue", "browse", corpus)
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,10 @@ CheckOption: TypeAlias = Annotated[
 
 
 def lexicon_command(check: CheckOption = False, as_json: JsonOption = False) -> None:
-    """Build lexicons/phrases.csv, how each label is said, from the sources beside it."""
+    """Build lexicons/phrases.csv, how each label is said, from the sources beside it.
+
+    Examples: `segue lexicon`, `segue lexicon --check`
+    """
     folder = lexicon_folder()
     built = build(read_sources(folder), inflector())
     text = table(built)

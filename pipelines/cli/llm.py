@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from pipelines.cli.options import JsonOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_json, print_read
 from pipelines.llm.endpoint import EndpointSettings
 from pipelines.llm.files import Input
 from pipelines.llm.generate import estimate, generate
@@ -23,6 +23,7 @@ from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import Estimate, Summary
 from synth.errors import SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
+from synth.progress_display import show_progress
 
 EXIT_CODES: Final = {StopKind.ENDPOINT: 1, StopKind.BUDGET: 3, StopKind.INTERRUPTED: 130}
 _STORE: Final = Path("llm-store.sqlite")
@@ -111,7 +112,7 @@ def llm_run_command(
     if dry_run:
         _show_estimate(estimate(settings), model, as_json)
         return
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         summary = generate(settings, observer)
     if as_json:
         print_json(summary.to_json())
@@ -226,6 +227,8 @@ def _show_summary(found: Summary) -> None:
     elif found.left and not found.travelling:
         console.print("the same command asks again for what is open")
     console.print(f"wrote {found.out}", markup=False)
+    if not found.left:
+        print_read(console, found.out)
 
 
 def _show_stats(found: Iterable[Stat]) -> None:

@@ -20,9 +20,10 @@ from pipelines.cli.options import (
 )
 from pipelines.cli.prefect_settings import quieten_prefect
 from pipelines.cli.schedule import NightlyOption
-from pipelines.cli.show import print_json, progress_bars
+from pipelines.cli.show import print_json, print_next
 from pipelines.nights.settings import read_nightly, settings_beside
 from pipelines.spec_file import read_spec
+from synth.progress_display import show_progress
 
 
 def nightly_command(
@@ -48,7 +49,7 @@ def nightly_command(
     read_nightly(settings)
     from pipelines.flows import nightly_with_prefect
 
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         found = nightly_with_prefect(spec, out, engine_of(engine, workers), settings, observer)
     if as_json:
         print_json(found)
@@ -67,3 +68,4 @@ def _print(found: dict[str, Any]) -> None:
         table.add_row(gate["name"], gate["found"], gate["wanted"])
     Console(highlight=False).print(table)
     console.print(f"report  {found['report']}", markup=False)
+    print_next(console, "segue", "inspect", found["paths"]["manifests"])

@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from synth.completion import corpus_completions
+
 SpecArgument: TypeAlias = Annotated[
     Path, typer.Argument(help="The corpus spec, a YAML file.", show_default=False)
 ]
@@ -42,7 +44,7 @@ EngineOption: TypeAlias = Annotated[
     ),
 ]
 JsonOption: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="End with one line of JSON, and print nothing else.")
+    bool, typer.Option("--json", help="Progress as lines of JSON, the summary as the last of them.")
 ]
 CorpusArgument: TypeAlias = Annotated[
     Path,
@@ -50,5 +52,6 @@ CorpusArgument: TypeAlias = Annotated[
         help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a version "
         "below it.",
         show_default=False,
+        autocompletion=corpus_completions,
     ),
 ]

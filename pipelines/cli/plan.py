@@ -14,7 +14,7 @@ from pipelines.build import plan_library
 from pipelines.cli.build import worker_count
 from pipelines.cli.destination import destination
 from pipelines.cli.options import JsonOption, SpecArgument, StageOption, StoreOption
-from pipelines.cli.show import print_blocked, print_json, progress_bars
+from pipelines.cli.show import print_blocked, print_json, print_next
 from pipelines.places import Places
 from pipelines.preflight.report import Report
 from pipelines.preflight.run import preflight
@@ -23,6 +23,7 @@ from pipelines.spec_file import read_spec
 from synth.corpus import QUARANTINE_FILE
 from synth.errors import SpecError
 from synth.leakage.block import Blocked
+from synth.progress_display import show_progress
 
 _TRAINING = "Preflight of a training run"
 
@@ -91,6 +92,9 @@ def plan_command(
     With `--gpus` and `--batch` the plan is held against a training run: what every rank and loader
     worker gets, the steps that all can take, disk, time and cost. A plan that would starve or hang
     a rank is refused.
+
+    Examples: `segue plan corpora/acba.yaml`,
+    `segue plan corpora/acba.yaml --gpus 8 --workers 4 --batch 256`
     """
     if (gpus is None) != (batch is None):
         raise SpecError(
@@ -119,7 +123,7 @@ def plan_command(
     parsed = read_spec(spec)
     started = time.monotonic()
     report = None
-    with progress_bars(quiet=as_json) as observer:
+    with show_progress(as_json) as observer:
         if training is None:
             library, places, samples = plan_library(parsed, out, worker_count(workers), observer)
             blocked = library.blocked
@@ -157,4 +161,4 @@ def _show(
     console.print(f"plan  {places.shown(places.manifests / 'plan.parquet')}", markup=False)
     for line in () if report is None else report.lines():
         console.print(line, markup=False)
-    console.print(f"next: segue audit {places.shown(places.manifests)}", markup=False)
+    print_next(console, "segue", "audit", places.shown(places.manifests))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from pipelines.cli.destination import destination
-from pipelines.cli.show import print_json
+from pipelines.cli.show import print_json, print_next
 from pipelines.places import MANIFESTS, Places
 from pipelines.remote.site import mirror_of, staged
 from pipelines.spec import Spec
@@ -165,3 +165,4 @@ def _print(found: Reproduction) -> None:
     )
     console.print(f"manifests  {found.paths['manifests']}", markup=False)
     console.print(f"shards     {found.paths['shards']}", markup=False)
+    print_next(console, "segue", "inspect", found.paths["manifests"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import asdict
 from typing import Annotated, Any, Final
@@ -14,14 +13,20 @@ from rich.padding import Padding
 
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json
+from pipelines.new.meaning import layout, meanings, summary
+from synth.completion import source_completions
 from synth.errors import SourceError
-from synth.sources import Settings, source_class, source_names
+from synth.sources import source_class, source_names
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="One source, to see what it takes.")
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="One source, to see what it takes.",
+        autocompletion=source_completions,
+    ),
 ]
 _CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
-_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
 
 
 def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
@@ -40,8 +45,8 @@ def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> N
         return
     width = max(map(len, rows))
     for each, row in rows.items():
-        summary = _CITED.sub(".", row["summary"])
-        console.print(f"[bold]{escape(each):<{width}}[/]  {escape(summary)}", soft_wrap=True)
+        told = escape(_CITED.sub(".", row["summary"]))
+        console.print(f"[bold]{escape(each):<{width}}[/]  {told}", soft_wrap=True)
     console.print("\n`segue sources NAME` tells the settings of one, where to get it, its licence.")
 
 
@@ -59,8 +64,6 @@ def _told(name: str, of_many: bool) -> dict[str, Any]:
             "about": {},
             "origin": None,
         }
-    page = inspect.getdoc(inspect.getmodule(found)) or inspect.getdoc(found) or ""
-    summary, _, layout = page.partition("\n\n")
     settings = {
         key: "required"
         if field.is_required()
@@ -68,22 +71,12 @@ def _told(name: str, of_many: bool) -> dict[str, Any]:
         for key, field in found.model_fields.items()
     }
     return {
-        "summary": " ".join(summary.split()),
-        "layout": layout,
+        "summary": summary(found),
+        "layout": layout(found),
         "settings": settings,
-        "about": _about(found),
+        "about": meanings(found),
         "origin": asdict(found.origin) if found.origin else None,
     }
-
-
-def _about(found: type[Settings]) -> dict[str, str]:
-    """What the docstrings of a class and those above it say of each setting."""
-    told: dict[str, str] = {}
-    for each in reversed(found.__mro__):
-        page = inspect.cleandoc(each.__doc__ or "") if issubclass(each, Settings) else ""
-        for match in _ARGUMENT.finditer(page.partition("Args:\n")[2]):
-            told[match["key"]] = " ".join(match["told"].split())
-    return {key: told.get(key, "") for key in found.model_fields}
 
 
 def _show(console: Console, name: str, row: dict[str, Any]) -> None:

@@ -12,10 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.options import JsonOption
-from pipelines.cli.show import print_json
+from pipelines.cli.show import print_json, print_read
 from pipelines.tags import Report, caption_file, negate_file, textswap_file
 from synth.caption import Style
 from synth.language.negation import Mode
+from synth.progress_display import show_progress
 
 OutFile: TypeAlias = Annotated[
     Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)
@@ -63,7 +64,9 @@ def negate_command(
 
     Example: `segue negate captions.csv --vocabulary tags.json --out negated.parquet --mode full`
     """
-    report = negate_file(captions, vocabulary, out, _MODES[mode], style, seed, negators)
+    modes = _MODES[mode]
+    with show_progress(as_json) as observer:
+        report = negate_file(captions, vocabulary, out, modes, style, seed, negators, observer)
     _show(report, "mode and outcome", as_json)
 
 
@@ -82,7 +85,9 @@ def tag_captions_command(
 
     Example: `segue tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
-    _show(caption_file(tags, out, style, views, per_category, seed), "rows", as_json)
+    with show_progress(as_json) as observer:
+        report = caption_file(tags, out, style, views, per_category, seed, observer)
+    _show(report, "rows", as_json)
 
 
 def textswap_command(
@@ -100,7 +105,9 @@ def textswap_command(
 
     Example: `segue textswap autotagging.tsv --out textswap.parquet`
     """
-    _show(textswap_file(vocabulary, out, max_share), "pairs", as_json)
+    with show_progress(as_json) as observer:
+        report = textswap_file(vocabulary, out, max_share, observer)
+    _show(report, "pairs", as_json)
 
 
 def _show(report: Report, what: str, as_json: bool) -> None:
@@ -113,3 +120,4 @@ def _show(report: Report, what: str, as_json: bool) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
     console.print(f"{report.path}: {report.rows:,} rows", markup=False)
+    print_read(console, report.path)

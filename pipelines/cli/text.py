@@ -18,12 +18,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.options import JsonOption
-from pipelines.cli.show import print_json
+from pipelines.cli.show import print_json, print_next, print_read
 from pipelines.output import check_output
 from synth.atomic import replacing
 from synth.errors import SourceError, SpecError
-from synth.language.probes import Caption, Probe, Probed, probe
+from synth.language.probes import SETS, Caption, Probe, Probed, probe
 from synth.language.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
+from synth.progress import watched
+from synth.progress_display import show_progress
 
 SCHEMA: Final = pa.schema(
     [
@@ -87,7 +89,15 @@ def text_command(
     columns = column or ["caption"]
     chosen = _tagger(tagger, tool)
     found = list(_captions(_read(captions), captions, columns, id_column))
-    probed = probe(tool, found, tagger=chosen, balanced=balanced, size=size, seed=seed)
+    with show_progress(as_json) as observer:
+        probed = probe(
+            tool,
+            watched(found, observer, "text", "captions"),
+            tagger=chosen,
+            balanced=balanced,
+            size=size,
+            seed=seed,
+        )
     facts = {"tool": tool.value, "tagger": chosen.name, "seed": seed}
     _write(probed, out, facts)
     counts = _counts(probed)
@@ -100,7 +110,12 @@ def text_command(
         print_json({**facts, **totals, "out": str(out)})
         return
     _print(counts, f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}")
-    Console(soft_wrap=True, highlight=False).print(f"wrote {out}", markup=False)
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"wrote {out}", markup=False)
+    if tool in SETS and made:
+        print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
+    else:
+        print_read(console, out)
 
 
 def _tagger(name: TaggerName, tool: Probe) -> Tagger:

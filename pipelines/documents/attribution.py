@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow.parquet as pq
-
+from pipelines.row_groups import batches
 from synth.atomic import replacing
 from synth.licence import parse_licence
 from synth.licence_mix import effective
@@ -40,9 +39,8 @@ def used_clips(clips: Iterable[Mapping[str, Any]], samples: Path) -> list[Mappin
         samples: A Parquet file with the columns of `schema.PLAN`.
     """
     used: set[str] = set()
-    with pq.ParquetFile(samples) as file:
-        for batch in file.iter_batches(columns=["clips"]):
-            used.update(batch.column("clips").flatten().to_pylist())
+    for batch in batches(samples, ["clips"]):
+        used.update(batch["clips"].flatten().to_pylist())
     return [clip for clip in clips if clip["id"] in used]
 
 

@@ -31,7 +31,7 @@ from pipelines.flows.stages import (
 )
 from pipelines.flows.work import Work, working
 from pipelines.nights.night import failed, refuse_failed, write_record
-from pipelines.observe import Observer, Silent
+from synth.progress import Observer, Silent
 
 Result: TypeAlias = dict[str, Any]
 StageFlow: TypeAlias = Flow[..., Result]

@@ -14,10 +14,10 @@ from pipelines.build import Summary
 from pipelines.flows.corpus import Result, StageFlow, flow_of
 from pipelines.flows.holder import HOME
 from pipelines.nights.schedule_server import running_server
-from pipelines.observe import Observer
 from pipelines.server import own_server, refuse_full
 from pipelines.spec import Spec
 from synth.errors import SegueError
+from synth.progress import Observer
 
 
 def build_with_prefect(

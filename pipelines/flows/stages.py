@@ -106,8 +106,9 @@ def _timely(run: Runner, function: Callable[P, T], /, *args: P.args, **kwargs: P
 
 def render_pending(work: Work) -> None:
     """Render what is missing, as many portions at a time as there are workers."""
-    total = len(work.prepared().pending)
-    work.observer.start("render", total, "shards")
+    prepared = work.prepared()
+    total = len(prepared.pending)
+    work.observer.start("render", len(prepared.shards), "shards", done=prepared.there)
     progress = RenderProgress(work.spec.corpus, total)
     portions = Portions(total, work.width)
     finished: SimpleQueue[PrefectFuture[float]] = SimpleQueue()
@@ -131,7 +132,7 @@ def render_pending(work: Work) -> None:
         portions.took(len(portion), seconds)
         done += len(portion)
         progress.show(done)
-    work.observer.finish("render", f"{total} shards")
+    work.observer.finish("render")
 
 
 @stage("finalise")

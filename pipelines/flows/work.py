@@ -18,13 +18,13 @@ from pipelines.executor import Runner, watch_parent
 from pipelines.flows.holder import sole_run
 from pipelines.ingestion.ingest import Library
 from pipelines.nights.settings import NightlySettings, read_nightly
-from pipelines.observe import Observer
 from pipelines.places import Places
 from pipelines.remote.site import staged, writing
 from pipelines.render import is_done, read_receipt
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
 from synth.errors import SpecError
+from synth.progress import Observer
 
 SERVED_BY: Final = "SEGUE_SERVED_BY"
 

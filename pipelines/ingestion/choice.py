@@ -13,7 +13,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import InitErrorDetails
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from synth.names import suggestion
 from synth.recipes import RECIPES
@@ -46,7 +46,7 @@ class Choice(BaseModel):
             raise ValueError(f"expected exactly one of {known}, with its settings below it")
         ((name, settings),) = value.items()
         if name not in cls.names():
-            raise ValueError(f"there is no {name!r}; {suggestion(str(name), cls.names())}")
+            raise _unknown(str(name), cls.names())
         try:
             return {"chosen": cls.settings_of(name).model_validate(settings or {})}
         except ValidationError as error:
@@ -57,6 +57,15 @@ class Choice(BaseModel):
         chosen: Any = self.chosen
         settings = chosen.model_dump(mode=info.mode, exclude_none=info.exclude_none)
         return {chosen.name: settings}
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> ValidationError:
+    """The error of a name that is none of the known ones, told where the name stands."""
+    message = f"there is no {name!r}; {suggestion(name, known)}"
+    kind = PydanticCustomError("value_error", message)
+    return ValidationError.from_exception_data(
+        "choice", [InitErrorDetails(type=kind, loc=(name,), input=name)]
+    )
 
 
 def _below(name: str, error: ValidationError) -> ValidationError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -19,15 +19,15 @@ from pipelines.ingestion.decoder import Decoder, Outcome, Task
 from pipelines.ingestion.intake import Intake
 from pipelines.ingestion.parts import Part, ingest_part, meet, parts_of, read_part, store
 from pipelines.locks import in_turn
-from pipelines.observe import Observer
 from pipelines.remote.site import mirror_of
 from synth.atomic import remove_partials, replacing
 from synth.bank import INDEX_SCHEMA
 from synth.catalogue import Acceptance, listed, quarantined
 from synth.errors import SourceError
 from synth.leakage.block import Blocked
+from synth.progress import Observer
 from synth.rng import digest
-from synth.schema import CLIPS, canonical_json, table
+from synth.schema import CLIPS, INCIDENTAL, canonical_json, table
 from synth.sources import ClipRef, Source, Unheard
 
 
@@ -79,13 +79,13 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
     folder = banks / f"{source.name}-{intake.rate}"
     mirror = mirror_of(banks.parent)
     parts = list(parts_of(task, refs, folder, mirror))
-    observer.start("ingest", len(refs), "clips")
     with in_turn(folder):
         remove_partials(folder)
         if mirror is not None:
             meet(parts, folder, mirror)
         missing = [part for part in parts if not part.is_whole()]
-        observer.advance("ingest", len(refs) - sum(len(part.refs) for part in missing))
+        there = len(refs) - sum(len(part.refs) for part in missing)
+        observer.start("ingest", len(refs), "clips", done=there)
         if not source.reads_files:
             _spread(missing, run, ingest_part, max(1, threads), observer)
         elif isinstance(run, RemoteRunner):
@@ -216,7 +216,7 @@ def _library(
         )
     content = digest(
         *(
-            canonical_json({name: value for name, value in row.items() if name not in _INCIDENTAL})
+            canonical_json({name: value for name, value in row.items() if name not in INCIDENTAL})
             for row in clips
         )
     )
@@ -234,9 +234,6 @@ def _of_fit_length(
         else:
             kept.append(row)
     return kept, refused
-
-
-_INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
 
 
 def _write_index(folder: Path, entries: list[dict[str, Any]], rate: int) -> Path:

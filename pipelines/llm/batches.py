@@ -25,7 +25,7 @@ from pipelines.llm.store import Store
 from pipelines.llm.tickets import Sent, Tickets, owner_of
 from pipelines.llm.verdicts import judged, settled, spoiled
 from pipelines.llm.work import Queue, Task, members
-from pipelines.observe import Observer
+from synth.progress import Observer
 
 _BARREN_ROUNDS: Final = 3
 """So many batches in a row without one answer: the endpoint is out of order."""
@@ -81,14 +81,15 @@ class BatchRunner:
 
     async def run(self, waiting: Mapping[str, ItemState]) -> None:
         """Hand in, and collect, until all is settled or the run is stopped."""
-        self._observer.start(PHASE, len(waiting), "items")
+        self._observer.start(PHASE, len(waiting), "items", done=0)
         try:
             await self._fetch_all()
             while self.stopped is None and self._hand_in():
                 await self._fetch_all()
         except Fault as fault:
             self.stop(Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault))
-        self._observer.finish(PHASE, str(self.stopped.kind) if self.stopped else "")
+        if self.stopped is None:
+            self._observer.finish(PHASE)
 
     async def _fetch_all(self) -> None:
         """See all tickets through."""

@@ -29,10 +29,10 @@ from pipelines.llm.store import Store
 from pipelines.llm.summary import Estimate, Summary
 from pipelines.llm.verdicts import kind_of
 from pipelines.llm.work import Queue, Task, members
-from pipelines.observe import Observer
 from pipelines.output import check_output
 from synth.errors import SpecError
 from synth.llm.prompt import load_prompt
+from synth.progress import Observer
 
 _PROBES: Final = 10
 _PROBE_INPUT: Final = 1000

@@ -10,10 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from synth.errors import SpecError
+from synth.yaml_faults import explained
+from synth.yaml_file import parse_yaml
 
 Nano: TypeAlias = int
 """A billionth of a US dollar: sums are exact."""
@@ -93,14 +94,11 @@ def read_prices(path: Path | None = None) -> dict[str, Price]:
 
 def _parsed(text: str, name: str) -> dict[str, Price]:
     form = "write `MODEL: {input: 0.15, cached: 0.075, output: 0.60}`, in dollars a million tokens"
+    file = parse_yaml(text, name)
     try:
-        return _Prices.model_validate(yaml.safe_load(text) or {}).root
-    except yaml.YAMLError as error:
-        raise SpecError(f"{name}: is no YAML: {str(error).splitlines()[0]}", mend=form) from error
+        return _Prices.model_validate(file.value or {}).root
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SpecError(f"{name}: {where}: {first['msg']}", mend=form) from error
+        raise explained(error, file, _Prices, form) from error
 
 
 def price_of(model: str, path: Path | None = None, local: bool = False) -> Price:

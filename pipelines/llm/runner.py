@@ -18,7 +18,7 @@ from pipelines.llm.retry import Ask, Gate, Policy, with_retries
 from pipelines.llm.stops import Stop
 from pipelines.llm.verdicts import judged, settled, spoiled
 from pipelines.llm.work import Queue, Task, members
-from pipelines.observe import Observer
+from synth.progress import Observer
 
 PHASE: Final = "ask"
 _TASKS_A_PLACE: Final = 2
@@ -101,13 +101,14 @@ class Runner:
         Args:
             waiting: States of the items that are not settled.
         """
-        self._observer.start(PHASE, len(waiting), "items")
+        self._observer.start(PHASE, len(waiting), "items", done=0)
         self._queue.put(waiting)
         try:
             await self._loop()
         finally:
             await self._drain()
-        self._observer.finish(PHASE, str(self.stopped.kind) if self.stopped else "")
+        if self.stopped is None:
+            self._observer.finish(PHASE)
 
     async def _loop(self) -> None:
         while self.stopped is None:

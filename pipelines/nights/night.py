@@ -18,11 +18,11 @@ from pipelines.checks.audit import audit
 from pipelines.checks.blind import blind
 from pipelines.checks.leakage import compare_splits
 from pipelines.nights.settings import GateSettings
-from pipelines.observe import Observer
 from pipelines.places import Places
 from synth.atomic import write_text
 from synth.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
+from synth.progress import Observer
 
 RECORD_FILE: Final = "nightly.json"
 REPORT_FILE: Final = "nightly.md"
@@ -65,8 +65,8 @@ def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]
         _audited(places, observer),
         _quarantined(places, gates),
         _large_enough(places, last, gates),
-        *_disjoint(places, gates),
-        *_blind(places, gates),
+        *_disjoint(places, gates, observer),
+        *_blind(places, gates, observer),
     ]
 
 
@@ -189,17 +189,17 @@ def _large_enough(places: Places, last: str | None, gates: GateSettings) -> Gate
     return Gate("samples", now >= gates.samples * before, str(now), wanted)
 
 
-def _disjoint(places: Places, gates: GateSettings) -> Iterator[Gate]:
-    for splits, found in compare_splits(places.manifests).items():
+def _disjoint(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
+    for splits, found in compare_splits(places.manifests, observer).items():
         shown = f"{found.shared} clips shared by {splits}"
         if found.pairs:
             shown += f", {found.pairs[0].a} and {found.pairs[0].b} first"
         yield Gate("leaked", found.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
 
 
-def _blind(places: Places, gates: GateSettings) -> Iterator[Gate]:
+def _blind(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.blind is not None:
-        told = blind(places.manifests, gates.blind_samples)
+        told = blind(places.manifests, gates.blind_samples, observer=observer)
         shown = f"{told.value:.1%} ({told.low:.1%} to {told.high:.1%})"
         yield Gate("blind", told.value <= gates.blind, shown, f"{gates.blind:.1%} or less")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from synth.errors import SpecError
+from synth.yaml_faults import explained
+from synth.yaml_file import read_yaml
 
 SUFFIX: Final = ".nightly.yaml"
 _FEWER_IS_BETTER: Final = "median_rank"
@@ -135,25 +136,14 @@ def read_nightly(path: Path | None) -> NightlySettings:
     """
     if path is None:
         return NightlySettings()
+    file = read_yaml(path)
+    if not isinstance(file.value, dict | None):
+        raise SpecError(f"{file.place()}: expected keys and values", mend="start with `gates:`")
     try:
-        value = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
-    except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SpecError(f"{path}: not YAML: {error}") from error
-    if not isinstance(value, dict | None):
-        raise SpecError(f"{path}: expected keys and values", mend="start with `gates:`")
-    try:
-        settings = NightlySettings.model_validate(value or {})
+        settings = NightlySettings.model_validate(file.value or {})
     except ValidationError as error:
-        raise SpecError(
-            "\n".join(
-                f"{path}: {'.'.join(map(str, each['loc'])) or 'settings'}: "
-                + ("there is no such key" if each["type"] == "extra_forbidden" else each["msg"])
-                for each in error.errors()
-            ),
-            mend="the keys are told in docs/nightly.md",
-        ) from error
+        mend = "docs/nightly.md shows every setting"
+        raise explained(error, file, NightlySettings, mend) from error
     return settings.model_copy(update=_absolute(settings, path.parent.resolve()))
 
 
@@ -170,17 +160,3 @@ def _absolute(settings: NightlySettings, folder: Path) -> dict[str, Any]:
         "enrich": tuple(there(each, "out", "prices", "store") for each in settings.enrich),
         "train": there(settings.train, "config") if settings.train else None,
     }
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML without tags, in which a key is given once."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{key.value!r} is given twice", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)

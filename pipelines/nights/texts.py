@@ -15,10 +15,10 @@ from pipelines.llm.generate import generate
 from pipelines.llm.settings import Settings
 from pipelines.llm.stops import StopKind
 from pipelines.nights.settings import EnrichSettings
-from pipelines.observe import Observer
 from pipelines.plan import plan
 from pipelines.spec import Spec
 from synth.errors import SegueError, SpecError
+from synth.progress import Observer
 
 STORE: Final = "llm-store.sqlite"
 

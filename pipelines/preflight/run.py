@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pipelines.build import located
 from pipelines.executor import workers
-from pipelines.observe import Observer
 from pipelines.places import Places
 from pipelines.plan import plan
 from pipelines.preflight.disk import estimate, known_ratio, pending
@@ -19,6 +18,7 @@ from pipelines.remote.site import staged, writing
 from pipelines.render import RenderJob
 from pipelines.spec import Spec
 from synth.corpus import CLIPS_FILE, PLAN_FILE
+from synth.progress import Observer
 from synth.sources import Unheard
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from pipelines.algorithms import algorithm_versions
 from pipelines.ingestion.ingest import Library
 from pipelines.render import Receipt, library_versions
 from pipelines.spec import Spec
-from synth.schema import canonical_json
+from pipelines.versions.settings import LISTS, PLACES, flat_settings
+from synth.schema import INCIDENTAL, canonical_json
 
 SHOWN: Final = 10
-_PLACES: Final = ("root", "audio")
-_LISTS: Final = ("enrich", "block")
-_INCIDENTAL: Final = ("id", "location", "levels_db", "fingerprint")
 _HASH_LETTERS: Final = 12
 
 Row: TypeAlias = Mapping[str, Any]
@@ -74,7 +71,7 @@ class Differences:
 
 def setting_differences(stored: Spec, given: Spec) -> tuple[str, ...]:
     """Where two specs ask for different corpora; where files lie does not count."""
-    ours, theirs = _flat(stored), _flat(given)
+    ours, theirs = flat_settings(stored), flat_settings(given)
     return tuple(
         f"{key}: {_said(ours, key)} there, {_said(theirs, key)} in the spec given"
         for key in dict.fromkeys([*ours, *theirs])
@@ -89,9 +86,9 @@ def moved(stored: Spec, given: Spec) -> Spec:
         spec.model_dump(mode="json", exclude_none=True)["source"] for spec in (stored, given)
     )
     for name in source.keys() & other.keys():
-        found = {key: other[name][key] for key in _PLACES if key in other[name]}
+        found = {key: other[name][key] for key in PLACES if key in other[name]}
         values["source"] = {name: {**source[name], **found}}
-    for key in _LISTS:
+    for key in LISTS:
         ours, theirs = getattr(stored, key), getattr(given, key)
         if [path.name for path in ours] == [path.name for path in theirs]:
             values[key] = [str(path) for path in theirs]
@@ -168,27 +165,8 @@ def _change(ours: Row, theirs: Row) -> str:
     return ", ".join(
         f"{name} {canonical_json(ours[name])} there, {canonical_json(theirs[name])} here"
         for name in theirs
-        if name in ours and name not in _INCIDENTAL and ours[name] != theirs[name]
+        if name in ours and name not in INCIDENTAL and ours[name] != theirs[name]
     )
-
-
-def _flat(spec: Spec) -> dict[str, Any]:
-    """Settings by dotted key, without those that say where files lie."""
-    values = spec.model_dump(mode="json", exclude_none=True, exclude={"version"})
-    for settings in values["source"].values():
-        for key in _PLACES:
-            settings.pop(key, None)
-    for key in _LISTS:
-        values[key] = [Path(path).name for path in values[key]]
-    return dict(_leaves("", values))
-
-
-def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(f"{prefix}.{key}" if prefix else key, inner)
-    else:
-        yield prefix, value
 
 
 def _said(settings: Mapping[str, Any], key: str) -> str:

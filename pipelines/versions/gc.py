@@ -44,9 +44,11 @@ from pipelines.versions.shelf import (
 from synth.atomic import PARTIAL_SUFFIX, write_text
 from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
+from synth.progress import Observer, Silent
 from synth.schema import canonical_json
 from synth.storage import url_of
 
+PHASE: Final = "remove"
 _SHARD_FILES: Final = (
     "*/*.tar",
     f"*/{SIZES_FILE}",
@@ -80,9 +82,14 @@ class Sweep:
     foreign: tuple[str, ...]
 
     @property
+    def removals(self) -> tuple[Removal, ...]:
+        """All that goes."""
+        return (*self.versions, *self.leftovers, *self.banks)
+
+    @property
     def freed(self) -> int:
         """Bytes, in all."""
-        return sum(each.freed for each in (*self.versions, *self.leftovers, *self.banks))
+        return sum(each.freed for each in self.removals)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -97,7 +104,13 @@ class Sweep:
         }
 
 
-def gc(path: Path, keep: int, banks: bool = False, dry_run: bool = False) -> Sweep:
+def gc(
+    path: Path,
+    keep: int,
+    banks: bool = False,
+    dry_run: bool = False,
+    observer: Observer | None = None,
+) -> Sweep:
     """Remove the shards of all but the newest versions of a corpus; their manifests stay.
 
     The `keep` newest finished versions that have shards keep them, and so does `latest`. Shards of
@@ -108,6 +121,7 @@ def gc(path: Path, keep: int, banks: bool = False, dry_run: bool = False) -> Swe
         keep: Versions to keep, 1 at least.
         banks: Whether the banks' files go that no version with shards, of any corpus, needs.
         dry_run: Tell what would go, and remove nothing.
+        observer: Told of the progress.
 
     Returns:
         What was removed, or would be.
@@ -124,7 +138,7 @@ def gc(path: Path, keep: int, banks: bool = False, dry_run: bool = False) -> Swe
         mirror = _hold_all(held, shelf) if banks else held.enter_context(_held(shelf))
         shelf = shelf_in(shelf.out, shelf.corpus, shelf.copies)  # nobody changes it any more
         sweep = _survey(shelf, keep, banks)
-        _carry_out(sweep, shelf, mirror)
+        _carry_out(sweep, shelf, mirror, observer or Silent())
     return sweep
 
 
@@ -144,19 +158,24 @@ def _held(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
     return holding(shelf.out, shelf.corpus)
 
 
-def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None) -> None:
+def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None, observer: Observer) -> None:
     for removal in sweep.versions:
         _mark(shelf, shelf.places(removal.name), mirror)
+    observer.start(PHASE, sum(len(each.files) for each in sweep.removals), "files")
     for removal in sweep.versions:
         if mirror is not None:
             mirror.withdraw(removal.files)
         _remove(removal, shelf)
+        observer.advance(PHASE, len(removal.files))
     for removal in sweep.leftovers:
         _remove(removal, shelf)
+        observer.advance(PHASE, len(removal.files))
     for removal in sweep.banks:
         if mirror is not None:
             mirror.withdraw(removal.files)
         remove_files(removal.files)
+        observer.advance(PHASE, len(removal.files))
+    observer.finish(PHASE)
 
 
 def _remove(removal: Removal, shelf: Shelf) -> None:

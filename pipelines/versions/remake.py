@@ -13,7 +13,6 @@ from pipelines.executor import Runner
 from pipelines.finalise import assemble
 from pipelines.ingestion.ingest import Library
 from pipelines.journal import record
-from pipelines.observe import Observer
 from pipelines.places import SHARDS, Places
 from pipelines.plan import ShardPlan
 from pipelines.remote.mirror import Mirror
@@ -25,6 +24,7 @@ from pipelines.versions.sealed import unmark
 from pipelines.versions.shelf import files_below
 from synth.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.hashing import file_sha256, sha256_of
+from synth.progress import Observer
 from synth.storage.stream import streamed
 
 
@@ -79,7 +79,8 @@ def remake(
     pending = [shard for shard in old.shards if not _is_staged(old, shard, proven)]
     audio = old.spec.audio
     job = RenderJob(staging, library.index, audio.mixdown, audio.format)
-    observer.start("render", len(pending), "shards")
+    staged = len(old.shards) - len(pending)
+    observer.start("render", len(old.shards), "shards", done=staged)
 
     def render(shard: ShardPlan) -> None:
         run(render_shard, job, shard)
@@ -87,7 +88,7 @@ def remake(
 
     with ThreadPoolExecutor(max(1, worker_count)) as threads:
         list(threads.map(render, pending))
-    observer.finish("render", f"{len(pending)} shards")
+    observer.finish("render")
     differing = list(_rendered_otherwise(old, pending))
     if not differing:
         assemble(old.spec, library, staging, old.shards)
@@ -118,8 +119,11 @@ def _verified(old: Old, worker_count: int, observer: Observer) -> tuple[dict[str
     observer.start("verify", len(paths), "shards")
     with ThreadPoolExecutor(max(1, worker_count)) as threads:
         values = threads.map(lambda path: _sha256(old.places, path), paths.values())
-        hashes = dict(zip(paths, values, strict=True))
-    observer.finish("verify", f"{len(paths)} shards")
+        hashes = {}
+        for name, value in zip(paths, values, strict=True):
+            hashes[name] = value
+            observer.advance("verify")
+    observer.finish("verify")
     differing += [
         f"shard {name}: the file differs from its receipt; delete {old.places.shown(paths[name])} "
         "to have it made again"

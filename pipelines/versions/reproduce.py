@@ -17,7 +17,6 @@ from pipelines.build import refuse_unheard
 from pipelines.executor import workers
 from pipelines.finalise import SPEC_FILE
 from pipelines.ingestion.ingest import Library, ingest
-from pipelines.observe import Observer, Silent
 from pipelines.places import BANKS, Places
 from pipelines.plan import plan
 from pipelines.remote.site import refuse_unseen, writing
@@ -36,6 +35,7 @@ from pipelines.versions.history import read_facts
 from pipelines.versions.remake import Old, remake
 from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError, SourceError
+from synth.progress import Observer, Silent
 
 
 @dataclass(frozen=True, slots=True)

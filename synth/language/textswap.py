@@ -28,6 +28,7 @@ from synth.language.tag_contraries import not_contrary
 from synth.language.tag_kin import implied
 from synth.language.tag_words import agreeing, listed_kind, said
 from synth.language.tags import Vocabulary, words_of
+from synth.progress import Observer, Silent, watched
 from synth.tag import Tag
 
 SCHEMA: Final = pa.schema(
@@ -57,7 +58,10 @@ class Entry:
 
 
 def build(
-    vocabulary: Vocabulary, items: Iterable[Collection[Tag]] = (), max_share: float = 0.05
+    vocabulary: Vocabulary,
+    items: Iterable[Collection[Tag]] = (),
+    max_share: float = 0.05,
+    observer: Observer | None = None,
 ) -> list[Entry]:
     """Every pair of tags of one category, with the reason where they do not contradict.
 
@@ -65,6 +69,7 @@ def build(
         vocabulary: The tags.
         items: The tags of recordings, to learn which go together; none where they are not known.
         max_share: Largest share of the rarer tag's recordings that may bear the other too.
+        observer: Told of the progress.
     """
     count: Counter[Tag] = Counter()
     both: Counter[tuple[Tag, Tag]] = Counter()
@@ -73,7 +78,8 @@ def build(
         count.update(ordered)
         both.update(combinations(ordered, 2))
     found: list[Entry] = []
-    for tags_of in vocabulary.by_category.values():
+    categories = list(vocabulary.by_category.values())
+    for tags_of in watched(categories, observer or Silent(), "textswap", "categories"):
         for first, second in combinations(tags_of, 2):
             reason = not_contrary(first, second)
             rarer = min(count[first], count[second])

@@ -8,8 +8,10 @@ from itertools import combinations
 from typing import Any, Final
 
 from synth.leakage.shelf import Shelf, says_enough, words_of
+from synth.progress import Observer, Silent, watched
 
 EXAMPLES: Final = 10
+PHASE: Final = "compare"
 HEARD: Final = "heard"
 """A value beside a row's columns: whether its audio was read, or its table alone."""
 
@@ -71,12 +73,17 @@ class Leakage:
         return facts | {"examples": [asdict(pair) for pair in self.pairs[:EXAMPLES]]}
 
 
-def leakage(rows_a: Sequence[Mapping[str, Any]], rows_b: Sequence[Mapping[str, Any]]) -> Leakage:
+def leakage(
+    rows_a: Sequence[Mapping[str, Any]],
+    rows_b: Sequence[Mapping[str, Any]],
+    observer: Observer | None = None,
+) -> Leakage:
     """Compare two sets of clips by recording, by bytes and by sound.
 
     Args:
         rows_a: Rows of `schema.CLIPS`, or their columns `shelf.COLUMNS`; `HEARD` where it is known.
         rows_b: The same.
+        observer: Told of the progress.
 
     Raises:
         CorpusError: If a fingerprint is damaged.
@@ -84,7 +91,7 @@ def leakage(rows_a: Sequence[Mapping[str, Any]], rows_b: Sequence[Mapping[str, A
     shelf = Shelf.of(rows_b)
     pairs = tuple(
         Shared(row["id"], partner.id, partner.by, partner.detail)
-        for row in rows_a
+        for row in watched(rows_a, observer or Silent(), PHASE, "clips")
         for partner in shelf.partners(row)
     )
     ways = [pair.by for pair in pairs]
@@ -103,11 +110,11 @@ def leakage(rows_a: Sequence[Mapping[str, Any]], rows_b: Sequence[Mapping[str, A
 
 
 def between_splits(
-    splits: Mapping[str, Sequence[Mapping[str, Any]]],
+    splits: Mapping[str, Sequence[Mapping[str, Any]]], observer: Observer | None = None
 ) -> dict[tuple[str, str], Leakage]:
     """The leakage between every two splits of a corpus, in their order.
 
     Raises:
         CorpusError: If a fingerprint is damaged.
     """
-    return {(a, b): leakage(splits[a], splits[b]) for a, b in combinations(splits, 2)}
+    return {(a, b): leakage(splits[a], splits[b], observer) for a, b in combinations(splits, 2)}

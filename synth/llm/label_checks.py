@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -15,6 +14,7 @@ from synth.errors import NotationError, SceneError
 from synth.language.negators import denials, denied
 from synth.language.tags import Vocabulary, same_words, words_of
 from synth.llm.check import Case, Check, quoted, texts_at
+from synth.names import nearest
 from synth.notation import format_scene, parse
 from synth.scene import Event, Overlay, Scene, labels, operands
 from synth.scene import Sequence as InSequence
@@ -87,8 +87,8 @@ def _unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
     for label in dict.fromkeys(named):
         if label in known:
             continue
-        near = difflib.get_close_matches(label, known, 1)
-        hint = f"; did you mean {quoted(near[0])}?" if near else ""
+        near = nearest(label, known)
+        hint = f"; did you mean {quoted(near)}?" if near else ""
         found.append(f"names {quoted(label)}, which is no label of the list{hint}")
     return found
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Hashable
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from synth.errors import SpecError
 from synth.llm.answer_schema import reply_schema, strict
+from synth.names import nearest
+from synth.yaml_faults import explained
+from synth.yaml_file import parse_yaml
 
 _SUFFIXES: Final = (".yaml", ".yml")
 
@@ -102,23 +102,6 @@ class PromptFile(_Part):
         return messages
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML without keys given twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """The mapping of a node.
-
-        Raises:
-            yaml.YAMLError: If a key is given twice.
-        """
-        names = [key.value for key, _ in node.value]
-        for at, name in enumerate(names):
-            if name in names[:at]:
-                line = node.value[at][0].start_mark.line + 1
-                raise yaml.YAMLError(f"line {line}: {name!r} is given twice")
-        return super().construct_mapping(node, deep)
-
-
 def shipped_files() -> dict[str, str]:
     """The text of every prompt that ships with the project, by id."""
     folder = resources.files("prompts")
@@ -144,8 +127,8 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
     shipped = shipped_files()
     name = str(id_or_path)
     if name not in shipped:
-        near = difflib.get_close_matches(name, shipped, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = nearest(name, shipped)
+        hint = f"did you mean {near!r}? " if near else ""
         raise SpecError(
             f"there is no prompt {name!r}",
             mend=f"{hint}Shipped are {', '.join(shipped)}; a file of yours ends in .yaml",
@@ -159,31 +142,16 @@ def read_prompt_file(where: str, text: str) -> PromptFile:
     Raises:
         SpecError: If it is no YAML, or a key is missing, misspelt or wrong.
     """
+    file = parse_yaml(text, where)
+    if not isinstance(file.value, dict):
+        raise SpecError(f"{file.place()}: expected keys and values", mend="start with `id: NAME`")
     try:
-        value = yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise SpecError(f"{where}: not YAML: {error}") from error
-    if not isinstance(value, dict):
-        raise SpecError(f"{where}: expected keys and values", mend="start with `id: NAME`")
-    try:
-        read = PromptFile.model_validate(value)
+        read = PromptFile.model_validate(file.value)
     except ValidationError as error:
-        raise _explained(where, error) from error
+        raise explained(error, file, PromptFile) from error
     if read.id != Path(where).stem:
         raise SpecError(
-            f"{where}: id: {read.id!r} is not the file's name", mend="give both one name"
+            f"{file.place(['id'])}: id: {read.id!r} is not the file's name",
+            mend="give both one name",
         )
     return read
-
-
-def _explained(where: str, error: ValidationError) -> SpecError:
-    lines, mends = [], []
-    for problem in error.errors():
-        keys = [str(part) for part in problem["loc"]]
-        told = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            told = "there is no such key"
-            near = difflib.get_close_matches(keys[-1], PromptFile.model_fields, 1)
-            mends += [f"did you mean {name!r}?" for name in near if len(keys) == 1]
-        lines.append(f"{where}: {'.'.join(keys) or 'file'}: {told}")
-    return SpecError("\n".join(lines), mend=" ".join(mends))

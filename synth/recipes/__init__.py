@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint
 from typing import Final
 
+from synth.entry_points import load_class, offered
+from synth.errors import PlanError
 from synth.recipes.acba import Acba
 from synth.recipes.base import Recipe, RecipeSettings
 from synth.recipes.negation import NegationRecipe
@@ -12,7 +15,11 @@ from synth.recipes.scenes import Scenes
 from synth.recipes.tag_captions import TagCaptions
 from synth.recipes.triplets import Triplets
 
-RECIPES: Final[Mapping[str, type[RecipeSettings]]] = {
+ENTRY_POINTS: Final = "segue.recipes"
+
+__all__ = ["ENTRY_POINTS", "RECIPES", "Recipe"]
+
+_OURS: Final[Mapping[str, type[RecipeSettings]]] = {
     "acba": Acba,
     "negation": NegationRecipe,
     "scenes": Scenes,
@@ -20,4 +27,42 @@ RECIPES: Final[Mapping[str, type[RecipeSettings]]] = {
     "triplets": Triplets,
 }
 
-__all__ = ["RECIPES", "Recipe"]
+
+class _Recipes(Mapping[str, type[RecipeSettings]]):
+    """The recipes that come with Segue, then those of other packages, by name.
+
+    Other packages add theirs by an entry point of the group `segue.recipes`, which names a subclass
+    of `RecipeSettings` that keeps the protocol `Recipe`. It is imported when it is asked for.
+    """
+
+    def __getitem__(self, name: str) -> type[RecipeSettings]:
+        """The class of a recipe; its fields are the settings.
+
+        Raises:
+            KeyError: If there is no such recipe.
+            PlanError: If another package's cannot be used.
+        """
+        if name in _OURS:
+            return _OURS[name]
+        found = load_class(self._others()[name], RecipeSettings, PlanError)
+        if getattr(found, "name", None) != name:
+            raise PlanError(
+                f"{found.__module__}.{found.__qualname__} is not named {name!r}, as its entry is",
+                mend="give the class's `name` and the entry point one name",
+            )
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS or name in self._others()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_OURS, *self._others()))
+
+    def __len__(self) -> int:
+        return len(_OURS) + len(self._others())
+
+    def _others(self) -> dict[str, EntryPoint]:
+        return offered(ENTRY_POINTS, _OURS)
+
+
+RECIPES: Final[Mapping[str, type[RecipeSettings]]] = _Recipes()

@@ -205,11 +205,9 @@ class SceneGroups:
         ]
         narrator = Narrator(Phrase.of_label, self.design.style, _picker(rng))
         mains = [narrator.tell(statement, "caption") for statement in statements]
-        texts = {caption.text for caption in mains}
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
-        others = [narrator.tell(claim, "") for claim in pool(statements) for _ in range(wordings)]
-        fresh = {caption.text: caption for caption in others if caption.text not in texts}
-        dealt = deal(members, mains, list(fresh.values()), self.design.captions, rng)
+        claims = list(pool(statements)) * wordings
+        dealt = deal(members, mains, claims, narrator.tell, self.design.captions, rng)
         if dealt is None:
             return None
         return [Draft(scene, captions) for scene, captions in zip(scenes, dealt, strict=True)]

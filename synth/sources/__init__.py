@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Final
 
+from synth.entry_points import load_class, offered
 from synth.errors import SourceError
 from synth.names import suggestion
 from synth.sources.base import ClipRef, Recording, Settings, Source, Unheard
@@ -72,7 +73,7 @@ def source_class(name: str) -> type[Settings]:
     others = _others()
     if name not in others:
         raise SourceError(f"no source {name!r}", mend=suggestion(name, source_names()))
-    return _loaded(name, others[name])
+    return load_class(others[name], Settings, SourceError)
 
 
 def opened(source: Settings) -> Source | Unheard:
@@ -87,22 +88,4 @@ def opened(source: Settings) -> Source | Unheard:
 
 
 def _others() -> dict[str, EntryPoint]:
-    """Entry points of other packages; a name of ours is not theirs to take."""
-    found = entry_points(group=ENTRY_POINTS)
-    return {each.name: each for each in found if each.name not in SOURCES}
-
-
-def _loaded(name: str, point: EntryPoint) -> type[Settings]:
-    try:
-        found = point.load()
-    except Exception as error:
-        raise SourceError(
-            f"source {name!r} ({point.value}) cannot be imported: {error}",
-            mend="mend or uninstall the package that offers it",
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, Settings)):
-        raise SourceError(
-            f"source {name!r} ({point.value}) is no subclass of synth.sources.Settings",
-            mend="see docs/sources.md for what a source must be",
-        )
-    return found
+    return offered(ENTRY_POINTS, SOURCES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import SourceError
+from synth.names import nearest
 from synth.rng import digest
 from synth.sources.base import require_file
 from synth.tag import Tag
@@ -57,11 +57,11 @@ class Columns:
         if twice:
             raise SourceError(f"{where}: column {twice[0]!r} is there twice", mend="keep one")
         for name in found:
-            near = difflib.get_close_matches(name.strip().lower(), known, 1, cutoff=0.8)
-            if name not in known and near and near[0] not in found:
+            near = nearest(name, known, likeness=0.8)
+            if name not in known and near and near not in found:
                 raise SourceError(
-                    f"{where}: column {name!r} is not known, {near[0]!r} would be",
-                    mend=f"rename it to {near[0]!r}, or to something else if it is not meant",
+                    f"{where}: column {name!r} is not known, {near!r} would be",
+                    mend=f"rename it to {near!r}, or to something else if it is not meant",
                 )
 
 

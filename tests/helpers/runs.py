@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from train.engine.progress import Silent
+from synth.progress import Silent
 
 
 class Dies(Silent):
@@ -17,14 +17,18 @@ class Dies(Silent):
 
     def __init__(self, step: int) -> None:
         self.step = step
-        self.training = False
+        self.done = 0
 
-    def phase(self, name: str, total: int, done: int = 0) -> None:
-        self.training = name == "training"
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        self.done = done or 0
 
-    def advance(self, done: int, note: str = "") -> None:
-        if self.training and done == self.step:
-            raise RuntimeError("killed")
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        self.done += units
+        if phase == "train" and self.done == self.step:
+            self.die()
+
+    def die(self) -> None:
+        raise RuntimeError("killed")
 
 
 def weights(folder: Path) -> dict[str, Tensor]:

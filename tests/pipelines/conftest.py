@@ -1,14 +1,23 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from browsing import served
 from builds import TINY, merged
+from chromium import launched
 
 from pipelines.spec import Spec
+from synth.corpus import Corpus
+
+SCREENSHOTS = "SEGUE_SCREENSHOTS"
+"""The variable that names the folder of the documents' pictures, where they are to be made."""
+
+collect_ignore = [] if SCREENSHOTS in os.environ else ["test_pictures.py"]
 
 
 @pytest.fixture
@@ -37,3 +46,23 @@ def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("tiny-corpus")
     build(Spec.model_validate(TINY), out, worker_count=0)
     return out
+
+
+@pytest.fixture(scope="session")
+def corpus(tiny_corpus: Path) -> Corpus:
+    """The tiny corpus, opened."""
+    return Corpus.open(tiny_corpus / "data_manifests" / "tiny")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; no longer than a module, for its driver holds this thread's loop."""
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def address(corpus: Corpus) -> Iterator[str]:
+    """Where the tiny corpus is browsed."""
+    with served(corpus.folder) as found:
+        yield found

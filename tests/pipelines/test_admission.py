@@ -14,7 +14,6 @@ from libraries import write_csv
 
 from pipelines.build import build, plan_library
 from pipelines.cli.plan import _show as plan_command_show
-from pipelines.observe import Silent
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
 from synth import foley
@@ -22,6 +21,7 @@ from synth.corpus import Corpus
 from synth.dsp import to_pcm
 from synth.errors import SourceError, SpecError
 from synth.leakage.block import Blocked
+from synth.progress import Silent
 from synth.rng import Randomness
 from synth.shards import AudioFormat, encode_audio
 

@@ -20,10 +20,10 @@ from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import blind
 from pipelines.cli.audit import audit_command
 from pipelines.inspection import describe
-from pipelines.observe import Silent
 from pipelines.spec import Spec
 from synth.corpus import Corpus
 from synth.errors import CorpusError
+from synth.progress import Silent
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], None]
@@ -281,7 +281,9 @@ def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
     done = segue("audit", scenes_corpus, "--json", "--blind", "--samples", "100")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    told = json.loads(done.stdout.splitlines()[-1])
+    *progress, told = map(json.loads, done.stdout.splitlines())
+    ends = {line["progress"]: (line["done"], line["unit"]) for line in progress}
+    assert ends == {"audit": (48, "samples"), "blind": (5, "folds")}
     assert (told["samples"], told["with_negatives"], told["violations"]) == (48, 48, 0)
     assert told["examples"] == []
     assert told["blind"]["chance"] == 0.5

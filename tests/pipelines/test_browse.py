@@ -34,11 +34,6 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def corpus(tiny_corpus: Path) -> Corpus:
-    return Corpus.open(tiny_corpus / "data_manifests" / "tiny")
-
-
-@pytest.fixture(scope="module")
 def rows(corpus: Corpus) -> list[Row]:
     return corpus.samples().to_pylist()  # type: ignore[no-any-return]
 

@@ -16,7 +16,18 @@ def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path:
     done = segue("build", tiny_file(), "--out", tmp_path, "--no-prefect", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    last = json.loads(done.stdout.splitlines()[-1])
+    *progress, last = map(json.loads, done.stdout.splitlines())
+    assert list(dict.fromkeys(line["progress"] for line in progress)) == [
+        "ingest",
+        "plan",
+        "render",
+    ]
+    ends = {line["progress"]: (line["done"], line["total"], line["unit"]) for line in progress}
+    assert ends == {
+        "ingest": (20, 20, "clips"),
+        "plan": (48, 48, "groups"),
+        "render": (12, 12, "shards"),
+    }
     assert {"rendered", "skipped", "quarantined", "samples", "shards", "seconds", "paths"} <= set(
         last
     )
@@ -71,7 +82,7 @@ def test_ingest_counts_clips_and_reasons(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: mine\nsource: {folder: {root: sounds}}\nrecipe: triplets\n")
     done = segue("ingest", spec, "--out", tmp_path / "out", "--json")
-    counts = json.loads(done.stdout)
+    counts = json.loads(done.stdout.splitlines()[-1])
     assert (counts["clips"], counts["quarantined"]) == (1, 2)
     assert any("silent" in reason for reason in counts["reasons"])
 
@@ -82,7 +93,7 @@ def test_inspect_shows_checks_and_saves_audio(tiny_corpus: Path, tmp_path: Path)
         "inspect", folder, "--samples", "2", "--verify", "--save", tmp_path / "wavs", "--json"
     )
     assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout)
+    shown = json.loads(done.stdout.splitlines()[-1])
     assert shown["checks"] == {"shards as certified": 12, "samples rebuilt byte for byte": 2}
     assert shown["counts"]["split"]["train"]["samples"] == 72
     for path in shown["saved"]:
@@ -110,7 +121,7 @@ def test_errors_of_the_system_are_told_in_one_line_too(
     assert failed.returncode == 1
     assert "Traceback" not in failed.stderr
     assert failed.stderr.startswith("error: ")
-    assert json.loads(failed.stdout)["error"]
+    assert json.loads(failed.stdout.splitlines()[-1])["error"]
 
 
 def test_labels_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
@@ -123,7 +134,7 @@ def test_labels_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> N
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: odd\nsource: {folder: {root: lib}}\nrecipe: triplets\n")
     done = segue("build", spec, "--out", tmp_path, "--no-prefect", "--json")
-    shown = segue("inspect", json.loads(done.stdout)["paths"]["manifests"])
+    shown = segue("inspect", json.loads(done.stdout.splitlines()[-1])["paths"]["manifests"])
     assert shown.returncode == 0, shown.stderr
     assert "dog [bark]" in shown.stdout
     assert "a[red]" in shown.stdout

@@ -24,9 +24,9 @@ import soundfile
 from pipelines.executor import workers
 from pipelines.ingestion.ingest import ingest
 from pipelines.ingestion.intake import Intake
-from pipelines.observe import Silent
 from synth.bank import Bank
 from synth.catalogue import Acceptance
+from synth.progress import Silent
 from synth.sources.folder import Folder
 
 MUTATIONS = int(os.environ.get("SEGUE_MUTATIONS", "150"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from builds import segue
 
-from pipelines.cli.__main__ import STOPPED
+from pipelines.cli.__main__ import AGAIN, STOPPED
 from pipelines.flows.serving import aside
 
 SENT = """
@@ -50,7 +50,7 @@ def test_interrupt_while_the_program_is_imported_is_one_line(
 ) -> None:
     (tmp_path / "typer.py").write_text(module.format(name=name))
     done = segue("sources", env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, done.stdout, done.stderr) == (status, "", f"{STOPPED}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", f"{STOPPED}; {AGAIN}\n")
 
 
 def test_second_interrupt_ends_at_once_and_says_nothing(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_signal_that_whoever_started_this_turned_off_stays_off(tmp_path: Path) -
         [sys.executable, tmp_path / "start.py"], capture_output=True, text=True, check=False
     )
     assert "typer" in done.stderr.splitlines()[-1]  # it went on, and found nothing in this one
-    assert STOPPED not in done.stderr
+    assert AGAIN not in done.stderr
 
 
 def test_what_is_served_aside_ends_with_an_interrupt_and_is_not_sent_it() -> None:

@@ -18,12 +18,12 @@ from pipelines.llm.stops import Stop
 from pipelines.nights import texts
 from pipelines.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
 from pipelines.nights.settings import EnrichSettings, GateSettings, read_nightly, settings_beside
-from pipelines.observe import Silent
 from pipelines.places import Places
 from pipelines.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions
 from pipelines.spec import Spec
 from synth.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.errors import CorpusError, SpecError
+from synth.progress import Silent
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({"gate": {}}, "gate: there is no such key"),
+        ({"gate": {}}, "there is no setting 'gate'; did you mean 'gates'"),
         ({"gates": {"quarantine": 2}}, "gates.quarantine: "),
         ({"gates": {"metrics": {"bat": 0.1}}}, "compare trained models"),
         ({"gates": {"metrics": {"median_rank": 1}}, "train": {}}, "fewer is better"),

@@ -33,6 +33,7 @@ CLIPS = [
         ("triplets", {"max_event_s": 1.5, "style": "natural"}, "a28b7ad5547622e0"),
         ("triplets", {"stage_a": True}, "9704add8a8456f93"),
         ("acba", {"pairs": 20}, "d2b21d524eefdd98"),
+        ("scenes", {"scenes": 16, "variants": 2, "max_events": 2}, "7470bf99e17ecdb7"),
     ],
 )
 def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) -> None:

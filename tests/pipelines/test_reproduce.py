@@ -338,7 +338,7 @@ def test_the_command_line_builds_a_new_version_and_reproduces_an_old_one(
     assert json.loads(built.stdout.splitlines()[-1])["version"] == "1.0"
     before = product(tmp_path)
     shutil.rmtree(tmp_path / "shards")
-    again = json.loads(segue(*arguments, *root).stdout)
+    again = json.loads(segue(*arguments, *root).stdout.splitlines()[-1])
     assert (again["reproduced"], again["rendered"]) == (True, 12)
     assert product(tmp_path) == before
     folder = tmp_path / "data_manifests" / "tiny"

@@ -19,7 +19,7 @@ from builds import TINY, product, segue
 from prefect.client.orchestration import get_client
 from prefect.states import Pending
 
-from pipelines.cli.__main__ import STOPPED
+from pipelines.cli.__main__ import AGAIN, STOPPED
 from pipelines.flows.deployments import (
     deployment_of,
     known_server,
@@ -190,7 +190,7 @@ def test_interrupted_schedule_says_one_line_and_leaves_nobody_behind(served: Ser
     assert wait_for(lambda: len(named(str(served.out))) > 2)  # the schedule, its server, the run
     os.killpg(served.process.pid, signal.SIGINT)
     assert served.process.wait(60) == 130
-    assert (served.out.parent / ERRORS).read_text() == f"{STOPPED}\n"
+    assert (served.out.parent / ERRORS).read_text() == f"{STOPPED}; {AGAIN}\n"
     assert wait_for(lambda: not named(str(served.out))), named(str(served.out))
 
 

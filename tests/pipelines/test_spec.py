@@ -28,63 +28,75 @@ def read(tmp_path: Path, text: str) -> None:
         ("", "expected keys and values"),
         ("- 1\n", "expected keys and values"),
         ("corpus: [\n", "not YAML"),
-        (GOOD.replace("mine", "Mine"), "line 1: corpus: "),
-        (GOOD + "seed: -1\n", "line 4: seed: "),
-        (GOOD + "sede: 1\n", "line 4: sede: there is no such key .*'seed'"),
-        (GOOD + "seed: 1\nseed: 2\n", "line 5: 'seed' is given twice"),
-        (GOOD + "audio: {lenght: natural}\n", "line 4: audio.lenght: .*'length'"),
+        (GOOD.replace("mine", "Mine"), r":1:[0-9]+: corpus: "),
+        (GOOD + "seed: -1\n", r":4:[0-9]+: seed: "),
+        (GOOD + "sede: 1\n", r":4:[0-9]+: there is no setting 'sede'; did you mean 'seed'"),
+        (GOOD + "seed: 1\nseed: 2\n", r":5:[0-9]+: 'seed' is given twice, first in line 4"),
+        (
+            GOOD + "audio: {lenght: natural}\n",
+            r":4:[0-9]+: audio has no setting 'lenght'; did you mean 'length'",
+        ),
         (
             GOOD + "audio:\n  length: 10 s\n",
-            "line 5: audio.length: expected 'natural', 'padded 10 s' or 'exact",
+            r":5:[0-9]+: audio.length: expected 'natural', 'padded 10 s' or 'exact",
         ),
-        (GOOD + "audio:\n  sample_rate: 44.1k\n", "line 5: audio.sample_rate: "),
+        (GOOD + "audio:\n  sample_rate: 44.1k\n", r":5:[0-9]+: audio.sample_rate: "),
         (
             GOOD + "audio: {length: exact inf s}\n",
-            "line 4: audio.length: expected 'natural', 'padded",
+            r":4:[0-9]+: audio.length: expected 'natural', 'padded",
         ),
-        (GOOD + "audio: {length: exact 1e300 s}\n", "line 4: audio.length: expected 'natural'"),
-        (GOOD + "audio: {sample_rate: 65537}\n", "line 4: audio.sample_rate"),
-        (GOOD + "licences: CC0\n", r"line 4: licences: expected a list, as in \[CC0\]$"),
-        (GOOD + "block: a.txt\n", r"line 4: block: expected a list, as in \[a.txt\]$"),
-        (GOOD + "splits: {train: one}\n", r"line 4: splits.train: expected a list, as in \[one\]$"),
+        (GOOD + "audio: {length: exact 1e300 s}\n", r":4:[0-9]+: audio.length: expected 'natural'"),
+        (GOOD + "audio: {sample_rate: 65537}\n", r":4:[0-9]+: audio.sample_rate"),
+        (GOOD + "licences: CC0\n", r":4:[0-9]+: licences: expected a list, as in \[CC0\] \("),
+        (GOOD + "block: a.txt\n", r":4:[0-9]+: block: expected a list, as in \[a.txt\] \("),
+        (
+            GOOD + "splits: {train: one}\n",
+            r":4:[0-9]+: splits.train: expected a list, as in \[one\] \(",
+        ),
         (
             GOOD.replace("foley", "{vocabulary: {labels: dog}}"),
-            r"line 2: source.vocabulary.labels: expected a list, as in \[dog\] or 'audioset' or",
+            r":2:[0-9]+: source.vocabulary.labels: expected a list, as in \[dog\] or 'audioset' or",
         ),
         (
             GOOD.replace("triplets", "{scenes: {background: {of: weather}}}"),
-            r"line 3: recipe.scenes.background.of: expected a list, as in \[weather\]$",
+            r":3:[0-9]+: recipe.scenes.background.of: expected a list, as in \[weather\] \(",
         ),
-        (GOOD + "version: latest\n", "line 4: version: 'latest' is the name of the pointer"),
-        (GOOD + "audio: {format: mp3}\n", "line 4: audio.format: "),
-        (GOOD + "splits: {train: 0.9, test: 0.2}\n", "line 4: splits: .*add up to 1"),
-        (GOOD + "splits: {train: 0.9, test: [5]}\n", "line 4: splits: .*every split"),
-        (GOOD + "splits: {train: [1], test: [1]}\n", "line 4: splits: source split 1 is in two"),
-        (GOOD + "splits: {training: 1.0}\n", "line 4: splits"),
+        (GOOD + "version: latest\n", r":4:[0-9]+: version: 'latest' is the name of the pointer"),
+        (GOOD + "audio: {format: mp3}\n", r":4:[0-9]+: audio.format: "),
+        (GOOD + "splits: {train: 0.9, test: 0.2}\n", r":4:[0-9]+: splits: .*add up to 1"),
+        (GOOD + "splits: {train: 0.9, test: [5]}\n", r":4:[0-9]+: splits: .*every split"),
+        (
+            GOOD + "splits: {train: [1], test: [1]}\n",
+            r":4:[0-9]+: splits: source split 1 is in two",
+        ),
+        (
+            GOOD + "splits: {training: 1.0}\n",
+            ":4:10: splits.training: there is no 'training'; did you mean 'train'",
+        ),
         (
             GOOD.replace("triplets", "triplet"),
-            "line 3: recipe: there is no 'triplet'; did you mean 'triplets'",
+            r":3:[0-9]+: recipe: there is no 'triplet'; did you mean 'triplets'",
         ),
         (
             GOOD.replace("foley", "folley"),
-            "line 2: source: there is no 'folley'; did you mean 'foley'",
+            r":2:[0-9]+: source: there is no 'folley'; did you mean 'foley'",
         ),
-        ("corpus: mine\nrecipe: triplets\n", "source: Field required"),
+        ("corpus: mine\nrecipe: triplets\n", "source: is missing"),
         (
             GOOD.replace("foley", "{foley: {takez: 3}}"),
-            "line 2: source.foley.takez: there is no such key .*'takes'",
+            r":2:[0-9]+: source.foley has no setting 'takez'; did you mean 'takes'",
         ),
         (
             GOOD.replace("foley", "{foley: {classes: [dog, dragon]}}"),
-            "line 2: source.foley.classes: no class dragon",
+            r":2:[0-9]+: source.foley.classes: no class dragon",
         ),
         (
             GOOD.replace("triplets", "\n  acba:\n    relations: [while]"),
-            "line 5: recipe.acba.relations: acba joins sounds in order",
+            r":5:[0-9]+: recipe.acba.relations: acba joins sounds in order",
         ),
         (
             GOOD.replace("triplets", "\n  acba:\n    pairs: 0"),
-            "line 5: recipe.acba.pairs",
+            r":5:[0-9]+: recipe.acba.pairs",
         ),
     ],
 )
@@ -119,3 +131,52 @@ def test_digest_follows_what_matters_alone(tmp_path: Path) -> None:
     other_format = digests(GOOD + "audio: {format: wav}\n")
     assert other_format[0] == plain[0]
     assert other_format[1] != plain[1]
+
+
+def test_all_faults_are_told_at_once_a_line_each_in_the_files_order(tmp_path: Path) -> None:
+    text = """\
+corpus: mine
+source: {fooley: {takes: 3}}
+recipe:
+  acba:
+    pair: 3
+    relations: [befor, after]
+    style: naturall
+audio: {sample_rate: 44, lenght: 3}
+splits: {train: 0.5, tets: 1}
+shards: 5
+clips:
+  max_s: long
+zzz: 1
+"""
+    with pytest.raises(SpecError) as caught:
+        read(tmp_path, text)
+    told = caught.value.message.replace(f"{tmp_path}/spec.yaml:", "").splitlines()
+    assert told[:2] == [
+        "2:10: source.fooley: there is no 'fooley'; did you mean 'foley'?",
+        "5:5: recipe.acba has no setting 'pair'; did you mean 'pairs'?",
+    ]
+    assert told[2:4] == [
+        "6:17: recipe.acba.relations.0: there is no 'befor'; did you mean 'before'?",
+        "7:5: recipe.acba.style: there is no 'naturall'; did you mean 'natural'?",
+    ]
+    assert told[4].startswith("8:9: audio.sample_rate: should be 8000, ")
+    assert told[5:9] == [
+        "8:26: audio has no setting 'lenght'; did you mean 'length'?",
+        "9:22: splits.tets: there is no 'tets'; did you mean 'test'?",
+        "10:1: shards: expected settings, as in {name: value}",
+        "12:3: clips.max_s: should be a valid number, got 'long'",
+    ]
+    assert told[9].startswith("13:1: there is no setting 'zzz'; there are corpus, version, ")
+    assert len(told) == 10
+
+
+def test_a_value_of_several_forms_is_told_once(tmp_path: Path) -> None:
+    for pairs, told in (
+        ("few", "recipe.acba.pairs: should be a valid integer, got 'few' or expected settings"),
+        ("{train: 0}", "recipe.acba.pairs.train: should be greater than 0, got 0"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            read(tmp_path, GOOD.replace("triplets", f"{{acba: {{pairs: {pairs}}}}}"))
+        assert told in caught.value.message
+        assert len(caught.value.message.splitlines()) == 1

@@ -87,7 +87,7 @@ def test_equal_seeds_make_equal_bytes(files: Path) -> None:
 def test_tag_captions_writes_captions_and_views(files: Path) -> None:
     out = files / "c.parquet"
     done = run(tag_captions_command, files / "tags.csv", "--out", out, "--views", "2", "--json")
-    assert json.loads(done.output)["counts"]["caption"] == 2
+    assert json.loads(done.output.splitlines()[-1])["counts"]["caption"] == 2
     found = rows(out)
     assert [row["kind"] for row in found if row["id"] == "1"] == ["caption", "view", "view"]
     whole = next(row for row in found if row["id"] == "2")

@@ -352,7 +352,7 @@ def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Pat
 
 def test_gc_on_the_command_line(out: Path) -> None:
     foreseen = json.loads(segue("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout)
-    done = json.loads(segue("gc", manifests(out), "--keep", "1", "--json").stdout)
+    done = json.loads(segue("gc", manifests(out), "--keep", "1", "--json").stdout.splitlines()[-1])
     assert {**foreseen, "dry_run": False} == done
     assert (done["corpus"], done["kept"]) == ("tiny", ["three"])
     assert [each["name"] for each in done["versions"]] == ["one", "two"]

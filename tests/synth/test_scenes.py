@@ -19,9 +19,10 @@ from pydantic import ValidationError
 
 from synth.caption import Style
 from synth.claim import claim_from_json, claim_labels, claim_to_json
-from synth.edit import Edit, edit_kind, meaning
+from synth.edit import Edit, Meaning, edit_kind, meaning
 from synth.errors import PlanError
 from synth.lexicon import category, kin
+from synth.notation import parse
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scenes import Scenes, read_expressions
@@ -229,10 +230,11 @@ def test_labels_are_drawn_from_all_over_the_vocabulary() -> None:
 
 
 def test_nesting_goes_both_ways_and_as_deep_as_four_sounds_allow() -> None:
-    shapes = {meaning(renumbered(statement(draft.scene))) for draft in drafts()}
-    for shape in ("('3' * ('1' + '2'))", "('1' + ('2' * '3'))", "('1' + '2' + '3' + '4')"):
-        assert any(shape in each or shape == each for each in shapes), shape
-    assert any(each.count("(") == 3 for each in shapes)
+    scenes = [renumbered(statement(draft.scene)) for draft in drafts()]
+    shapes = set(map(meaning, scenes))
+    for shape in ("(1 + 2) * 3", "1 + 2 * 3", "1 + 2 + 3 + 4"):
+        assert meaning(parse(shape)) in shapes, shape
+    assert max(scene.depth for scene in scenes) == 3
 
 
 def renumbered(scene: Scene) -> Scene:
@@ -340,20 +342,24 @@ def test_paper_style_prints_labels() -> None:
 # Expressions and categories
 
 
-def shapes(recipe: Scenes) -> Counter[str]:
-    """Which labels the first scene of each group has, as categories."""
+def said(expression: str) -> Meaning:
+    return meaning(parse(expression))
+
+
+def shapes(recipe: Scenes) -> Counter[Meaning]:
+    """What the first scene of each group says."""
     return Counter(meaning(statement(group[0].scene)) for group in made(plan(recipe)))
 
 
 def test_expressions_in_a_list_are_all_used() -> None:
     found = shapes(Scenes(scenes=48, expressions=["Bark + Rain", "(Siren + Moo) * Piano"]))
-    assert set(found) == {"('Bark' + 'Rain')", "('Piano' * ('Siren' + 'Moo'))"}
+    assert set(found) == {said("Bark + Rain"), said("(Siren + Moo) * Piano")}
 
 
 def test_expressions_have_weights() -> None:
     found = shapes(Scenes(scenes=100, expressions={"Bark + Rain": 9, "Bark * Rain": 1}))
-    assert found["('Bark' + 'Rain')"] > 15
-    assert found["('Bark' * 'Rain')"] > 0
+    assert found[said("Bark + Rain")] > 15
+    assert found[said("Bark * Rain")] > 0
 
 
 def test_an_expression_given_twice_counts_twice() -> None:
@@ -365,7 +371,7 @@ def test_expressions_from_a_file(tmp_path: Path) -> None:
     path.write_text("# mine\n\n  Bark + Rain  \nMeow * (Siren + Piano)\n", encoding="utf-8")
     assert read_expressions(path) == ["Bark + Rain", "Meow * (Siren + Piano)"]
     found = shapes(Scenes(scenes=48, expressions=str(path)))
-    assert set(found) == {"('Bark' + 'Rain')", "('Meow' * ('Siren' + 'Piano'))"}
+    assert set(found) == {said("Bark + Rain"), said("Meow * (Siren + Piano)")}
 
 
 def test_expressions_may_be_the_answers_of_a_language_model(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from pipelines.build import build, plan_only
 from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_corpora
 from pipelines.cli.audit import _print_leakage
-from pipelines.observe import Silent
 from pipelines.spec import Spec
 from pipelines.spec_file import read_spec
 from synth.errors import PlanError, SegueError, SourceError, SpecError
 from synth.lexicon import category, shipped_phrases
+from synth.progress import Silent
 from synth.sources.vocabulary import Vocabulary
 
 
@@ -211,7 +211,7 @@ def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: 
     done = segue("plan", spec_file(), "--out", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    (line,) = done.stdout.splitlines()
+    line = done.stdout.splitlines()[-1]
     told = json.loads(line)
     assert told["samples"] == 8
     assert set(told) == {"samples", "quarantined", "blocked", "seconds", "paths"}
@@ -232,16 +232,19 @@ def test_build_refuses_it_in_one_line_with_the_mend(
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        ("scenes: {scenes: 10}", "line 4: recipe.scenes: scenes: 10 is no multiple of the 4"),
+        ("scenes: {scenes: 10}", "planned.yaml:4:3: recipe.scenes: scenes: 10 is no multiple of the 4"),
         (
             "scenes: {scenes: 8, expressions: nowhere.txt}",
-            "line 4: recipe.scenes.expressions: ",
+            "planned.yaml:4:23: recipe.scenes.expressions: ",
         ),
-        ("scenes: {scenes: 8, crossfade: 0.9}", "line 4: recipe.scenes.crossfade: "),
-        ("scenes: {scenes: 8, nesting: 2}", "line 4: recipe.scenes.nesting: there is no such key"),
+        ("scenes: {scenes: 8, crossfade: 0.9}", "planned.yaml:4:23: recipe.scenes.crossfade: "),
+        (
+            "scenes: {scenes: 8, nesting: 2}",
+            "planned.yaml:4:23: recipe.scenes has no setting 'nesting'; there are scenes,",
+        ),
         (
             "scenes: {scenes: 8, background: {of: [Wind], level: 2}}",
-            "line 4: recipe.scenes.background.level: there is no such key",
+            "planned.yaml:4:48: recipe.scenes.background has no setting 'level'; there are of, sha",
         ),
         ("scenes: {scenes: 8, categories: {weathr: 2}}", "recipe.scenes.categories: no label"),
         ("scenes: {scenes: 8, expressions: [Tuba + Rian]}", "recipe.scenes.expressions: Tuba"),
@@ -253,8 +256,8 @@ def test_bad_settings_are_told_with_file_line_and_key(
     with pytest.raises(SegueError) as caught:
         plan_only(read_spec(spec_file(recipe)), tmp_path, 0, Silent())
     assert told in str(caught.value)
-    if told.startswith("line"):
-        assert str(caught.value).startswith(f"{tmp_path}/planned.yaml: line")
+    if told.startswith("planned"):
+        assert str(caught.value).startswith(f"{tmp_path}/planned.yaml:4:")
 
 
 def test_expressions_are_looked_for_beside_the_spec(

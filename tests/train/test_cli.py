@@ -51,7 +51,7 @@ def test_json_has_the_shape_of_metrics(
     config = settings()
     monkeypatch.setattr("train.cli.train.make_config", lambda *options: config)
     train_command(config.corpus, as_json=True)
-    (line,) = capsys.readouterr().out.splitlines()
+    line = capsys.readouterr().out.splitlines()[-1]
     found = json.loads(line)
     assert all(set(fact) == FIELDS for fact in found.values())
     assert {"loss", "samples_per_s", "data_wait", "step", "best_step"} < set(found)

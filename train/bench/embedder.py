@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
@@ -14,10 +14,12 @@ from torch import Tensor
 
 from synth.dsp import Audio
 from synth.errors import CorpusError, SpecError
+from synth.progress import Observer, Silent
 from train.bench.sounds import Sounds
 from train.data.tokenizer import TextTokenizer
 from train.device import torch_device
 from train.model.clap import Clap
+from train.model.weights import weights_digest
 from train.opening import open_model
 
 TOGETHER: Final = 64
@@ -90,6 +92,11 @@ class Evaluator:
         return _rows(self.model.encode_text(ids.ids, ids.mask))
 
     @property
+    def digest(self) -> str:
+        """Of the model's weights, as `weights_digest` tells it."""
+        return weights_digest(self.model.state_dict())
+
+    @property
     def _device(self) -> torch.device:
         return self.model.scale.log.device
 
@@ -111,7 +118,7 @@ def open_embedder(model: Path, device: str = "cpu") -> Evaluator:
     return Evaluator(opened.model.to(place), opened.tokenizer, opened.sample_rate, longest)
 
 
-def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Said:
+def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | None = None) -> Said:
     """The embedding of every different text, each embedded once.
 
     Raises:
@@ -120,11 +127,15 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Said:
     # Texts of one length stand together, so that little is spent on padding.
     unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
     found: dict[str, Embedding] = {}
+    observer = observer or Silent()
+    observer.start("read", len(unique), "texts")
     for start in range(0, len(unique), TOGETHER):
         part = unique[start : start + TOGETHER]
         embedded = embedder.texts(part)
         _check_finite(embedded, part)
         found.update(zip(part, embedded, strict=True))
+        observer.advance("read", len(part))
+    observer.finish("read")
     return found
 
 
@@ -132,7 +143,7 @@ def embed_sounds(
     embedder: Embedder,
     sounds: Sounds,
     cut: bool = False,
-    progress: Callable[[int], None] = lambda done: None,
+    observer: Observer | None = None,
 ) -> tuple[Embeddings, int]:
     """The embedding of every sound, and how many were cut.
 
@@ -142,7 +153,7 @@ def embed_sounds(
         embedder: The model.
         sounds: At least one.
         cut: Hear the first part of sounds that are too long for the model.
-        progress: Told how many sounds are done.
+        observer: Told of the progress.
 
     Raises:
         SpecError: If a sound is longer than the model takes, and is not to be cut.
@@ -150,6 +161,8 @@ def embed_sounds(
     """
     order = sorted(range(len(sounds)), key=lambda number: (sounds.size(number), number))
     parts, was_cut = [], 0
+    observer = observer or Silent()
+    observer.start("listen", len(order), "sounds")
     for start in range(0, len(order), TOGETHER):
         waveforms = []
         numbers = order[start : start + TOGETHER]
@@ -160,7 +173,8 @@ def embed_sounds(
             waveforms.append(fitted)
         parts.append(embedder.audio(waveforms))
         _check_finite(parts[-1], [sounds.name(number) for number in numbers])
-        progress(start + len(waveforms))
+        observer.advance("listen", len(waveforms))
+    observer.finish("listen")
     embedded = np.concatenate(parts)
     back = np.empty_like(embedded)
     back[order] = embedded

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from synth.errors import SpecError
+from synth.progress import Observer
 from synth.storage import is_url
 from train.bench.data.benchmark_files import (
     CLASS_COLUMNS,
@@ -23,6 +25,9 @@ from train.bench.plan import Benchmark, DataKind, Task
 from train.bench.settings import BenchSettings
 from train.bench.tables import header
 from train.config.run import Mode
+
+WEIGHTS: Final = "weights"
+"""The fact that tells the digest of the weights that were tested."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,13 @@ class Evaluation:
 
 
 def evaluate(
-    run: Path, corpus: Path, split: str = "test", *, mode: Mode = Mode.SHARDS, device: str = "cpu"
+    run: Path,
+    corpus: Path,
+    split: str = "test",
+    *,
+    mode: Mode = Mode.SHARDS,
+    device: str = "cpu",
+    observer: Observer | None = None,
 ) -> dict[str, Metric]:
     """Every metric that the samples of a split allow.
 
@@ -51,6 +62,7 @@ def evaluate(
         split: The split.
         mode: Where audio comes from.
         device: Where to compute.
+        observer: Told of the progress.
 
     Returns:
         `bat`, `triplets`, `audio_to_text_*` and `text_to_audio_*` retrieval, `negatives_*`,
@@ -63,7 +75,7 @@ def evaluate(
     """
     embedder = open_embedder(run, device)
     benchmark = corpus_benchmark(corpus, split, mode, sample_rate=embedder.sample_rate)
-    return dict(assess(embedder, benchmark, model=str(run)).metrics)
+    return dict(assess(embedder, benchmark, model=str(run), observer=observer).metrics)
 
 
 def open_benchmark(
@@ -142,7 +154,8 @@ def assess(
     benchmark: Benchmark,
     tasks: Collection[Task] | None = None,
     model: str = "",
-    progress: Callable[[int], None] = lambda done: None,
+    observer: Observer | None = None,
+    digest: str = "",
 ) -> Evaluation:
     """Test a model: each sound and each different text is embedded once.
 
@@ -151,7 +164,8 @@ def assess(
         benchmark: The data, planned with the settings of the test.
         tasks: Which tasks; by default all that the data allows.
         model: What to call the model in a report.
-        progress: Told how many sounds are embedded.
+        observer: Told of the progress.
+        digest: Of the model's weights, for a report.
 
     Raises:
         SpecError: If the data does not allow a task, or a sound is too long for the model.
@@ -161,8 +175,9 @@ def assess(
     plans = benchmark.plans(tasks)
     if not len(benchmark.sounds):
         raise SpecError(f"{benchmark.name}: holds no sound", mend="give other data")
-    audio, was_cut = embed_sounds(embedder, benchmark.sounds, chosen.cut, progress)
-    said = embed_texts(embedder, [text for plan in plans.values() for text in plan.texts])
+    audio, was_cut = embed_sounds(embedder, benchmark.sounds, chosen.cut, observer)
+    texts = [text for plan in plans.values() for text in plan.texts]
+    said = embed_texts(embedder, texts, observer)
     metrics: dict[str, Metric] = {}
     left_out = {f"data: {reason}": count for reason, count in benchmark.left_out.items()}
     if was_cut:
@@ -170,7 +185,7 @@ def assess(
     for task, plan in plans.items():
         metrics |= {name: one for name, one in plan.measure(audio, said).items() if one.n}
         left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
-    facts = {"model": model} if model else {}
+    facts = {name: told for name, told in (("model", model), (WEIGHTS, digest)) if told}
     facts |= dict(benchmark.facts)
     facts |= {
         "sounds": str(len(benchmark.sounds)),

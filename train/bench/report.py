@@ -84,6 +84,11 @@ def shown(name: str, value: float) -> str:
     return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
 
 
+def is_share(name: str, value: float) -> bool:
+    """Whether a metric's value lies between 0 and 1: not a median rank, nor one of nothing."""
+    return not name.endswith(_RANK) and not math.isnan(value)
+
+
 def draw(evaluation: Evaluation, path: Path) -> None:
     """A bar a metric with its interval and a mark at chance; median ranks are not drawn.
 
@@ -91,11 +96,7 @@ def draw(evaluation: Evaluation, path: Path) -> None:
         SpecError: If matplotlib is not installed.
     """
     figure_class = _figure_class()
-    drawn = {
-        name: one
-        for name, one in evaluation.metrics.items()
-        if not name.endswith(_RANK) and not math.isnan(one.value)
-    }
+    drawn = {name: one for name, one in evaluation.metrics.items() if is_share(name, one.value)}
     title = textwrap.wrap(_title(evaluation.facts), _TITLE_WIDTH)
     height = 1.2 + 0.2 * len(title) + 0.3 * max(len(drawn), 1)
     figure = figure_class(figsize=(8, height), layout="constrained")

@@ -9,13 +9,14 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from synth.progress_display import show_progress
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import Evaluation, assess, open_benchmark
 from train.bench.plan import Task
 from train.bench.report import write_report
 from train.bench.settings import BenchSettings
 from train.cli.options import JsonOption, VirtualOption
-from train.cli.show import metric_table, progress_bars, quieten_transformers
+from train.cli.show import metric_table, quieten_transformers
 from train.config.run import Mode
 
 _TEMPLATES = list(BenchSettings().templates)
@@ -100,9 +101,8 @@ def eval_command(
         caption_columns=caption_column or (),
         fold=fold,
     )
-    with progress_bars(quiet=as_json) as progress:
-        progress.phase("listening", len(benchmark.sounds))
-        found = assess(embedder, benchmark, task, str(model), progress.advance)
+    with show_progress(as_json) as observer:
+        found = assess(embedder, benchmark, task, str(model), observer, embedder.digest)
     files = write_report(found, out) if out is not None else {}
     if as_json:
         print(json.dumps(result_json(found)))
@@ -113,6 +113,8 @@ def eval_command(
         console.print(f"left out: {count:,} ({reason})", markup=False)
     for path in files.values():
         console.print(str(path), markup=False)
+    if not files:
+        console.print("next: the same command with --out FOLDER, to keep and draw these figures")
 
 
 def result_json(found: Evaluation) -> dict[str, dict[str, Any]]:

@@ -7,16 +7,19 @@ from typing import Annotated
 
 import typer
 
+from synth.completion import corpus_completions
+
 CorpusArgument = Annotated[
     Path,
     typer.Argument(
         help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a version "
         "below it.",
         show_default=False,
+        autocompletion=corpus_completions,
     ),
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="End with one line of JSON, and print nothing else.")
+    bool, typer.Option("--json", help="Progress as lines of JSON, the summary as the last of them.")
 ]
 VirtualOption = Annotated[
     bool, typer.Option("--virtual", help="Render from plan and bank instead of reading shards.")

@@ -15,10 +15,13 @@ from rich.console import Console
 
 from synth.corpus import Corpus
 from synth.errors import SpecError
+from synth.progress import Observer
+from synth.progress_display import show_progress
 from synth.storage import url_of
+from synth.yaml_file import YamlFile
 from train.bench.evaluate import evaluate
 from train.cli.options import CorpusArgument, JsonOption, VirtualOption
-from train.cli.show import progress_bars, quieten_transformers
+from train.cli.show import quieten_transformers
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
@@ -59,20 +62,22 @@ def train_command(
 ) -> None:
     """Train a CLAP model on a corpus.
 
-    Example: `segue train data_manifests/foley --head transformer --out runs/foley`
+    On several GPUs it is started by torchrun.
 
-    On several GPUs: `torchrun --nproc-per-node 4 --no-python segue train ... `
+    Examples: `segue train data_manifests/foley --head transformer --out runs/foley`,
+    `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not (settings.out / CHECKPOINT_FILE).is_file() and leads():
         print(f"no checkpoint in {settings.out}: this run begins anew", file=sys.stderr)
     quieten_transformers()
-    with progress_bars(quiet=as_json) as progress:
-        result = train(settings, progress, resume=resume, overwrite=overwrite)
+    with show_progress(as_json and leads()) as observer:
+        result = train(settings, observer, resume=resume, overwrite=overwrite)
+        facts = result_json(result, settings, observer) if as_json and leads() else None
     if not leads():
         return
-    if as_json:
-        print(json.dumps(result_json(result, settings)))
+    if facts is not None:
+        print(json.dumps(facts))
     else:
         _print_result(result, corpus, settings.steps)
     if not result.finished:
@@ -98,6 +103,7 @@ def make_config(
     chosen = head or (HeadKind.PROJECTION if clap else HeadKind.TRANSFORMER)
     folder = out or Path("runs") / f"{corpus.resolve().name}-{chosen}"
     values: dict[str, Any]
+    where: str | YamlFile = "options"
     if clap is not None:
         if file is not None:
             raise SpecError("--clap and --config both say what the model is", mend="give one")
@@ -105,7 +111,8 @@ def make_config(
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")
     else:
-        values = {"out": str(folder)} | read_settings(file)
+        settings, where = read_settings(file)
+        values = {"out": str(folder)} | settings
     values["corpus"] = str(corpus)
     if out is not None:
         values["out"] = str(out)
@@ -113,7 +120,7 @@ def make_config(
         values["mode"] = Mode.VIRTUAL.value
     if seed is not None:
         values["seed"] = seed
-    config = parse_config(values, str(file) if file else "options")
+    config = parse_config(values, where)
     if head is not None and clap is None:
         heads = config.model.head.model_copy(update={"kind": head})
         model = config.model.model_copy(update={"head": heads})
@@ -121,7 +128,9 @@ def make_config(
     return config.with_steps(steps) if steps is not None else config
 
 
-def result_json(result: TrainResult, config: TrainConfig) -> dict[str, dict[str, Any]]:
+def result_json(
+    result: TrainResult, config: TrainConfig, observer: Observer | None = None
+) -> dict[str, dict[str, Any]]:
     """How a run ended, in the JSON shape of metrics, null where a field has no meaning.
 
     `loss` is that of the last step in nats, `n` its largest batch and chance ln(batch): what equal
@@ -137,7 +146,12 @@ def result_json(result: TrainResult, config: TrainConfig) -> dict[str, dict[str,
     }
     if result.finished and VAL in Corpus.open(config.corpus).splits:
         metrics = evaluate(
-            result.folder, config.corpus, VAL, mode=config.mode, device=config.device
+            result.folder,
+            config.corpus,
+            VAL,
+            mode=config.mode,
+            device=config.device,
+            observer=observer,
         )
         found |= {f"{VAL}_{name}": metric.to_json() for name, metric in metrics.items()}
     return found

@@ -2,87 +2,49 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from pydantic import ValidationError
 
 from synth.errors import SpecError
+from synth.yaml_faults import explained
+from synth.yaml_file import YamlFile, read_yaml
 from train.config.run import TrainConfig
-from train.config.section import Section
 
 _MEND: Final = "docs/training.md shows every setting"
 
 
-def parse_config(values: Any, where: str) -> TrainConfig:
+def parse_config(values: Any, where: str | YamlFile) -> TrainConfig:
     """Settings from parsed YAML or JSON.
 
     Args:
         values: Mapping of setting to value.
-        where: What errors call it: a file name.
+        where: The file that they are from, or what errors call it.
 
     Raises:
         SpecError: If a setting is unknown, missing or wrong; all faults in one error.
     """
+    file = YamlFile(where, values) if isinstance(where, str) else where
     if not isinstance(values, dict):
-        raise SpecError(f"{where}: expected settings, one `name: value` a line")
+        raise _no_settings(file)
     try:
         return TrainConfig.model_validate(values)
     except ValidationError as error:
-        raise SpecError(f"{where}: {_explained(error)}", mend=_MEND) from error
+        raise explained(error, file, TrainConfig, _MEND) from error
 
 
-def _explained(error: ValidationError) -> str:
-    faults = error.errors()
-    places = [fault["loc"] for fault in faults]
-    # What holds a faulty part is told to be faulty too, which says nothing new.
-    told = [
-        fault
-        for fault in faults
-        if not any(fault["loc"] == place[: len(fault["loc"])] != place for place in places)
-    ]
-    return "; ".join(
-        f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {_in_words(dict(fault))}"
-        for fault in told
-    )
-
-
-def _in_words(fault: dict[str, Any]) -> str:
-    match fault["type"]:
-        case "extra_forbidden":
-            near = difflib.get_close_matches(str(fault["loc"][-1]), sorted(_names(Section)), 1)
-            return "no such setting" + "".join(f", did you mean {name}?" for name in near)
-        case "union_tag_invalid":
-            context = fault["ctx"]
-            return f"no such name as {context['tag']!r}, expected one of {context['expected_tags']}"
-        case "tuple_type":
-            return "expected a list"
-        case "missing":
-            return "is missing"
-        case _:
-            return str(fault["msg"]).removeprefix("Value error, ")
-
-
-def _names(section: type[Section]) -> set[str]:
-    """The settings of all sections."""
-    names = set(section.model_fields)
-    return names.union(*(_names(below) for below in section.__subclasses__()))
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """The settings in a YAML file, unchecked.
+def read_settings(path: Path) -> tuple[dict[str, Any], YamlFile]:
+    """The settings in a YAML file, unchecked, and the file as `parse_config` takes it.
 
     Raises:
         SpecError: If there is no such file, or it is not YAML.
     """
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SpecError(f"{path}: no such file", mend="give a YAML file of settings") from error
-    except yaml.YAMLError as error:
-        raise SpecError(f"{path}: not YAML: {error}") from error
-    if not isinstance(values, dict):
-        raise SpecError(f"{path}: expected settings, one `name: value` a line")
-    return values
+    file = read_yaml(path)
+    if not isinstance(file.value, dict):
+        raise _no_settings(file)
+    return file.value, file
+
+
+def _no_settings(file: YamlFile) -> SpecError:
+    return SpecError(f"{file.place()}: expected settings, one `name: value` a line", mend=_MEND)

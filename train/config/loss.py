@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny, WrapValidator
 
+from synth.entry_points import load_class, offered
+from synth.errors import SpecError
 from train.config.section import Section
 from train.config.text import Ramp
+
+ENTRY_POINTS: Final = "segue.losses"
 
 
 class Role(StrEnum):
@@ -122,7 +127,44 @@ class Sigmoid(Section):
     name: Literal["sigmoid"] = "sigmoid"
 
 
+class CustomLoss(Section):
+    """A loss of another package: its settings as fields, and how it is computed.
+
+    It is offered by an entry point of the group `segue.losses` under its `name`. `roles` says which
+    texts it needs beside the captions; batches then hold them.
+    """
+
+    roles: ClassVar[frozenset[Role]] = frozenset()
+    name: str
+
+    def loss(self, batch: Any, world: Any) -> Any:
+        """The loss of a batch in nats: this process's part, as `world.mean` makes it of rows.
+
+        Args:
+            batch: A `train.losses.batch.Embedded`, the rows of this process.
+            world: A `train.losses.batch.World`, the processes that share the batch.
+        """
+        raise NotImplementedError
+
+
+Ours: TypeAlias = InfoNce | HardNegatives | Modular | TeminalA | TeminalB | TextSwap | Sigmoid
+_NAMES: Final = frozenset(each().name for each in get_args(Ours))
+
+
+def _of_other_packages(value: Any, ours: Callable[[Any], Any]) -> Any:
+    """Settings of a loss that another package offers; all else is for `ours` to judge."""
+    if isinstance(value, CustomLoss):
+        return value
+    name = value.get("name") if isinstance(value, Mapping) else None
+    others = offered(ENTRY_POINTS, _NAMES)
+    if name not in others:
+        return ours(value)
+    return load_class(others[name], CustomLoss, SpecError).model_validate(value)
+
+
 Loss = Annotated[
-    InfoNce | HardNegatives | Modular | TeminalA | TeminalB | TextSwap | Sigmoid,
+    Ours,
     Field(discriminator="name"),
+    WrapValidator(_of_other_packages),
+    SerializeAsAny(),
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor
 
+from synth.progress import Observer, Silent
 from synth.units import Frames, to_frames
 from train.config.run import TrainConfig
 from train.data.split import SplitData
@@ -16,8 +17,6 @@ from train.model.towers.base import AudioTower, Chunks
 
 _READ_TOGETHER: Final = 32
 _BYTES: Final = 4
-
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,11 @@ def crop_frames(data: SplitData, config: TrainConfig) -> Frames | None:
 
 
 def feature_cache(
-    data: SplitData, config: TrainConfig, tower: AudioTower, device: torch.device, advance: Advance
+    data: SplitData,
+    config: TrainConfig,
+    tower: AudioTower,
+    device: torch.device,
+    observer: Observer | None = None,
 ) -> FeatureCache | None:
     """Read a split once and keep its features.
 
@@ -54,7 +57,7 @@ def feature_cache(
         config: Says how much memory they may take, and whether samples are cropped.
         tower: Gives the features.
         device: Where they are computed and kept.
-        advance: Told how many samples are done.
+        observer: Told of the progress.
 
     Returns:
         The features, or None where they do not fit, or samples are cropped at random.
@@ -65,6 +68,8 @@ def feature_cache(
     shape = tower.features(silence).values.shape[1:]
     if len(data) * shape.numel() * _BYTES > config.cache_mb * 2**20:
         return None
+    observer = observer or Silent()
+    observer.start("features", len(data), "samples")
     values = torch.zeros(len(data), *shape, device=device)
     mask = torch.zeros(len(data), shape[0], dtype=torch.bool, device=device)
     for start in range(0, len(data), _READ_TOGETHER):
@@ -73,7 +78,8 @@ def feature_cache(
         count = chunks.mask.shape[1]
         values[start:stop, :count] = chunks.values
         mask[start:stop, :count] = chunks.mask
-        advance(stop)
+        observer.advance("features", stop - start)
+    observer.finish("features")
     return FeatureCache(Chunks(values, mask))
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from synth.progress import Observer, Silent
 from train.config.run import TrainConfig
 from train.engine.log import open_log
-from train.engine.progress import Meter, Progress, Silent
+from train.engine.progress import PHASE, Meter
 from train.engine.ranks import processes
 from train.engine.run import Run
 from train.run_folder import refuse_occupied
@@ -47,7 +48,7 @@ class TrainResult:
 
 def train(
     config: TrainConfig,
-    progress: Progress | None = None,
+    observer: Observer | None = None,
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -61,7 +62,7 @@ def train(
 
     Args:
         config: The run.
-        progress: Is told how far it has come.
+        observer: Told of the progress.
         resume: Go on from the checkpoint in `config.out`, if there is one.
         overwrite: Begin anew even if `config.out` holds a run.
 
@@ -77,17 +78,19 @@ def train(
         processes(config.device) as process,
     ):
         torch.manual_seed(config.seed)
-        shown = progress if progress is not None and process.leads else Silent()
+        shown = observer if observer is not None and process.leads else Silent()
         run = Run.prepared(config, process, shown, resume)
         return _train(run, shown, interrupted)
 
 
-def _train(run: Run, progress: Progress, interrupted: threading.Event) -> TrainResult:
+def _train(run: Run, observer: Observer, interrupted: threading.Event) -> TrainResult:
     state = run.state
-    progress.phase("training", run.config.steps, state.step)
+    observer.start(PHASE, run.config.steps, "steps", done=state.step)
     meter = Meter()
     with open_log(run.config, run.process.leads) as log:
-        run.learn(log, meter, progress, interrupted.is_set)
+        run.learn(log, meter, observer, interrupted.is_set)
+    if state.step == run.config.steps:
+        observer.finish(PHASE)
     run.close()
     return TrainResult(
         folder=run.config.out,

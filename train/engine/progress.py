@@ -1,33 +1,14 @@
-"""How far a run has come, and how fast."""
+"""How fast a run is."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from typing import Final
 
 from train.data.loader import Batch
 
-
-@runtime_checkable
-class Progress(Protocol):
-    """Is told how far a run has come; shows it, or not."""
-
-    def phase(self, name: str, total: int, done: int = 0) -> None:
-        """A phase of `total` units begins, of which `done` were done by an earlier run."""
-
-    def advance(self, done: int, note: str = "") -> None:
-        """`done` units of the phase are done."""
-
-
-class Silent:
-    """Shows nothing."""
-
-    def phase(self, name: str, total: int, done: int = 0) -> None:
-        """Show nothing."""
-
-    def advance(self, done: int, note: str = "") -> None:
-        """Show nothing."""
+PHASE: Final = "train"
 
 
 class Meter:

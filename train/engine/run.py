@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from synth.corpus import Corpus
 from synth.errors import SpecError
+from synth.progress import Observer
 from train.config.run import TrainConfig
 from train.data.audio import FeatureCache, feature_cache
 from train.data.loader import Assembler, Loader
@@ -23,7 +24,7 @@ from train.engine.checkpoint import (
 )
 from train.engine.learner import Learner, fresh_state
 from train.engine.log import RunLog
-from train.engine.progress import Meter, Progress
+from train.engine.progress import PHASE, Meter
 from train.engine.ranks import Process
 from train.engine.validation import Validator
 from train.run_folder import Origin, save_settings
@@ -53,7 +54,7 @@ class Run:
 
     @classmethod
     def prepared(
-        cls, config: TrainConfig, process: Process, progress: Progress, resume: bool
+        cls, config: TrainConfig, process: Process, observer: Observer, resume: bool
     ) -> Run:
         """A run at its first step, or at that of its checkpoint.
 
@@ -75,7 +76,7 @@ class Run:
         _open_folder(config, origin, state, process, resume)
         if process.leads:
             save_settings(config.out, config, corpus.sample_rate, tokenizer)
-        cache = _features(data, config, state, progress)
+        cache = _features(data, config, state, observer)
         assembler = replace(assembler, cached=cache is not None)
         run = cls(
             config=config,
@@ -95,14 +96,14 @@ class Run:
         return self._at_end or self._stale
 
     def learn(
-        self, log: RunLog, meter: Meter, progress: Progress, interrupted: Callable[[], bool]
+        self, log: RunLog, meter: Meter, observer: Observer, interrupted: Callable[[], bool]
     ) -> None:
         """Learn, with checkpoints and validations, until the run is finished or interrupted.
 
         Args:
             log: Told of the steps and the validations.
             meter: Told of the samples.
-            progress: Told of every step.
+            observer: Told of every step.
             interrupted: Asked after every step.
         """
         state = self.state
@@ -114,7 +115,7 @@ class Run:
             meter.samples += len(batch.audio.positions) * self.process.ranks
             if self._due(self.config.log_every):
                 log.write(facts | meter.facts())
-            progress.advance(state.step, f"loss {state.loss:.3f}  {meter}")
+            observer.advance(PHASE, note=f"loss {state.loss:.3f}  {meter}")
             stopped = self.process.any(interrupted())
             if stopped or self._due(self.config.checkpoint_every):
                 self._save()
@@ -183,13 +184,12 @@ def _open_folder(
 
 
 def _features(
-    data: SplitData, config: TrainConfig, state: State, progress: Progress
+    data: SplitData, config: TrainConfig, state: State, observer: Observer
 ) -> FeatureCache | None:
     """The features to keep, where any step is left and they fit."""
     if state.step >= config.steps:
         return None
-    progress.phase("reading", len(data))
-    return feature_cache(data, config, state.model.audio_tower, state.device, progress.advance)
+    return feature_cache(data, config, state.model.audio_tower, state.device, observer)
 
 
 def _validator(

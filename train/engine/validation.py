@@ -47,7 +47,7 @@ class Validator:
         if len(pool) < 2:
             return None
         plain = config.model_copy(update={"text": TextSampling(restatements=False)})
-        cache = feature_cache(data, config, model.audio_tower, model.scale.log.device, _unseen)
+        cache = feature_cache(data, config, model.audio_tower, model.scale.log.device)
         assembler = Assembler.of(data, tokenizer, plain, cached=cache is not None)
         assembler.check(config.stages[-1], pool, model.audio_tower.longest)
         return cls(assembler, Objective(config, Alone()), pool, cache)
@@ -65,7 +65,3 @@ class Validator:
             outputs = encode(encoder, Inputs.of(batch, model, self.cache))
             total += self.objective.loss(outputs, batch).item() * len(positions)
         return total / len(self.pool)
-
-
-def _unseen(done: int) -> None:
-    """Reading the small validation split is not worth a progress bar."""

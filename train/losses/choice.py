@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from train.config.loss import (
+    CustomLoss,
     HardNegatives,
     InfoNce,
     Loss,
@@ -26,7 +27,7 @@ from train.losses.textswap import textswap_loss
 
 
 def loss_of(
-    settings: Loss,
+    settings: Loss | CustomLoss,
     batch: Embedded,
     world: World,
     share: float = 0.0,
@@ -63,5 +64,8 @@ def loss_of(
             return info_nce(batch, world)
         case Sigmoid():
             return sigmoid_loss(batch, world)
+        case CustomLoss():
+            found: Float[Tensor, ""] = settings.loss(batch, world)
+            return found
         case _:
             assert_never(settings)

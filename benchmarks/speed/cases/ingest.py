@@ -9,8 +9,8 @@ from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import Stage
 from pipelines.executor import workers
 from pipelines.ingestion.ingest import ingest
-from pipelines.observe import Silent
 from pipelines.spec import Spec
+from synth.progress import Silent
 
 
 def contenders(stage: Stage) -> list[Contender]:

@@ -15,7 +15,7 @@ from pipelines.llm.generate import generate
 from pipelines.llm.prices import NANOS
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import Summary
-from pipelines.observe import Silent
+from synth.progress import Silent
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_without_batch_its_items_are_left_alone(tmp_path: Path) -> None:
         pass
 
     class Stops(Silent):
-        def advance(self, phase: str, units: int = 1) -> None:
+        def advance(self, phase: str, units: int = 1, note: str = "") -> None:
             raise Stopped
 
     with LlmServer(obliging, key=KEY) as server:

@@ -19,10 +19,10 @@ from pipelines.llm.endpoint import EndpointSettings
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
 from pipelines.llm.settings import Settings
-from pipelines.observe import Silent
 from pipelines.spec import Spec
 from synth.corpus import Corpus
 from synth.errors import PlanError, SpecError
+from synth.progress import Silent
 
 GENERATOR = "llm:order-negatives@1/tiny"
 MODEL_PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"

@@ -63,8 +63,11 @@ def test_an_unknown_model_is_refused_unless_it_is_local() -> None:
     [
         ("a: {input: -1, output: 2}", "a.input"),
         ("a: {input: 1}", "a.output"),
-        ("a: {input: 1, output: 2, per: token}", "a.per"),
-        ("a: [", "is no YAML"),
+        (
+            "a: {input: 1, output: 2, per: token}",
+            "own.yaml:1:26: a has no setting 'per'; there are input",
+        ),
+        ("a: [", "not YAML"),
         ("- a", "write `MODEL"),
     ],
 )

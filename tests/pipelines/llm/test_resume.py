@@ -84,7 +84,7 @@ def _end(process: subprocess.Popen[str], code: int = 0) -> dict[str, Any]:
     told, wrong = process.communicate(timeout=60)
     assert process.returncode == code, wrong
     assert KEY not in told + wrong
-    return dict(json.loads(told)) if told else {}
+    return dict(json.loads(told.splitlines()[-1])) if told else {}
 
 
 def _until(reached: Callable[[], bool]) -> None:

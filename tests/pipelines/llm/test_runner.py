@@ -17,8 +17,8 @@ from pipelines.llm.generate import generate
 from pipelines.llm.prices import NANOS
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import Summary
-from pipelines.observe import Silent
 from synth.errors import SpecError
+from synth.progress import Silent
 
 FAULTS = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),

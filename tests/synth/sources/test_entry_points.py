@@ -56,9 +56,9 @@ def test_a_spec_names_another_packages_source(tmp_path: Path) -> None:
 def test_its_settings_are_checked_with_line_and_key(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: b\nsource: {birds: {root: x, take: 2}}\nrecipe: triplets\n")
-    with pytest.raises(SpecError, match=r"line 2: source\.birds\.take.*no such key") as caught:
+    told = r"spec\.yaml:2:27: source\.birds has no setting 'take'; did you mean 'takes'"
+    with pytest.raises(SpecError, match=told):
         read_spec(spec)
-    assert "takes" in caught.value.mend
 
 
 @pytest.mark.usefixtures("plugin")

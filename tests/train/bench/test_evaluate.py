@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from observers import Phases
 
 from synth.corpus import Corpus
 from synth.errors import CorpusError, SpecError
@@ -46,7 +47,10 @@ def untrained(corpus: Path) -> Evaluator:
 
 def test_all_tasks_of_a_corpus_at_once(corpus: Path, untrained: Evaluator) -> None:
     benchmark = corpus_benchmark(corpus, sample_rate=16_000)
-    found = assess(untrained, benchmark, model="untrained")
+    phases = Phases()
+    found = assess(untrained, benchmark, model="untrained", observer=phases)
+    assert phases.ended == ["listen", "read"]
+    assert phases.total["listen"] == len(benchmark.sounds)
     assert {"bat", "triplets", "audio_to_text_r1", "text_to_audio_median_rank"} < set(found.metrics)
     assert {"negatives_reorder", "negatives_relation", "zste_t4"} < set(found.metrics)
     assert all(metric.n for metric in found.metrics.values())

@@ -25,8 +25,8 @@ BASE = {"corpus": "c", "out": "o"}
         ({"model": {"dim": 30, "head": {"heads": 4}}}, "divisible"),
         ({"model": {"audio": {"kind": "transformers"}}}, "name"),
         ({"device": "toaster"}, "device"),
-        ({"btach": 3}, "did you mean batch?"),
-        ({"stages": [{"steps": 3, "loss": {"name": "infonce"}}]}, "expected one of 'info_nce'"),
+        ({"btach": 3}, "did you mean 'batch'?"),
+        ({"stages": [{"steps": 3, "loss": {"name": "infonce"}}]}, "did you mean 'info_nce'"),
         ({"stages": {"steps": 3}}, "stages: expected a list"),
         ({"patience": 3}, "give eval_every too"),
         ({"stages": [{"steps": 3, "loss": {"name": "teminal_b"}}]}, "needs keep_groups: true"),
@@ -53,7 +53,7 @@ def test_a_part_of_a_faulty_whole_is_told_once() -> None:
             BASE | {"stages": [{"steps": 3, "loss": {"name": "textswap", "shares": 1}}]}, "x"
         )
     assert str(error.value).startswith(
-        "x: stages.0.loss.textswap.shares: no such setting, did you mean share?"
+        "x: stages.0.loss.textswap has no setting 'shares'; did you mean 'share'?"
     )
 
 
@@ -69,7 +69,7 @@ def test_settings_survive_json() -> None:
 
 
 def test_unreadable_files_are_told(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="no such file"):
+    with pytest.raises(SpecError, match="No such file"):
         read_settings(tmp_path / "none.yaml")
     bad = tmp_path / "bad.yaml"
     bad.write_text("batch: [3")

@@ -1,4 +1,4 @@
-"""The Parquet files of a corpus as the page's database takes them: checked, and named literally."""
+"""The Parquet files of a corpus as DuckDB takes them: checked, and named literally."""
 
 from __future__ import annotations
 

@@ -1,0 +1,71 @@
+"""A recipe. Two sounds of different classes at once: "a dog barks while it rains"."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import PositiveInt
+
+from synth.caption import Connective, Style
+from synth.contrast import Wording
+from synth.lexicon import Phrase, kin
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Groups,
+    RecipeSettings,
+    Setting,
+    contrasted,
+    excerpt,
+    pick,
+    too_short,
+)
+from synth.scene import Event, Overlay
+from synth.truth import Tolerance
+
+
+class Together(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        pairs: Samples in each split.
+    """
+
+    name: ClassVar[str] = "together"
+    pairs: PositiveInt = 100
+
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Any length and any split will do."""
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """Why a clip cannot be used: it needs one label, and enough sound to be made out."""
+        return "needs one label" if len(clip.labels) != 1 else too_short(clip, 0, setting)
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """The groups of every split."""
+        return {split: Pairs(self.pairs, split, each, setting) for split, each in clips.items()}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The groups of one split: group i is a pure function of the seed and i."""
+
+    count: int
+    split: str
+    clips: Sequence[Clip]
+    setting: Setting
+
+    def __len__(self) -> int:
+        return self.count
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One pair, told by "while"; "before" and "after" are its false captions."""
+        rng = self.setting.randomness.at(f"together/{self.split}", index)
+        first = pick(self.clips, rng)
+        second = pick([c for c in self.clips if not kin(c.labels[0], first.labels[0])], rng)
+        longest = self.setting.max_frames
+        a, b = (Event(c.labels[0], excerpt(c, longest, self.setting, rng)) for c in (first, second))
+        words = (Connective.WHILE, Connective.BEFORE, Connective.AFTER)
+        wording = Wording(words, Phrase.of_label, Style.NATURAL, frame=0)
+        tolerance = Tolerance(0, self.setting.audible)
+        return [contrasted(Overlay(a, b), Connective.WHILE, wording, tolerance)]

@@ -1,0 +1,112 @@
+"""`segue reproduce`: a paper's experiment, from the sounds to its table beside ours."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.build import worker_count
+from pipelines.cli.options import JsonOption, WorkersOption
+from pipelines.cli.show import print_json
+from synth.progress_display import show_progress
+
+if TYPE_CHECKING:
+    from pipelines.experiments.library import Library
+    from pipelines.experiments.runner import Outcome
+
+
+def experiments_command(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="acba, triplets, scenes, negation or tag-captions.", show_default=False
+        ),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Sounds to use instead of the embedded ones, as NAME:PATH.", metavar="NAME:PATH"
+        ),
+    ] = None,
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="tiny: minutes on two cores; small: minutes on a GPU; paper: its own sizes."
+        ),
+    ] = "tiny",
+    seeds: Annotated[int, typer.Option(min=1, help="How often each arm is trained.")] = 3,
+    out: Annotated[Path, typer.Option(help="Where corpora and models go.", file_okay=False)] = Path(
+        "out/reproduce"
+    ),
+    results: Annotated[
+        Path, typer.Option(help="Where the table, its plot and its figures go.", file_okay=False)
+    ] = Path("docs/results"),
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+    workers: WorkersOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Do a paper's experiment again: build, train, test, and judge the paper's claims.
+
+    What is there in --out is not made again: a killed command that is given again goes on.
+
+    Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
+    """
+    from pipelines.experiments.library import Library
+    from pipelines.experiments.registry import experiment_of
+    from pipelines.experiments.results import to_json, write_results
+    from pipelines.experiments.runner import Machine, carry_out
+
+    started = time.monotonic()
+    library = Library.parse(source) if source is not None else None
+    experiment = experiment_of(name, scale, library)
+    machine = Machine(out, worker_count(workers), device)
+    with show_progress(as_json) as observer:
+        outcome = carry_out(experiment, tuple(range(seeds)), machine, observer)
+    command = command_line(name, library, scale, seeds)
+    paths = write_results(outcome, command, results)
+    seconds = round(time.monotonic() - started, 1)
+    if as_json:
+        files = {suffix: str(path) for suffix, path in paths.items()}
+        print_json(to_json(outcome, command) | {"files": files, "command_seconds": seconds})
+        return
+    _print(outcome)
+    console = Console(soft_wrap=True, highlight=False)
+    for path in paths.values():
+        console.print(f"wrote {path}", markup=False)
+    console.print(f"{seconds:.0f} s in all")
+
+
+def command_line(name: str, library: Library | None, scale: str, seeds: int) -> str:
+    """The command that makes the results again; where the sounds lie is the reader's affair."""
+    words = ["segue", "reproduce", name, "--scale", scale, "--seeds", str(seeds)]
+    if library is not None:
+        words += ["--source", f"{library.name}:PATH" if library.settings else library.name]
+    return shlex.join(words)
+
+
+def _print(outcome: Outcome) -> None:
+    from pipelines.experiments.results import (
+        CLAIM_COLUMNS,
+        COLUMNS,
+        claim_row,
+        judged,
+        table_rows,
+    )
+
+    console = Console()
+    shown = Table(*COLUMNS, title=outcome.experiment.title)
+    for rows in table_rows(outcome):
+        for row in rows:
+            shown.add_row(*row)
+        shown.add_section()
+    console.print(shown)
+    claims = Table(*CLAIM_COLUMNS, show_lines=True)
+    for judgement in judged(outcome):
+        claims.add_row(*claim_row(judgement))
+    console.print(claims)

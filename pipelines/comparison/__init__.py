@@ -1,0 +1,1 @@
+"""What differs between two corpora, or two versions of one, and why."""

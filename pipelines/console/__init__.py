@@ -1,0 +1,1 @@
+"""The SQL console: the manifests of a corpus as read-only tables."""

@@ -1,0 +1,50 @@
+"""One check of the machine, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    MISSING = "missing"
+    """Something is not there that only some commands need, or run better with."""
+    WRONG = "wrong"
+    """Something that is needed is not there, or does not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the table.
+
+    Args:
+        name: What was looked at.
+        state: How that ended.
+        found: What is there.
+        needed_for: The commands that need it, and what goes without.
+        mend: How to get it, "" where all is well.
+    """
+
+    name: str
+    state: State
+    found: str
+    needed_for: str
+    mend: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        found: str,
+        needed_for: str,
+        fault: str = "",
+        mend: str = "",
+        state: State = State.MISSING,
+    ) -> Check:
+        """What is there where there is no fault; otherwise the fault, its state and its mend."""
+        if fault:
+            return cls(name, state, fault, needed_for, mend)
+        return cls(name, State.OK, found, needed_for)

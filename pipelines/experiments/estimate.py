@@ -1,0 +1,94 @@
+"""What several seeds together say of a metric, and of the difference of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from scipy import stats
+
+from train.bench.metrics import Metric
+
+CONFIDENCE: Final = 0.95
+INTERVAL: Final = (
+    "95 %: the spread of the seeds and that of the test's items (1000 bootstrap draws of whole "
+    "groups), combined as independent uncertainties by Welch and Satterthwaite"
+)
+_WIDTH: Final = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with an interval that accounts for both seeds and test items.
+
+    Args:
+        value: Mean over the seeds.
+        low: Lower end of the 95 % interval.
+        high: Upper end.
+        by_seed: The value of each seed.
+    """
+
+    value: float
+    low: float
+    high: float
+    by_seed: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values, rounded to six places."""
+        return {
+            name: [round(each, 6) for each in found]
+            if isinstance(found, tuple)
+            else round(found, 6)
+            for name, found in asdict(self).items()
+        }
+
+
+def estimate(metrics: Sequence[Metric]) -> Estimate:
+    """One metric, measured with several seeds on the same items.
+
+    The standard uncertainty of the mean over S seeds is s / sqrt(S). The items are the same for
+    every seed, so that more seeds do not make their uncertainty less: it is that of one seed,
+    the mean half-width of the bootstrap intervals over 1.96. Both are added in quadrature, and
+    the interval is Student's t with the effective degrees of freedom of Welch and Satterthwaite
+    (JCGM 100:2008, 5.1.2 and G.4.1), cut to 0 and 1 where the metric is a share. With one seed
+    only the items count.
+
+    Args:
+        metrics: One a seed, at least one.
+    """
+    found = _combined([metric.value for metric in metrics], _spread(metrics))
+    if any(metric.high > 1 for metric in metrics):
+        return found
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
+
+
+def difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> Estimate:
+    """One metric less another, seed by seed.
+
+    The items of the two count as independent, which makes the interval wider than it is where,
+    as in a comparison of arms, both were measured on the same items.
+
+    Args:
+        metrics: One a seed.
+        others: As many, of the same seeds.
+    """
+    values = [one.value - other.value for one, other in zip(metrics, others, strict=True)]
+    return _combined(values, math.hypot(_spread(metrics), _spread(others)))
+
+
+def _spread(metrics: Sequence[Metric]) -> float:
+    """Standard uncertainty that comes of the choice of items."""
+    halves = [(metric.high - metric.low) / 2 for metric in metrics]
+    return float(np.mean(halves)) / _WIDTH
+
+
+def _combined(values: Sequence[float], items: float) -> Estimate:
+    mean, count = float(np.mean(values)), len(values)
+    seeds = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else 0.0
+    whole = math.hypot(seeds, items)
+    freedom = (count - 1) * (whole / seeds) ** 4 if seeds else math.inf
+    half = whole * float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return Estimate(mean, mean - half, mean + half, tuple(values))

@@ -1,0 +1,134 @@
+"""An experiment as a value: corpora, ways to learn, tests, the paper's table and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pipelines.experiments.claims import Claim
+from pipelines.spec import Spec
+from train.bench.plan import Benchmark, Task
+from train.config.run import TrainConfig
+
+Row: TypeAlias = Mapping[str, Any]
+"""A sample's row of the manifest."""
+Folders: TypeAlias = Mapping[str, Path]
+"""The manifest folder of each corpus of an experiment, by the experiment's name for it."""
+
+LATER: Final = Path()
+
+
+class Scale(StrEnum):
+    """How large an experiment is."""
+
+    TINY = "tiny"
+    """Minutes on two cores."""
+    SMALL = "small"
+    """Minutes on one GPU."""
+    PAPER = "paper"
+    """The paper's own sizes and towers."""
+
+
+def keep(row: Row) -> Row:
+    """The row as it is."""
+    return row
+
+
+@dataclass(frozen=True)
+class View:
+    """A corpus made of others without new audio: joined, or said in other words.
+
+    Args:
+        parts: Names of corpora of the experiment, all built from specs, in order.
+        reword: From a sample's row to the one that stands in its place, None to leave it out.
+    """
+
+    parts: tuple[str, ...]
+    reword: Callable[[Row], Row | None] = keep
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A way to learn that is compared with others.
+
+    Args:
+        name: What tables call it.
+        corpus: What it learns from: a name among the experiment's corpora.
+        config: Made by `learning`.
+    """
+
+    name: str
+    corpus: str
+    config: TrainConfig
+
+
+def learning(**settings: Any) -> TrainConfig:
+    """Settings of an arm; corpus, run folder, seed and device are put in when it is run."""
+    return TrainConfig(corpus=LATER, out=LATER, tensorboard=False, **settings)
+
+
+@dataclass(frozen=True)
+class Exam:
+    """A test that every arm takes; its metrics are called `EXAM.METRIC`.
+
+    Args:
+        name: Its name.
+        benchmark: From the folders of the corpora to the test.
+        tasks: Which tasks of the benchmark.
+    """
+
+    name: str
+    benchmark: Callable[[Folders], Benchmark]
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the paper's table.
+
+    Args:
+        metric: Its metric, as `EXAM.METRIC`.
+        title: What the table calls it.
+        paper: The paper's value by arm, as a share of 1 where the metric is one.
+    """
+
+    metric: str
+    title: str
+    paper: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One paper's experiment at one scale.
+
+    Args:
+        name: What the command line calls it.
+        title: Of the paper, with authors, year and where its numbers stand.
+        scale: Its scale.
+        source: The library of sounds.
+        setup: What is as in the paper and what is not, in a few sentences.
+        corpora: A spec, or a view of corpora that have one, by name.
+        arms: What is compared.
+        exams: How.
+        lines: What is shown.
+        claims: The paper's directions, and our aims.
+    """
+
+    name: str
+    title: str
+    scale: Scale
+    source: str
+    setup: str
+    corpora: Mapping[str, Spec | View]
+    arms: tuple[Arm, ...]
+    exams: tuple[Exam, ...]
+    lines: tuple[Line, ...]
+    claims: tuple[Claim, ...]
+
+    @property
+    def label(self) -> str:
+        """The name of its result files."""
+        return f"{self.name}-{self.scale}-{self.source}"

@@ -1,0 +1,1 @@
+"""New specs, in which every setting stands with its default and its meaning."""

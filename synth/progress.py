@@ -1,0 +1,54 @@
+"""Progress of long work, as it is reported; `progress_display` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Told of the phases of long work; safe to call from several threads."""
+
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        """A phase begins.
+
+        Args:
+            phase: Its name.
+            total: Its units.
+            unit: What they are, in the plural.
+            done: How many an earlier run did; None where nothing is kept from one run to the next.
+        """
+        ...
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Some units are done; the note says how it goes."""
+        ...
+
+    def finish(self, phase: str, note: str = "") -> None:
+        """The phase has ended, with all of its units."""
+        ...
+
+
+class Silent:
+    """Reports to nobody."""
+
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        """Nothing."""
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Nothing."""
+
+    def finish(self, phase: str, note: str = "") -> None:
+        """Nothing."""
+
+
+def watched(items: Sequence[T], observer: Observer, phase: str, unit: str) -> Iterator[T]:
+    """The items, a phase of their own: one is done when the next is asked for."""
+    observer.start(phase, len(items), unit)
+    for item in items:
+        yield item
+        observer.advance(phase)
+    observer.finish(phase)

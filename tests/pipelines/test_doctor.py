@@ -1,0 +1,195 @@
+"""`segue doctor`: what is missing, what it costs, and the mend."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import metadata
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pipelines.cli import doctor as command
+from pipelines.doctor import decoders, disk, machine, packages, services
+from pipelines.doctor.check import Check, State
+
+KEY = "sk-this-is-nobodys-business"
+
+
+class Models(BaseHTTPRequestHandler):
+    """An endpoint that lists two models, to those who have the key where it wants one."""
+
+    key: ClassVar[str] = ""
+
+    def do_GET(self) -> None:
+        allowed = not self.key or self.headers["Authorization"] == f"Bearer {self.key}"
+        found = {"data": [{"id": "a"}, {"id": "b"}]} if self.path == "/v1/models" else {}
+        body = json.dumps(found if allowed else {"error": {"message": f"no: {KEY}"}}).encode()
+        self.send_response(200 if allowed else 401)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Models) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def by_name(checks: Iterator[Check]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+def test_what_is_not_well_says_what_it_costs_and_how_to_mend_it() -> None:
+    groups = (packages.package_checks(), decoders.decoder_checks(), machine.machine_checks())
+    for group in groups:
+        for check in group:
+            assert check.needed_for
+            assert check.found
+            assert (check.state is State.OK) == (check.mend == "")
+
+
+def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = metadata.version
+
+    def version(name: str) -> str:
+        if name == "torch":
+            raise metadata.PackageNotFoundError(name)
+        return "0.1" if name == "pyarrow" else there(name)
+
+    monkeypatch.setattr(packages.metadata, "version", version)
+    found = by_name(packages.package_checks())
+    assert found["packages"].state is State.WRONG
+    assert found["pyarrow"].state is State.WRONG
+    assert "0.1, and >=" in found["pyarrow"].found
+    assert found["torch"] == Check(
+        "torch",
+        State.MISSING,
+        "not installed",
+        packages.NEEDED_FOR["torch"],
+        "pip install -c constraints.txt torch",
+    )
+
+
+def test_programs_and_models_that_are_not_there_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(decoders, "find_spec", lambda _: None)
+    found = by_name(decoders.decoder_checks())
+    assert found["ffmpeg"].state is found["ffprobe"].state is State.MISSING
+    assert "apt install ffmpeg" in found["ffmpeg"].mend
+    assert "segue-audio[nlp]" in found["word tagger"].mend
+    assert {found[f"libsndfile {form}"].state for form in ("FLAC", "OGG", "MP3")} == {State.OK}
+
+
+def test_disks_are_tried_and_left_as_they_were(tmp_path: Path) -> None:
+    found = by_name(disk.disk_checks(tmp_path / "not" / "yet"))
+    check = found[f"--out {tmp_path}/not/yet"]
+    assert check.state is not State.WRONG
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks are of another kind there")
+def test_a_file_system_without_locks_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextlib import nullcontext
+
+    monkeypatch.setattr(disk, "held", lambda *_: nullcontext())
+    check = by_name(disk.disk_checks(tmp_path))[f"--out {tmp_path}"]
+    assert check.state is State.WRONG
+    assert "a lock can be had twice" in check.found
+
+
+def test_a_store_is_not_tried() -> None:
+    check = by_name(disk.disk_checks(Path("s3://bucket/prefix")))["--out s3://bucket/prefix"]
+    assert check.state is State.OK
+
+
+def test_a_container_with_less_processors_than_it_sees_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    check = machine._processors(tmp_path)
+    assert check.state is State.MISSING
+    assert "the container has 0.5" in check.found
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert machine._processors(tmp_path).state is State.OK
+
+
+def test_gpus_are_told_with_memory_and_bf16() -> None:
+    gpu = {"device": "cuda:0", "name": "H100", "memory": 80_000_000_000, "bf16": True}
+    (check,) = machine._devices({"torch": "2", "build": "built for CUDA 12", "devices": [gpu]})
+    assert check.state is State.OK
+    assert check.found == "H100, 80.00 GB, with bf16; torch 2, built for CUDA 12"
+    (none,) = machine._devices({"torch": "2", "build": "built for CPU", "devices": []})
+    assert none.state is State.MISSING
+
+
+def test_an_endpoint_that_lists_models_is_well(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(services.KEY_VARIABLE, raising=False)
+    (check,) = services.endpoint_checks(endpoint)
+    assert check.state is State.OK
+    assert check.found == f"{endpoint} without a key: 2 models"
+
+
+def test_a_refused_key_is_told_and_never_shown(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Models, "key", "another")
+    monkeypatch.setenv(services.KEY_VARIABLE, KEY)
+    (check,) = services.endpoint_checks(endpoint)
+    assert check.state is State.WRONG
+    assert services.KEY_VARIABLE in check.found
+    assert KEY not in str(check)
+
+
+def test_a_key_goes_to_nobody_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert services._is_private("https://api.example.org/v1")
+    assert services._is_private("http://127.0.0.1:11434/v1")
+    assert not services._is_private("http://api.example.org/v1")
+
+
+def test_without_endpoint_and_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(services.KEY_VARIABLE, raising=False)
+    (check,) = services.endpoint_checks(None)
+    assert check.state is State.MISSING
+
+
+def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
+    check = services._prefect_server("http://user:secret@127.0.0.1:9/api")
+    assert check.state is State.WRONG
+    assert "secret" not in str(check)
+    assert services._prefect_server("").state is State.OK
+
+
+@pytest.mark.parametrize("state", State)
+def test_only_what_is_wrong_ends_with_status_one(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = replace(Check("disk", State.OK, "full", "all", "free some"), state=state)
+    monkeypatch.setattr(command, "all_checks", lambda *_: iter([check]))
+    app = typer.Typer()
+    app.command()(command.doctor_command)
+    done = CliRunner().invoke(app, ["--json"])
+    assert done.exit_code == (state is State.WRONG)
+    assert json.loads(done.stdout)["checks"][0]["state"] == state
+    shown = CliRunner().invoke(app, []).stdout
+    assert ("mend: free some" in shown) == (state is not State.OK)

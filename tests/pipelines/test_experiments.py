@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builds import TINY, merged
+
+from pipelines.cli.experiments import experiments_command
+from pipelines.experiments import registry, runner
+from pipelines.experiments.acba_captions import (
+    mostly_unordered,
+    nouns_and_verbs_only,
+    unordered,
+)
+from pipelines.experiments.claims import Cell, Claim, Verdict, alike, at_least, better, judge, near
+from pipelines.experiments.estimate import difference, estimate
+from pipelines.experiments.exams import on_split, probe_on_split
+from pipelines.experiments.experiment import Arm, Experiment, Line, Row, Scale, View, learning
+from pipelines.experiments.library import SHARES, Library
+from pipelines.experiments.registry import EXPERIMENTS, experiment_of
+from pipelines.experiments.results import write_results
+from pipelines.experiments.runner import Machine, Outcome, carry_out
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import SourceError, SpecError
+from synth.language.probes import Probe
+from synth.progress import Silent
+from train.bench.metrics import Metric
+from train.bench.plan import Task
+from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
+from train.config.run import Stage
+from train.run_folder import MODEL_FILE
+
+
+def small_model(head: HeadKind) -> ModelConfig:
+    return ModelConfig(dim=16, head=HeadConfig(kind=head), audio=AudioConfig(width=16))
+
+
+def without_while(row: Row) -> Row | None:
+    return None if row["relation"] == "while" else row
+
+
+def miniature(**changes: Any) -> Experiment:
+    arms = tuple(
+        Arm(
+            head.value,
+            corpus,
+            learning(
+                model=small_model(head), stages=(Stage(steps=2),), batch=8, checkpoint_every=1
+            ),
+        )
+        for head, corpus in ((HeadKind.TRANSFORMER, "pairs"), (HeadKind.MLP, "ordered"))
+    )
+    bat = Cell("transformer", "order.bat")
+    values: dict[str, Any] = {
+        "name": "miniature",
+        "title": "A paper",
+        "scale": Scale.TINY,
+        "source": "foley",
+        "setup": "Very small.",
+        "corpora": {
+            "pairs": Spec.model_validate(merged(TINY, {})),
+            "ordered": View(("pairs",), without_while),
+        },
+        "arms": arms,
+        "exams": (on_split("order", "pairs", Task.BAT),),
+        "lines": (Line("order.bat", "BAT", {"mlp": 0.5}),),
+        "claims": (near("at chance", bat, 0.5, within=0.51),),
+    }
+    return Experiment(**values | changes)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    return Machine(tmp_path_factory.mktemp("experiments"))
+
+
+@pytest.fixture(scope="module")
+def outcome(machine: Machine) -> Outcome:
+    return carry_out(miniature(), (0, 1), machine, Silent())
+
+
+def test_every_arm_is_trained_with_every_seed_and_tested(outcome: Outcome) -> None:
+    assert [(run.arm.name, run.seed) for run in outcome.runs] == [
+        ("transformer", 0),
+        ("transformer", 1),
+        ("mlp", 0),
+        ("mlp", 1),
+    ]
+    assert {len(each) for metrics in outcome.metrics.values() for each in metrics.values()} == {2}
+    assert set(outcome.metrics["mlp"]) == {"order.bat"}
+
+
+def test_what_is_done_is_not_done_again_and_results_are_the_same(
+    outcome: Outcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "train", None)
+    again = carry_out(miniature(), (0, 1), machine, Silent())
+    assert again.seconds == {}
+    for name, each in (("first", outcome), ("second", again)):
+        write_results(each, "segue reproduce miniature", tmp_path / name)
+    for suffix in ("md", "svg"):
+        name = f"miniature-tiny-foley.{suffix}"
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+
+
+def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
+    outcome: Outcome, machine: Machine
+) -> None:
+    lost, killed = outcome.runs[1], outcome.runs[2]
+    shutil.rmtree(lost.config.out)
+    (killed.config.out / MODEL_FILE).unlink()
+    again = carry_out(miniature(), (0, 1), machine, Silent())
+    assert {arm: list(each) for arm, each in again.seconds.items()} == {
+        lost.arm.name: [lost.seed],
+        killed.arm.name: [killed.seed],
+    }
+    assert again.metrics == outcome.metrics
+
+
+def test_the_command_prints_and_writes_the_same_figures(
+    outcome: Outcome,
+    machine: Machine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(registry, "experiment_of", lambda *_: miniature())
+    command = partial(
+        experiments_command, "miniature", seeds=2, out=machine.out, results=tmp_path, workers=0
+    )
+    command(as_json=True)
+    printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    written = json.loads((tmp_path / "miniature-tiny-foley.json").read_text())
+    assert printed["metrics"] == written["metrics"]
+    assert printed["command"] == "segue reproduce miniature --scale tiny --seeds 2"
+    command()
+    assert "holds" in capsys.readouterr().out
+
+
+def test_another_setting_makes_another_run(outcome: Outcome, machine: Machine) -> None:
+    first = outcome.runs[0]
+    folder = first.config.corpus
+    assert runner.placed(first.arm, 0, folder, machine) == first
+    slower = Arm("transformer", "pairs", first.arm.config.model_copy(update={"lr": 1e-4}))
+    assert runner.placed(slower, 0, folder, machine).config.out != first.config.out
+    assert runner.placed(first.arm, 5, folder, machine).config.out != first.config.out
+
+
+def test_results_name_digests_seeds_command_and_versions(outcome: Outcome, tmp_path: Path) -> None:
+    paths = write_results(outcome, "segue reproduce miniature --seeds 2", tmp_path)
+    found = json.loads(paths["json"].read_text())
+    assert found["seeds"] == [0, 1]
+    assert found["command"] == "segue reproduce miniature --seeds 2"
+    assert len(found["corpora"]["pairs"]["digest"]) == 64
+    assert set(found["arms"]["mlp"]["runs"]) == {"0", "1"}
+    assert {"python", "torch", "numpy"} <= set(found["versions"])
+    metric = found["metrics"]["mlp"]["order.bat"]
+    assert metric["low"] <= metric["value"] <= metric["high"]
+    assert metric["chance"] == 0.5
+    assert len(metric["by_seed"]) == 2
+    text = paths["md"].read_text()
+    assert "| mlp | " in text
+    assert "at chance" in text
+    assert "<svg" in paths["svg"].read_text()
+
+
+def test_a_view_holds_what_its_rewording_keeps(outcome: Outcome, machine: Machine) -> None:
+    whole, view = (Corpus.open(outcome.runs[k].config.corpus) for k in (0, 2))
+    assert view.samples("train").num_rows == whole.samples("train").num_rows * 2 // 3
+    row = view.samples("train").to_pylist()[0]
+    stored = view.stored_pcm("train", row["shard"], row["offset"], row["size"])
+    assert (stored == view.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+def test_a_view_that_leaves_nothing_is_refused(outcome: Outcome, machine: Machine) -> None:
+    nothing = View(("pairs",), lambda row: None)
+    corpora = {**miniature().corpora, "ordered": nothing}
+    with pytest.raises(SpecError, match="no sample is left"):
+        carry_out(miniature(corpora=corpora), (0,), machine, Silent())
+
+
+def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: Outcome) -> None:
+    folder = outcome.runs[0].config.corpus
+    found = probe_on_split("swap", "pairs", Probe.PTE).benchmark({"pairs": folder})
+    # Four classes: six pairs before, six after, and six together, which the probe leaves out.
+    assert found.allowed == (Task.PTE,)
+    assert len(found.sounds) == 18
+    assert len(found.plans()[Task.PTE].texts) == 2 * 12
+
+
+def measured(*values: float, half: float = 0.02) -> tuple[Metric, ...]:
+    return tuple(Metric(value, value - half, value + half, 0.5, 100) for value in values)
+
+
+def test_an_interval_holds_both_seeds_and_items() -> None:
+    alone = estimate(measured(0.7))
+    assert (alone.low, alone.high) == pytest.approx((0.68, 0.72))
+    same = estimate(measured(0.7, 0.7, 0.7))
+    assert (same.low, same.high) == pytest.approx((0.68, 0.72)), "more seeds give no more items"
+    spread = estimate(measured(0.6, 0.7, 0.8, half=0.0))
+    # Student's t of two degrees of freedom: 4.303 * 0.1 / sqrt(3).
+    assert spread.high - spread.value == pytest.approx(4.3027 * 0.1 / math.sqrt(3), rel=1e-4)
+    assert estimate(measured(0.9, 1.0, 1.0, half=0.0)).high == 1.0
+
+
+def test_a_difference_is_taken_seed_by_seed() -> None:
+    found = difference(measured(0.7, 0.8, half=0.0), measured(0.5, 0.6, half=0.0))
+    assert (found.low, found.value, found.high) == pytest.approx((0.2, 0.2, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (better("a over b", Cell("a", "m"), Cell("b", "m")), Verdict.HOLDS),
+        (better("b over a", Cell("b", "m"), Cell("a", "m")), Verdict.FAILS),
+        (better("by far", Cell("a", "m"), Cell("b", "m"), by=0.39), Verdict.IN_MEAN),
+        (near("at chance", Cell("b", "m"), 0.5), Verdict.HOLDS),
+        (near("at chance", Cell("a", "m"), 0.5), Verdict.FAILS),
+        (alike("the same", Cell("a", "m"), Cell("a", "m")), Verdict.HOLDS),
+        (at_least("aim", Cell("a", "m"), 0.89), Verdict.IN_MEAN),
+        (Claim("at most", Cell("b", "m"), below=0.55), Verdict.HOLDS),
+        (better("no such metric", Cell("a", "m"), Cell("b", "other")), Verdict.UNTESTED),
+    ],
+)
+def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: Verdict) -> None:
+    results = {"a": {"m": measured(0.89, 0.9, 0.91)}, "b": {"m": measured(0.49, 0.5, 0.51)}}
+    assert judge(claim, results).verdict is verdict
+
+
+def test_unknown_names_are_told_with_what_was_meant() -> None:
+    with pytest.raises(SpecError, match="did you mean 'acba'"):
+        experiment_of("acbaa", "tiny")
+    with pytest.raises(SpecError, match="did you mean 'tiny'"):
+        experiment_of("acba", "tny")
+    with pytest.raises(SpecError, match="expected NAME:PATH"):
+        Library.parse("esc10")
+    with pytest.raises(SourceError, match="'esc50'"):
+        Library.parse("esc5:somewhere")
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
+def test_every_experiment_speaks_of_arms_and_metrics_that_it_has(name: str, scale: Scale) -> None:
+    made = experiment_of(name, scale)
+    arms = {arm.name for arm in made.arms}
+    exams = {exam.name for exam in made.exams}
+    cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
+    assert {cell.arm for cell in cells} <= arms
+    assert {arm.corpus for arm in made.arms} <= set(made.corpora)
+    metrics = {cell.metric for cell in cells} | {line.metric for line in made.lines}
+    assert {metric.partition(".")[0] for metric in metrics} <= exams
+    assert {arm for line in made.lines for arm in line.paper} <= arms
+
+
+def test_the_last_fold_is_never_heard_in_training() -> None:
+    assert Library("foley").splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
+
+
+@pytest.mark.parametrize(
+    ("folds", "splits"),
+    [
+        ("1 2 3 4", {"train": ["1", "2", "3"], "test": ["4"]}),
+        ("4", SHARES),
+        ("development evaluation", {"train": ["development"], "test": ["evaluation"]}),
+    ],
+)
+def test_a_librarys_own_splits_are_kept(folds: str, splits: dict[str, Any], tmp_path: Path) -> None:
+    rows = [f"{name}.wav,dog,{name}" for name in folds.split()]
+    (tmp_path / "index.csv").write_text("\n".join(["path,label,split", *rows]) + "\n")
+    found = Library("folder", {"root": tmp_path, "index": "index.csv"})
+    assert found.splits == splits
+    assert found.is_labelled
+
+
+@pytest.mark.parametrize(
+    ("caption", "said"),
+    [
+        ("A dog barks before rain falls", "A dog barks and rain falls"),
+        ("After rain falls, a dog barks", "Rain falls and a dog barks"),
+    ],
+)
+def test_an_unordered_caption_names_both_sounds_and_no_order(caption: str, said: str) -> None:
+    assert unordered(caption) == said
+
+
+def test_most_of_the_original_captions_tell_no_order() -> None:
+    claim = '{"crossfade":0,"sequence":[{"event":"dog"},{"event":"rain"}]}'
+    row = {"caption": "A dog barks before rain falls", "claim": claim, "recipe": "acba"}
+    row |= {"relation": "before"}
+    rows = [row | {"group": f"g{k}", "positives": [1], "negatives": [1]} for k in range(500)]
+    kept = [each for each in map(mostly_unordered, rows) if each["relation"]]
+    assert 2 < len(kept) < 25
+    changed = mostly_unordered(rows[0])
+    assert changed["negatives"] == []
+    assert "and" in json.loads(changed["claim"])
+    assert nouns_and_verbs_only(rows[0])["caption"] == "dog barks rain falls"

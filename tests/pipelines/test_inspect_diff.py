@@ -1,0 +1,262 @@
+"""What `segue inspect --diff` says differs between two corpora, and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from builds import TINY, merged, segue
+from libraries import sound, write_csv
+
+from pipelines.build import build, plan_only
+from pipelines.cli.compare import print_comparison
+from pipelines.comparison.compare import Comparison, Rows, compare
+from pipelines.comparison.side import Change
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+from synth.errors import CorpusError
+from synth.progress import Silent
+from synth.schema import QUARANTINE
+
+LABELS = ("bell", "drum", "horn")
+COLUMNS = ("path", "label", "licence")
+Make = Callable[..., Path]
+
+
+def library(root: Path) -> Path:
+    """Three sounds a label; the last of each is not free for commerce."""
+    rows = []
+    for label in LABELS:
+        for take, licence in enumerate(("CC0", "CC0", "CC-BY-NC-4.0")):
+            name = f"{label}-{take}.wav"
+            sound(root / name, seed=len(rows), frames=12_000)
+            rows.append((name, label, licence))
+    write_csv(root / "index.csv", COLUMNS, rows)
+    return root
+
+
+def spec_over(root: Path, **changes: Any) -> Spec:
+    base = {
+        "source": {"folder": {"root": str(root), "index": "index.csv"}},
+        "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 0.5}},
+        "audio": {"sample_rate": 16000, "length": "exact 2 s"},
+        "splits": {"train": 1.0},
+        "shards": {"samples": 6},
+    }
+    return Spec.model_validate(merged(merged(TINY, base), changes))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all versions are built, so that no sound is decoded twice."""
+    return tmp_path_factory.mktemp("versions")
+
+
+@pytest.fixture(scope="module")
+def make(root: Path) -> Make:
+    """Builds a version over the library, or over another one."""
+    own = library(root / "sounds")
+
+    def made(sounds: Path = own, **changes: Any) -> Path:
+        return Path(build(spec_over(sounds, **changes), root, 0).paths["manifests"])
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def base(make: Make) -> Path:
+    """The version that others are compared with."""
+    return make()
+
+
+def kinds(rows: Rows) -> dict[str, int]:
+    return {kind.name: kind.count for kind in rows.kinds}
+
+
+def reasons(rows: Rows, name: str) -> dict[str, int]:
+    (kind,) = (kind for kind in rows.kinds if kind.name == name)
+    return {reason.name: reason.count for reason in kind.reasons}
+
+
+def only(found: Comparison, *causes: str) -> None:
+    """Check that these, and no others, are named as causes."""
+    named = {
+        "settings": bool(found.settings),
+        "clips": bool(found.clips.kinds),
+        "algorithms": bool(found.algorithms),
+        "libraries": bool(found.libraries),
+        "unknown": bool(found.unknown),
+    }
+    assert {name for name, is_one in named.items() if is_one} == set(causes)
+
+
+def differing(a: Path, b: Path, column: str, same: bool = False) -> int:
+    """How many rows of two corpora with as many samples differ in a column, or do not."""
+    ours, theirs = (Corpus.open(path).samples(columns=[column]).to_pylist() for path in (a, b))
+    return sum((one == other) is same for one, other in zip(ours, theirs, strict=True))
+
+
+def test_what_is_the_same_is_said_to_be(base: Path) -> None:
+    found = compare(base, base)
+    assert found.same
+    only(found)
+    assert (found.samples.same, found.shards.same, found.clips.same) == (36, 6, 9)
+    told = segue("inspect", "--diff", base, base)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[-1] == "the same: nothing differs"
+
+
+def test_another_seed_is_the_cause(base: Path, make: Make) -> None:
+    other = make(seed=8)
+    found = compare(base, other)
+    only(found, "settings")
+    assert found.settings == (Change("seed", 7, 8),)
+    parts = reasons(found.samples, "changed")
+    for part, column in (("scene", "scene"), ("audio", "sha256"), ("negatives", "negatives")):
+        assert parts[part] == differing(base, other, column) > 0
+    assert found.shards.same == 0
+
+
+def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make: Make) -> None:
+    other = make(recipe={"triplets": {"crossfade_s": 0.125}})
+    found = compare(base, other)
+    only(found, "settings")
+    assert found.settings == (Change("recipe.triplets.crossfade_s", 0.25, 0.125),)
+    assert kinds(found.samples) == {"changed": differing(base, other, "scene")}
+    assert set(reasons(found.samples, "changed")) == {"scene", "audio"}
+    assert found.samples.same == differing(base, other, "scene", same=True) > 0
+
+
+def test_more_of_the_same_adds_samples_and_takes_shards_over(base: Path, make: Make) -> None:
+    found = compare(base, make(recipe={"triplets": {"repeats": 3}}))
+    assert found.settings == (Change("recipe.triplets.repeats", 2, 3),)
+    assert (found.samples.a, found.samples.b, kinds(found.samples)) == (36, 54, {"added": 18})
+    assert (found.shards.same, kinds(found.shards)) == (6, {"added": 3})
+    back = compare(make(recipe={"triplets": {"repeats": 3}}), base)
+    assert (kinds(back.samples), kinds(back.shards)) == ({"removed": 18}, {"removed": 3})
+
+
+def test_the_bytes_of_a_clip_are_the_cause_of_the_samples_that_hear_it(
+    base: Path, make: Make, tmp_path: Path
+) -> None:
+    sounds = library(tmp_path)
+    sound(sounds / "bell-0.wav", seed=99, frames=12_000)
+    found = compare(base, make(sounds))
+    only(found, "clips")
+    assert reasons(found.clips, "changed") == {"the file": 1}
+    assert found.clips.kinds[0].first == ("folder/bell-0.wav",)
+    heard = Corpus.open(base).samples(columns=["clips"])["clips"].to_pylist()
+    hearing = sum("folder/bell-0.wav" in clips for clips in heard)
+    assert kinds(found.samples) == {"changed": hearing}
+    assert found.hear_a_changed_clip == hearing > 0
+    assert 0 < found.shards.same < 6
+
+
+def test_clips_that_come_and_go_are_told_with_the_reason(
+    base: Path, make: Make, tmp_path: Path
+) -> None:
+    sounds = library(tmp_path)
+    (sounds / "bell-0.wav").write_bytes(b"RIFF")
+    sound(sounds / "new.wav", seed=77, frames=12_000)
+    with (sounds / "index.csv").open("a") as index:
+        index.write("new.wav,horn,CC0\n")
+    found = compare(base, make(sounds))
+    only(found, "clips")
+    assert reasons(found.clips, "admitted") == {"is new": 1}
+    ((reason, count),) = reasons(found.clips, "lost").items()
+    assert reason.startswith("is refused: ingest: it cannot be decoded")
+    assert count == 1
+    (back,) = reasons(compare(make(sounds), base).clips, "admitted")
+    assert back.startswith("was refused: ingest: it cannot be decoded")
+
+
+def test_licences_are_the_cause_and_name_the_clips_they_refuse(
+    base: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = make(licences=["CC0"])
+    found = compare(base, free)
+    only(found, "settings", "clips")
+    assert found.settings == (Change("licences", None, ["CC0"]),)
+    ((reason, count),) = reasons(found.clips, "lost").items()
+    assert reason == "is refused: licence: it is under CC-BY-NC-4.0; the spec allows CC0-1.0"
+    assert count == 3
+    print_comparison(base, free, as_json=False)
+    shown = capsys.readouterr().out
+    assert 'licences: nothing -> ["CC0"]' in shown
+    assert "clips (9 -> 6): 6 the same, 3 lost" in shown
+    assert "folder/drum-2.wav" in shown
+    print_comparison(base, free, as_json=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["same"], told["causes"]["clips"]["kinds"][0]["count"]) == (False, 3)
+    assert told["samples"]["same"] + told["samples"]["kinds"][0]["count"] == 36
+
+
+def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tiny" / "other"
+    shutil.copytree(base, other)
+    facts = json.loads((other / "corpus.json").read_text())
+    facts["algorithms"]["render"] += 1
+    facts["libraries"] = [{**facts["libraries"][0], "numpy": version} for version in ("9", "8")]
+    (other / "corpus.json").write_text(json.dumps(facts))
+    found = compare(base, other)
+    only(found, "algorithms", "libraries")
+    (render,) = found.algorithms
+    (numpy,) = found.libraries
+    assert (render.name, render.b) == ("render", render.a + 1)
+    assert (numpy.name, numpy.b) == ("numpy", "8 and 9")
+
+
+def test_a_corpus_of_another_name_is_compared_by_place(base: Path, make: Make) -> None:
+    found = compare(base, make(corpus="small"))
+    assert found.settings == (Change("corpus", "tiny", "small"),)
+    assert found.samples.same == 36
+
+
+def test_a_plan_is_compared_and_what_it_does_not_say_is_told(
+    base: Path, root: Path, tmp_path: Path
+) -> None:
+    places, _ = plan_only(spec_over(root / "sounds"), tmp_path, 0, Silent())
+    found = compare(base, places.manifests)
+    only(found, "unknown")
+    assert found.unknown.startswith("B: planned, not built")
+    assert found.samples.same == 36
+
+
+def test_a_difference_without_a_recorded_cause_is_told(base: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tiny" / "other"
+    shutil.copytree(base, other)
+    samples = pq.read_table(other / "samples.parquet")
+    captions = ["another", *samples["caption"].to_pylist()[1:]]
+    place = samples.schema.get_field_index("caption")
+    pq.write_table(
+        samples.set_column(place, samples.schema.field(place), [captions]),
+        other / "samples.parquet",
+    )
+    found = compare(base, other)
+    only(found, "unknown")
+    assert reasons(found.samples, "changed") == {"caption": 1}
+
+
+def test_many_reasons_are_counted_where_they_are_not_listed(base: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tiny" / "other"
+    shutil.copytree(base, other)
+    rows = [
+        {"id": f"{k:02d}", "location": "", "stage": "ingest", "reason": f"is {k} s"}
+        for k in range(14)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), other / "quarantine.parquet")
+    (refused,) = compare(base, other).clips.kinds
+    assert (refused.name, refused.count) == ("refused", 14)
+    assert (len(refused.reasons), refused.more_reasons) == (10, 4)
+
+
+def test_a_folder_without_a_corpus_is_told(base: Path, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no corpus and no plan"):
+        compare(base, tmp_path)

@@ -1,0 +1,77 @@
+"""Long work on a corpus tells how far it is, in its own units, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from observers import Phases
+from typer.testing import CliRunner, Result
+
+from pipelines.build import build
+from pipelines.checks.leakage import compare_splits
+from pipelines.cli.audit import audit_command
+from pipelines.cli.gc import gc_command
+from pipelines.cli.text import text_command
+from pipelines.inspection import draw, verify
+from pipelines.spec import Spec
+from synth.corpus import Corpus
+
+TEXTS = "audiocap_id,caption\n1,a dog barks before rain falls\n2,rain falls\n"
+
+
+def run(command: Callable[..., None], *arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(command)
+    done = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture
+def manifests(tiny_corpus: Path) -> Path:
+    return tiny_corpus / "data_manifests" / "tiny"
+
+
+def test_a_second_build_counts_what_is_there(
+    tiny_corpus: Path, tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_corpus, tmp_path / "out")
+    next((tmp_path / "out" / "shards").rglob("*.tar")).unlink()
+    phases = Phases()
+    build(tiny(), tmp_path / "out", 0, phases)
+    assert phases.ended == ["ingest", "render"]
+    assert phases.total == {"ingest": 20, "render": 12}
+    assert phases.before == {"ingest": 20, "render": 11}
+
+
+def test_checks_count_shards_samples_and_clips(manifests: Path) -> None:
+    phases = Phases()
+    verify(Corpus.open(manifests), draw(manifests, 2), phases)
+    compare_splits(manifests, phases)
+    assert phases.ended == ["verify", "rebuild", "compare"]
+    assert phases.total == {"verify": 12, "rebuild": 2, "compare": 12}
+
+
+def test_no_terminal_gets_plain_lines_with_the_next_command_at_the_end(
+    manifests: Path, tmp_path: Path
+) -> None:
+    captions, out = tmp_path / "my captions.csv", tmp_path / "my set.parquet"
+    captions.write_text(TEXTS)
+    commands = [
+        (run(audit_command, manifests), ["segue", "train", str(manifests)]),
+        (
+            run(text_command, "pte", captions, "--out", out),
+            ["segue", "eval", "MODEL", str(out), "--audio", "FOLDER"],
+        ),
+        (run(gc_command, manifests, "--keep", "1"), ["segue", "versions", str(manifests)]),
+    ]
+    for done, following in commands:
+        assert done.stderr == ""
+        assert not {"\x1b", "\r"} & set(done.stdout)
+        last = done.stdout.splitlines()[-1]
+        assert shlex.split(last.removeprefix("next: ")) == following

@@ -1,0 +1,251 @@
+"""The report of a build: one file that tells what inspect tells, and lets samples be heard."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from browsing import edited, variant
+from builds import segue
+from chromium import Reader
+from pages import check_page
+
+from pipelines.build import plan_only
+from pipelines.cli.report import report_command
+from pipelines.inspection import describe, draw
+from pipelines.report.audio import FULL, playable
+from pipelines.report.corpus import corpus_page
+from pipelines.spec import Spec
+from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
+from synth.errors import CorpusError, SpecError
+from synth.page import Page, histogram, plot, write_page
+from synth.progress import Silent
+
+HOSTILE = "</h3><script>alert(1)</script> \"quoted\" & <b onclick='x'>"
+LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"
+
+
+@pytest.fixture(scope="module")
+def page(corpus: Corpus) -> Page:
+    return corpus_page(corpus.folder)
+
+
+def numbers(value: Any) -> Iterator[str]:
+    """Every number below a value, as inspect prints it."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from numbers(each)
+    elif isinstance(value, int | float):
+        yield f"{value:,}"
+
+
+def altered(corpus: Corpus, folder: Path, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Path:
+    """A corpus with other rows, as large a manifest as a report reads."""
+    made = variant(corpus, folder, edited(edit))
+    shutil.copy(corpus.folder / QUARANTINE_FILE, made / QUARANTINE_FILE)
+    return made
+
+
+def test_it_tells_every_number_that_inspect_tells(corpus: Corpus, page: Page) -> None:
+    told = check_page(page.html).text
+    facts = describe(corpus.folder)
+    words = set(told.split())
+    for number in numbers({"clips": facts["clips"], "counts": facts["counts"]}):
+        assert {number, f"{number}."} & words, number
+    assert f"{facts['with a negative']:.1%}" in told
+    for text in (facts["corpus"], facts["version"], facts["recipe"], corpus.facts["digest"]):
+        assert text in told
+    assert "no violations" in told
+    assert "claims is proven" in told
+    assert all(version in told for version in corpus.facts["libraries"][0].values())
+    assert "crossfade_s: 0.25" in told
+    assert page.facts["violations"] == 0
+
+
+def test_ten_samples_can_be_heard_at_their_whole_length(corpus: Corpus, page: Page) -> None:
+    rows = draw(corpus.folder, 10)
+    read = check_page(page.html)
+    sounds = read.of("audio")
+    assert [each["aria-label"] for each in sounds] == [row["caption"] for row in rows]
+    for row, sound in zip(rows, sounds, strict=True):
+        kind, _, data = sound["src"].partition(";base64,")
+        assert kind == "data:audio/mpeg"
+        heard, rate = soundfile.read(io.BytesIO(base64.b64decode(data)))
+        assert (len(heard), rate) == (row["frames"], row["sample_rate"])
+        stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"]) / 2**15
+        assert np.corrcoef(heard, stored)[0, 1] > 0.9
+        for said in (*row["positives"], *row["negatives"]):
+            assert said["text"] in read.text
+        assert row["notation"] in read.text
+    drawn = [each["aria-label"] for each in read.of("svg") if "timeline" in each.get("class", "")]
+    assert len(drawn) == len(rows)
+    assert rows[0]["labels"][0] in drawn[0]
+
+
+def test_the_same_corpus_gives_the_same_bytes(corpus: Corpus, page: Page) -> None:
+    assert corpus_page(corpus.folder).html == page.html
+    assert len(page.html) < 5_000_000
+
+
+def test_text_of_the_corpus_cannot_become_markup(corpus: Corpus, tmp_path: Path) -> None:
+    made = altered(
+        corpus,
+        tmp_path / "tiny" / "hostile",
+        lambda row: (
+            row
+            | {
+                "caption": HOSTILE,
+                "relation": HOSTILE,
+                "labels": [HOSTILE, *row["labels"][1:]],
+                "negatives": [
+                    each | {"text": HOSTILE, "kind": HOSTILE} for each in row["negatives"]
+                ],
+            }
+        ),
+    )
+    html = corpus_page(made, samples=2).html
+    assert " ".join(HOSTILE.split()) in check_page(html).text
+    assert "<script" not in html
+    assert "<b " not in html
+
+
+def test_violations_are_counted_and_shown(corpus: Corpus, tmp_path: Path) -> None:
+    made = altered(
+        corpus,
+        tmp_path / "tiny" / "wrong",
+        lambda row: (
+            row
+            | {"negatives": [{**row["negatives"][0], "claim": row["claim"]}, *row["negatives"][1:]]}
+        ),
+    )
+    found = corpus_page(made, samples=1)
+    told = check_page(found.html).text
+    rows = corpus.samples().num_rows
+    assert found.facts["violations"] == rows
+    assert f"{rows:,} are not what the corpus says" in told
+    assert "The first ten violations" in told
+    assert "the timeline does not refute it" in told
+    assert "claims is proven" not in told
+
+
+def test_a_plan_is_reported_without_audio(tiny: Callable[..., Spec], tmp_path: Path) -> None:
+    plan_only(tiny(), tmp_path, 0, Silent())
+    found = corpus_page(tmp_path / "data_manifests" / "tiny", samples=3)
+    read = check_page(found.html)
+    assert (found.facts["shown"], found.facts["heard"]) == (3, 0)
+    assert read.of("audio") == []
+    assert "planned, and not rendered" in read.text
+
+
+def test_removed_shards_are_told_of(corpus: Corpus, tmp_path: Path) -> None:
+    made = altered(corpus, tmp_path / "tiny" / "gone", lambda row: row)
+    (made / REMOVED_FILE).write_text("{}")
+    found = corpus_page(made, samples=2)
+    assert found.facts["heard"] == 0
+    assert "`segue gc` removed the shards" in check_page(found.html).text
+
+
+def test_sounds_without_room_are_left_out_and_told_of(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.report.audio.MOST_BYTES", 12_000)
+    found = corpus_page(corpus.folder, samples=4)
+    assert 0 < found.facts["heard"] < 4
+    assert check_page(found.html).text.count(FULL) == 4 - found.facts["heard"]
+
+
+@pytest.mark.parametrize(("rate", "played"), [(10_000, 11_025), (96_000, 48_000)])
+def test_a_rate_that_mp3_does_not_know_is_resampled(rate: int, played: int) -> None:
+    tone = (8000 * np.sin(np.arange(rate) * 2 * np.pi * 300 / rate)).astype(np.int16)
+    data = base64.b64decode(playable(tone, rate).partition(",")[2])
+    heard, found = soundfile.read(io.BytesIO(data))
+    assert (found, len(heard)) == (played, pytest.approx(played, abs=2))
+
+
+def test_the_command_writes_it_and_ends_with_json(
+    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "tiny.html"
+    report_command(corpus.folder.parent, out, samples=0, as_json=True)
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["report"] == str(out)
+    assert told["bytes"] == out.stat().st_size
+    assert (told["corpus"], told["shown"], told["violations"]) == ("tiny", 0, 0)
+    check_page(out.read_text(encoding="utf-8"))
+    report_command(corpus.folder, out, samples=1, as_json=True)
+    assert out.read_text(encoding="utf-8").count("<audio") == 1
+
+
+def test_only_a_report_is_replaced(page: Page, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.html"
+    notes.write_text("<p>mine</p>")
+    for out in (notes, tmp_path, Path("s3://bucket/report.html")):
+        with pytest.raises(SpecError, match="--out"):
+            write_page(page, out)
+    assert notes.read_text() == "<p>mine</p>"
+
+
+def test_a_folder_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "sounds").mkdir()
+    failed = segue("report", tmp_path / "sounds", "--json")
+    assert failed.returncode == 1
+    error, mend = failed.stderr.splitlines()
+    assert error == f"error: {tmp_path}/sounds: neither a corpus nor a training run"
+    assert "data_manifests/CORPUS" in mend
+    with pytest.raises(SpecError, match="neither a corpus nor a training run"):
+        report_command(tmp_path / "nowhere")
+
+
+def test_a_file_of_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="lacks the column 'index'"):
+        corpus_page(corpus.folder / CLIPS_FILE)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("no corpus")
+    with pytest.raises(CorpusError, match="damaged"):
+        corpus_page(notes)
+
+
+def test_histograms_count_every_value_once() -> None:
+    values = np.asarray([0.1, 0.3, 0.3, 2.9, 7.0])
+    found = histogram("length", "s", values)
+    assert sum(each.count for each in found.bins) == len(values)
+    assert [each.count for each in found.bins] == [3, 1, 1]
+    for each in found.bins:
+        assert ((values >= each.low - 1e-9) & (values <= each.high)).sum() == each.count
+    assert histogram("length", "s", np.full(3, 0.7)).bins == ()
+    assert "all 0.7 s" in histogram("length", "s", np.full(3, 0.7)).summary
+
+
+def test_long_curves_keep_their_peaks() -> None:
+    points = [(step, 0.0) for step in range(1, 50_001)]
+    points[31_234] = (31_235, 9.0)
+    drawn = plot("loss", {"training": points}, 50_000)
+    places = [tuple(map(float, each.split(","))) for each in drawn.curves[0].points.split()]
+    assert len(places) < 4_000
+    top = min(places, key=lambda place: place[1])
+    highest = {tick.text: tick.place for tick in drawn.values}["8"]
+    assert top[1] < highest
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_and_plays_it(
+    scheme: str, browser: Any, page: Page, corpus: Corpus, tmp_path: Path
+) -> None:
+    out = tmp_path / "report.html"
+    write_page(page, out)
+    reader = Reader(browser, viewport={"width": 1280, "height": 1440}, color_scheme=scheme)
+    shown = reader.open(out.as_uri())
+    shown.wait_for_function(LOADED)
+    lengths = shown.evaluate("[...document.querySelectorAll('audio')].map((each) => each.duration)")
+    assert len(lengths) == 10
+    wanted = [row["frames"] / row["sample_rate"] for row in draw(corpus.folder, 10)]
+    assert lengths == pytest.approx(wanted, abs=0.1)
+    reader.close()

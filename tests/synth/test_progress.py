@@ -1,0 +1,157 @@
+"""Progress as programs read it, and what a stopped command has kept."""
+
+from __future__ import annotations
+
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
+from synth.progress import Silent, watched
+from synth.progress_display import Bars, Hidden, JsonLines, Rate, Tracker, show_progress
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tracker(clock: Clock) -> Tracker:
+    return Tracker(JsonLines(clock), clock)
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_quick_phase_is_one_line_at_its_end(
+    tracker: Tracker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker.start("render", 12, "shards", done=3)
+    for _ in range(9):
+        tracker.advance("render")
+    tracker.finish("render")
+    assert told(capsys) == [
+        {"progress": "render", "done": 12, "total": 12, "unit": "shards", "seconds": 0.0}
+    ]
+
+
+def test_a_long_phase_is_a_line_a_second(
+    tracker: Tracker, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker.start("audit", 100, "samples")
+    for _ in range(100):
+        clock.now += 0.25
+        tracker.advance("audit")
+    tracker.finish("audit")
+    lines = told(capsys)
+    assert [line["seconds"] for line in lines] == list(range(1, 26))
+    assert [line["done"] for line in lines] == list(range(4, 101, 4))
+
+
+def test_phases_have_their_own_seconds(
+    tracker: Tracker, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker.start("ingest", 10, "clips")
+    clock.now += 0.9
+    tracker.start("plan", 10, "groups")
+    clock.now += 0.2
+    tracker.advance("ingest")
+    tracker.advance("plan")
+    assert [line["progress"] for line in told(capsys)] == ["ingest"]
+
+
+def test_what_is_broken_off_ends_where_it_was(
+    tracker: Tracker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker.start("ingest", 10, "clips")
+    tracker.finish("ingest")
+    tracker.start("render", 12, "shards", done=3)
+    tracker.advance("render", 2)
+    tracker.close()
+    tracker.close()
+    assert [(line["progress"], line["done"]) for line in told(capsys)] == [
+        ("ingest", 10),
+        ("render", 5),
+    ]
+
+
+def test_lines_of_several_threads_stay_whole(
+    tracker: Tracker, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def advance(_: int) -> None:
+        clock.now += 1.0
+        tracker.advance("render")
+
+    tracker.start("render", 500, "shards")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(advance, range(500)))
+    tracker.finish("render")
+    assert told(capsys)[-1]["done"] == 500
+
+
+@pytest.mark.parametrize(
+    ("phases", "note"),
+    [
+        ([("ingest", 20, 20), ("render", 12, 5)], "5 of 12 shards are done"),
+        ([("ingest", 20, 7), ("audit", 90, None)], "7 of 20 clips are done"),
+        ([("audit", 90, None)], None),
+        ([], None),
+    ],
+)
+def test_an_interrupt_bears_what_will_not_be_done_again(
+    phases: list[tuple[str, int, int | None]], note: str | None
+) -> None:
+    units = {"ingest": "clips", "render": "shards", "audit": "samples"}
+
+    def interrupted() -> None:
+        with show_progress(as_json=True) as observer:
+            for name, total, done in phases:
+                observer.start(name, total, units[name], done)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        interrupted()
+    assert getattr(caught.value, "__notes__", [None]) == [note]
+
+
+def test_nothing_is_written_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    with show_progress(as_json=False) as observer:
+        for _ in watched(range(5), observer, "audit", "samples"):
+            pass
+    assert capfd.readouterr() == ("", "")
+
+
+def test_bars_show_count_rate_and_note() -> None:
+    file = io.StringIO()
+    columns = (TextColumn("{task.completed} of {task.total} {task.fields[unit]}"), Rate())
+    with Progress(*columns, console=Console(file=file, width=80), get_time=Clock()) as progress:
+        tracker = Tracker(Bars(progress))
+        tracker.start("render", 12, "shards", done=3)
+        tracker.advance("render", 2, "well")
+        assert [(task.completed, task.fields["note"]) for task in progress.tasks] == [(5, "well")]
+        tracker.start("none", 0, "files")
+        tracker.finish("none")
+        tracker.close()
+    assert "5 of 12 shards" in file.getvalue()
+
+
+def test_items_that_are_watched_come_through_as_they_are() -> None:
+    tracker = Tracker(Hidden())
+    assert list(watched(("a", "b"), tracker, "text", "captions")) == ["a", "b"]
+    assert list(watched((), Silent(), "text", "captions")) == []

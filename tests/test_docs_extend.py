@@ -1,0 +1,188 @@
+"""What docs/extend.md shows of sources, recipes and losses is found and works as it says."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from libraries import check, sound, write_csv
+from torch.nn.functional import normalize
+
+from pipelines.build import plan_only
+from pipelines.spec_file import read_spec
+from synth.errors import PlanError, SourceError, SpecError
+from synth.progress import Silent
+from synth.recipes import RECIPES
+from synth.sources import source_class
+from train.config.files import parse_config
+from train.config.loss import CustomLoss, Role
+from train.config.run import TrainConfig
+from train.losses.batch import Alone, Embedded, Extras
+from train.losses.choice import loss_of
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+MODULES = ("bird_sounds", "together", "margin")
+BROKEN = """
+[segue.recipes]
+gone = no_such_module:X
+other = together:Pairs
+renamed = together:Together
+triplets = together:Together
+[segue.losses]
+gone = no_such_module:X
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The page's package, and a broken one, as if they were installed."""
+    page = (DOCS / "extend.md").read_text(encoding="utf-8")
+    toml = tomllib.loads(page.partition("```toml")[2].partition("\n")[2].partition("```")[0])
+    named = "".join(
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+        for group, points in toml["project"]["entry-points"].items()
+    )
+    for package, points in (("page", named), ("broken", BROKEN)):
+        info = tmp_path / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(DOCS / "examples"))
+    yield
+    for module in MODULES:
+        sys.modules.pop(module, None)
+
+
+def test_the_page_shows_the_files_that_are_tested() -> None:
+    page = (DOCS / "extend.md").read_text(encoding="utf-8")
+    assert all(f'--8<-- "examples/{module}.py"' in page for module in MODULES)
+
+
+def test_the_source_reads_its_library(tmp_path: Path) -> None:
+    rows = [("a.wav", "robin", "wood", "Me"), ("b.wav", "wren", "wood", "You")]
+    root = tmp_path / "birds"
+    write_csv(root / "calls.csv", ("file", "species", "place", "recordist"), rows)
+    for seed, (file, *_) in enumerate(rows):
+        sound(root / "audio" / file, seed)
+    found = source_class("birds")
+    robin, wren = check(found(root=root))  # type: ignore[call-arg]
+    assert (robin.labels, robin.recording) == (("robin",), wren.recording)
+    assert len(found(root=root).load(wren).audio) == 1600  # type: ignore[attr-defined, call-arg]
+    (only,) = found(root=root, species="wren").refs()  # type: ignore[attr-defined, call-arg]
+    assert only == wren
+    (root / "calls.csv").write_text("file,species,place,recordist\na.wav,robin\n")
+    with pytest.raises(SourceError, match=r"calls\.csv: line 2: expected 4 fields"):
+        list(found(root=root).refs())  # type: ignore[attr-defined, call-arg]
+
+
+def test_the_recipe_plans_a_corpus(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    library = "{foley: {classes: [dog, rain, siren], takes: 3}}"
+    spec.write_text(f"corpus: t\nsource: {library}\nrecipe: {{together: {{pairs: 8}}}}\n")
+    places, samples = plan_only(read_spec(spec), tmp_path / "out", 0, Silent())
+    rows = pq.read_table(places.manifests / "plan.parquet").to_pylist()
+    assert samples == len(rows) == 8
+    for row in rows:
+        assert row["recipe"] == "together"
+        assert row["relation"] == "while"
+        assert " * " in row["notation"]
+        assert len(set(row["labels"])) == 2
+        assert {one["connective"] for one in row["negatives"]} == {"before", "after"}
+
+
+def test_a_recipe_of_another_package_is_checked_like_ours(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("corpus: t\nsource: foley\nrecipe: {together: {pair: 8}}\n")
+    with pytest.raises(SpecError, match=r"spec\.yaml:3.*'pair'.*did you mean 'pairs'"):
+        read_spec(spec)
+    spec.write_text("corpus: t\nsource: foley\nrecipe: togethr\n")
+    with pytest.raises(SpecError, match="did you mean 'together'"):
+        read_spec(spec)
+
+
+def test_a_spec_that_was_kept_names_the_recipe_again(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("corpus: t\nsource: foley\nrecipe: {together: {pairs: 8}}\n")
+    spec = read_spec(path)
+    assert type(spec).model_validate(spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("gone", "cannot be imported"), ("other", "no subclass"), ("renamed", "is not named")],
+)
+def test_a_broken_recipe_is_told_only_where_it_is_used(name: str, why: str) -> None:
+    assert name in RECIPES
+    with pytest.raises(PlanError, match=why):
+        RECIPES[name]
+
+
+def test_names_of_ours_stay_ours() -> None:
+    assert RECIPES["triplets"].__module__ == "synth.recipes.triplets"
+    assert len(RECIPES) == len(list(RECIPES)) == len(set(RECIPES))
+    with pytest.raises(KeyError):
+        RECIPES["no such recipe"]
+
+
+def _config(**loss: object) -> TrainConfig:
+    values = {"corpus": "c", "out": "o", "stages": [{"steps": 1, "loss": loss}]}
+    return parse_config(values, "train.yaml")
+
+
+def test_the_loss_is_a_setting_like_ours() -> None:
+    config = _config(name="margin", margin=0.1)
+    assert config.stages[0].roles == {Role.NEGATIVES}
+    assert config.model_dump(mode="json")["stages"][0]["loss"] == {"name": "margin", "margin": 0.1}
+    assert TrainConfig.model_validate_json(config.model_dump_json()) == config
+    assert TrainConfig.model_validate(config.model_dump()) == config
+    with pytest.raises(SpecError, match=r"margin.*less than or equal to 2"):
+        _config(name="margin", margin=3)
+    with pytest.raises(SpecError, match="gone"):
+        _config(name="gone")
+    with pytest.raises(SpecError, match=r"nothing of the kind"):
+        _config(name="nothing of the kind")
+
+
+def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
+    torch.manual_seed(0)
+    audio, captions, false = (torch.randn(rows, 6, requires_grad=True) for rows in (3, 3, 4))
+    (loss_settings,) = (stage.loss for stage in _config(name="margin").stages)
+    assert isinstance(loss_settings, CustomLoss)
+
+    def loss() -> torch.Tensor:
+        none = Extras(torch.zeros(0, 6), torch.zeros(0, dtype=torch.long))
+        negatives = Extras(normalize(false, dim=1), torch.tensor([0, 0, 2, 2]))
+        each = torch.arange(3)
+        heard, said = normalize(audio, dim=1), normalize(captions, dim=1)
+        one = torch.tensor(1.0)
+        batch = Embedded(
+            heard,
+            said,
+            none,
+            negatives,
+            none,
+            each,
+            each,
+            each,
+            each,
+            each.expand(2, 3).T,
+            one,
+            one,
+        )
+        return loss_of(loss_settings, batch, Alone())
+
+    optimizer = torch.optim.SGD([audio, captions, false], lr=0.5)
+    values = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        found = loss()
+        found.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        values.append(found.item())
+    assert values[0] > values[-1] == 0

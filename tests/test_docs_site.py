@@ -1,0 +1,81 @@
+"""What is made while the documentation site is built: tables, examples, a look for requests."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pydantic import BaseModel, Field
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def hook(name: str) -> ModuleType:
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location(name, DOCS / "hooks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Cake(BaseModel):
+    """Settings of a cake.
+
+    Args:
+        layers: How many
+            there are.
+        name: Its name.
+    """
+
+    layers: int = Field(default=2, ge=1)
+    name: str
+
+
+def test_a_table_tells_meaning_values_and_default_of_each_setting() -> None:
+    _, _, layers, name = hook("settings").table(Cake).splitlines()
+    assert layers.startswith("| `layers` | How many there are. |")
+    assert layers.endswith("| `2` |")
+    assert name.endswith("| must be given |")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_every_marker_of_a_page_becomes_a_table(page: Path) -> None:
+    settings = hook("settings")
+    made = settings.on_page_markdown(page.read_text(encoding="utf-8"))
+    assert "<!-- settings" not in made
+    for row in re.findall(r"^\| `\w+` \| (.*?) \|", made, re.M):
+        assert row, f"{page.name}: a setting without a meaning"
+
+
+def test_an_example_shows_a_whole_group_with_sounds_and_verdicts() -> None:
+    examples = hook("examples")
+    shown = examples.shown("stage-a", "train-00000000", "../")
+    assert shown.count("<audio ") == shown.count("<svg ") == 2
+    assert 'src="../sounds/stage-a-train-00000000.flac"' in shown
+    assert "<b>false</b> combined sound of" in shown
+    with pytest.raises(KeyError, match="no group"):
+        examples.shown("stage-a", "train-99999999")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('<script src="https://cdn.example/x.js"></script>', 1),
+        ('<link rel="stylesheet" href="//fonts.example/x.css">', 1),
+        ("<img alt='' src=https://example.org/x.png>", 1),
+        ('<a href="https://example.org">elsewhere</a>', 0),
+        ('<link rel="canonical" href="https://example.org/"><img src="x.png">', 0),
+    ],
+)
+def test_a_site_that_loads_from_elsewhere_is_refused(tmp_path: Path, text: str, found: int) -> None:
+    (tmp_path / "index.html").write_text(f"<html>{text}</html>")
+    assert len(hook("offline").requests(tmp_path)) == found
+    (tmp_path / "site.css").write_text(
+        "@import 'https://example.org/x.css'; b {background: url(x)}"
+    )
+    assert len(hook("offline").requests(tmp_path)) == found + 1

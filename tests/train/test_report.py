@@ -1,0 +1,149 @@
+"""The report of a training run: curves, results with intervals, and what it learnt from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pages import check_page
+
+from pipelines.cli.report import report_command
+from synth.errors import CorpusError, SpecError
+from train.bench.evaluate import Evaluation
+from train.bench.metrics import Metric
+from train.bench.report import write_report
+from train.config.loss import InfoNce
+from train.config.model import AudioConfig, ModelConfig
+from train.config.run import Stage, TrainConfig
+from train.engine.loop import train
+from train.report.run import run_page
+
+FOUND = Evaluation(
+    metrics={
+        "bat": Metric(0.75, 0.521, 0.904, 0.5, 1234),
+        "text_to_audio_median_rank": Metric(3.0, 2.0, 4.5, 10.0, 20),
+        "triplets": Metric(float("nan"), float("nan"), float("nan"), 1 / 3, 0),
+    },
+    facts={"model": "runs/<b>", "corpus": "tiny", "split": "test"},
+    left_out={"negatives: samples without a false text": 3},
+)
+
+
+@pytest.fixture(scope="module")
+def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has ended; not to be changed."""
+    config = TrainConfig(
+        corpus=corpus,
+        out=tmp_path_factory.mktemp("trained") / "run",
+        model=ModelConfig(dim=16, audio=AudioConfig(width=8, mels=16)),
+        stages=(Stage(steps=5, relations=("before",), loss=InfoNce()), Stage(steps=7)),
+        batch=9,
+        tensorboard=False,
+        log_every=1,
+        eval_every=4,
+    )
+    train(config)
+    return config.out
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def test_a_run_is_told_with_its_curves_and_the_way_to_test_it(run: Path, corpus: Path) -> None:
+    page = run_page(run)
+    read = check_page(page.html)
+    assert page.facts == {
+        "run": "run",
+        "finished": True,
+        "step": 12,
+        "steps": 12,
+        "evaluations": [],
+    }
+    titles = {"Loss, in nats", "Learning rate", "Norm of the gradient"}
+    assert all(title in read.text for title in titles)
+    assert "ln 9, equal similarities: 2.197" in read.text
+    drawn = {each["class"]: each["points"] for each in read.of("polyline")}
+    assert {"curve k0", "curve k1"} == set(drawn)
+    assert len(drawn["curve k1"].split()) == 3
+    facts = json.loads(
+        (corpus / (corpus / "latest").read_text().strip() / "corpus.json").read_text()
+    )
+    for text in (facts["digest"], facts["version"], "info_nce", "before", "segue eval"):
+        assert text in read.text
+    assert f"--out {run / 'evaluation'}" in read.text
+    assert run_page(run).html == page.html
+
+
+def test_results_are_told_and_drawn_with_interval_and_chance(run: Path) -> None:
+    write_report(FOUND, run / "evaluation", plot=False)
+    read = check_page(run_page(run).html)
+    (drawn,) = (each for each in read.of("svg") if each.get("class") == "interval")
+    assert drawn["aria-label"] == "bat: 75.0 %, 95 % interval 52.1 % to 90.4 %, chance 50.0 %"
+    (span,) = (each for each in read.of("line") if each.get("class") == "span")
+    assert (span["x1"], span["x2"]) == ("52.10%", "90.40%")
+    (chance,) = (each for each in read.of("line") if each.get("class") == "chance")
+    assert chance["x1"] == "50.00%"
+    for text in ("52.1 % to 90.4 %", "1,234", "2.0 to 4.5", "runs/<b>", "33.3 %"):
+        assert text in read.text
+    assert "negatives: samples without a false text: 3" in read.text
+    assert "segue eval RUN" not in read.text
+
+
+def test_a_nights_results_are_found_too(run: Path) -> None:
+    metrics = {name: one.to_json() for name, one in FOUND.metrics.items()}
+    (run / "test-metrics.json").write_text(json.dumps(metrics))
+    page = run_page(run)
+    assert page.facts["evaluations"] == ["test-metrics"]
+    assert "52.1 % to 90.4 %" in check_page(page.html).text
+
+
+def test_a_run_that_goes_on_is_told_as_such(run: Path) -> None:
+    (run / "model.pt").unlink()
+    with (run / "log.jsonl").open("a") as log:
+        log.write('{"step": 13, "lo')
+    page = run_page(run)
+    assert not page.facts["finished"]
+    told = check_page(page.html).text
+    assert "not finished: step 12 is the last that is logged" in told
+
+
+def test_a_moved_corpus_is_not_taken_for_the_one_learnt_from(run: Path, tmp_path: Path) -> None:
+    config = json.loads((run / "config.json").read_text())
+    config["train"]["corpus"] = str(tmp_path / "elsewhere")
+    (run / "config.json").write_text(json.dumps(config))
+    assert "is not there now" in check_page(run_page(run).html).text
+    (run / "checkpoint.pt").unlink()
+    assert "no checkpoint" in check_page(run_page(run).html).text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.jsonl", '{"loss": 1.0}\n'),
+        ("log.jsonl", "no JSON\n"),
+        ("config.json", "{}"),
+        ("metrics.json", '{"bat": {"value": "high"}}'),
+        ("checkpoint.pt", "no tensors"),
+    ],
+)
+def test_a_damaged_file_is_one_clear_error(run: Path, name: str, text: str) -> None:
+    (run / name).write_text(text)
+    with pytest.raises(CorpusError, match=name):
+        run_page(run)
+
+
+def test_the_command_tells_runs_from_corpora(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.html"
+    report_command(run, out, as_json=True)
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["report"], told["run"], told["finished"]) == (str(out), "run", True)
+    check_page(out.read_text(encoding="utf-8"))
+    with pytest.raises(SpecError, match="has no samples"):
+        report_command(run, out, samples=3)

@@ -1,0 +1,94 @@
+"""The test results that lie in a run's folder, as `segue eval --out` and the nights leave them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from synth.errors import CorpusError
+from train.bench.evaluate import WEIGHTS
+from train.bench.metrics import Metric
+from train.bench.report import FACTS_FILE, METRICS_FILE
+from train.report.origin import read_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The results of one test.
+
+    Args:
+        name: Its folder or file, below the run's folder.
+        metrics: By name.
+        facts: What was tested on what; empty where it is not told.
+        left_out: How many items were passed over, by reason.
+        other_weights: Whether it is told to be of other weights than the run has now.
+    """
+
+    name: str
+    metrics: Mapping[str, Metric]
+    facts: Mapping[str, str]
+    left_out: Mapping[str, int]
+    other_weights: bool
+
+
+class _Metric(BaseModel):
+    value: float | None
+    low: float | None
+    high: float | None
+    chance: float | None
+    n: int
+
+
+class _Facts(BaseModel):
+    facts: dict[str, str] = {}
+    left_out: dict[str, int] = {}
+
+
+_METRICS: Final = TypeAdapter(dict[str, _Metric])
+_NOT_TOLD: Final = _Facts()
+
+
+def read_evaluations(run: Path) -> tuple[Tested, ...]:
+    """Every test in a run's folder, and in the folders in it, by name.
+
+    Raises:
+        CorpusError: If a file of one is damaged.
+    """
+    found = [*run.glob(f"*{METRICS_FILE}"), *run.glob(f"*/{METRICS_FILE}")]
+    weights = read_weights(run) if found else ""
+    return tuple(_read(path, run, weights) for path in sorted(found))
+
+
+def _read(path: Path, run: Path, weights: str) -> Tested:
+    beside = path.with_name(FACTS_FILE)
+    told = _NOT_TOLD
+    at = path
+    try:
+        metrics = _METRICS.validate_json(path.read_bytes())
+        if path.name == METRICS_FILE and beside.is_file():
+            at = beside
+            told = _Facts.model_validate_json(beside.read_bytes())
+    except ValidationError as error:
+        raise CorpusError(
+            f"{at}: no results of `segue eval`", mend="test again, or take the file away"
+        ) from error
+    below = path.relative_to(run)
+    return Tested(
+        name=str(below.parent) if below.parent.name else below.stem,
+        metrics={name: _metric(one) for name, one in metrics.items()},
+        facts=told.facts,
+        left_out=told.left_out,
+        other_weights=told.facts.get(WEIGHTS, weights) != weights,
+    )
+
+
+def _metric(one: _Metric) -> Metric:
+    value, low, high, chance = (
+        math.nan if each is None else each for each in (one.value, one.low, one.high, one.chance)
+    )
+    return Metric(value, low, high, chance, one.n)

@@ -1,0 +1,106 @@
+"""What a run's log tells: how each number went from step to step."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from synth.errors import CorpusError
+from synth.page import Plot, plot
+from train.config.run import TrainConfig
+from train.engine.log import LOG_FILE
+
+LOSS: Final = "loss"
+VAL_LOSS: Final = "val_loss"
+_STEP: Final = "step"
+_TITLES: Final = {
+    "lr": "Learning rate",
+    "grad_norm": "Norm of the gradient",
+    "scale": "Scale of the similarities",
+    "samples_per_s": "Samples a second",
+    "data_wait": "Share of the time spent waiting for data",
+    "uncropped": "Sounds heard whole",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The log of a run.
+
+    Args:
+        values: Points (step, value) of each number that is logged, by its name.
+    """
+
+    values: Mapping[str, tuple[tuple[int, float], ...]]
+
+    @property
+    def last(self) -> int:
+        """The last step that is logged; 0 where none is."""
+        return max((points[-1][0] for points in self.values.values()), default=0)
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """Step and value of the lowest validation loss; None where nothing was validated."""
+        points = self.values.get(VAL_LOSS, ())
+        return min(points, key=lambda point: (point[1], point[0])) if points else None
+
+
+def read_history(folder: Path) -> History:
+    """The log of a run; a last line that a killed run left unfinished is passed over.
+
+    Raises:
+        CorpusError: If another line is no object of numbers with a step.
+    """
+    path = folder / LOG_FILE
+    found: dict[str, list[tuple[int, float]]] = {}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        if not line.endswith("\n"):
+            break
+        try:
+            facts = {name: float(value) for name, value in json.loads(line).items()}
+            step = int(facts.pop(_STEP))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise CorpusError(
+                f"{path}: line {number}: no facts of a step", mend="take the line out"
+            ) from error
+        for name, value in facts.items():
+            found.setdefault(name, []).append((step, value))
+    return History({name: tuple(points) for name, points in found.items()})
+
+
+def plots(history: History, config: TrainConfig) -> tuple[Plot, ...]:
+    """Every number over the steps, the losses in one plot; nothing where nothing is logged.
+
+    Numbers that are not finite are left out, and counted in the name of the curve.
+    """
+    if not history.last:
+        return ()
+    borders = [sum(stage.steps for stage in config.stages[:at]) for at in range(len(config.stages))]
+    reached = [step for step in borders[1:] if step < history.last]
+    # What equal similarities give among the captions of a full batch.
+    chance = (f"ln {config.batch}, equal similarities:", math.log(config.batch))
+    losses = _finite(history, {LOSS: "training", VAL_LOSS: "validation"})
+    drawn = [plot("Loss, in nats", losses, history.last, chance, reached)] if losses else []
+    others = [name for name in history.values if name not in (LOSS, VAL_LOSS)]
+    for name in others:
+        title = _TITLES.get(name, name)
+        curve = _finite(history, {name: title})
+        drawn += [plot(title, curve, history.last, None, reached)] if curve else []
+    return tuple(drawn)
+
+
+def _finite(history: History, names: Mapping[str, str]) -> dict[str, tuple[tuple[int, float], ...]]:
+    """The points that can be drawn of each number, by the name of its curve."""
+    curves = {}
+    for name, title in names.items():
+        points = history.values.get(name, ())
+        finite = tuple(point for point in points if math.isfinite(point[1]))
+        missing = len(points) - len(finite)
+        if finite:
+            curves[f"{title} ({missing:,} not finite)" if missing else title] = finite
+    return curves

@@ -1,0 +1,78 @@
+"""The report of a training run: everything that its page shows, and the page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any, Final
+
+from synth.errors import CorpusError
+from synth.page import Page, render_page
+from synth.storage import url_of
+from train.bench.report import is_share, shown
+from train.config.files import parse_config
+from train.config.run import TrainConfig
+from train.report.evaluations import read_evaluations
+from train.report.history import LOSS, plots, read_history
+from train.report.origin import learnt_corpus, read_outcome
+from train.run_folder import CONFIG_FILE
+
+_PACKAGES: Final = {"run": "train.report"}
+
+
+def run_page(folder: Path) -> Page:
+    """The report of a training run, ended or not; equal files give equal pages.
+
+    Raises:
+        CorpusError: If a file of the run is damaged.
+    """
+    config, sample_rate = _settings(folder)
+    history, outcome = read_history(folder), read_outcome(folder)
+    tested = read_evaluations(folder)
+    corpus = learnt_corpus(config.corpus, outcome.digest)
+    losses = history.values.get(LOSS, ())
+    name = folder.resolve().name
+    html = render_page(
+        "run/run.html",
+        _PACKAGES,
+        name=name,
+        config=config,
+        settings=json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False),
+        sample_rate=sample_rate,
+        history=history,
+        loss=losses[-1][1] if losses else None,
+        outcome=outcome,
+        plots=plots(history, config),
+        tested=tested,
+        corpus=corpus,
+        place=url_of(config.corpus) or str(config.corpus),
+        evaluate=_how_to_evaluate(folder, config),
+        shown=shown,
+        is_share=is_share,
+    )
+    facts: dict[str, Any] = {
+        "run": name,
+        "finished": outcome.finished,
+        "step": history.last,
+        "steps": config.steps,
+        "evaluations": [each.name for each in tested],
+        "of other weights": [each.name for each in tested if each.other_weights],
+    }
+    return Page(name, html, facts)
+
+
+def _settings(folder: Path) -> tuple[TrainConfig, int]:
+    """A run's settings and the sample rate, in Hz, that its model takes."""
+    path = folder / CONFIG_FILE
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return parse_config(facts["train"], str(path)), int(facts["sample_rate"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CorpusError(f"{path}: missing or damaged", mend="train it again") from error
+
+
+def _how_to_evaluate(folder: Path, config: TrainConfig) -> str:
+    place = url_of(config.corpus) or str(config.corpus)
+    words = ["segue", "eval", str(folder), place, "--split", "test"]
+    return shlex.join([*words, "--out", str(folder / "evaluation")])
