@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test soak bench lint docs clean
+.PHONY: demo env test soak bench lint docs pictures clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -49,6 +49,10 @@ lint: env
 # The documentation site, in out/site; any warning is an error.
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# The pictures of README and docs, by the browser's tests: apt-get install chromium
+pictures: env
+	SEGUE_SCREENSHOTS=docs/pictures $(BIN)/python -m pytest tests/pipelines/test_pictures.py
 
 clean:
 	rm -rf $(VENV) out

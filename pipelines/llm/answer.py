@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.request import Reply, Request, Usage, estimated_tokens, estimated_usage
+from pipelines.llm.request import Reply, Request, estimated_tokens, estimated_usage
+from pipelines.llm.usage import Usage
 
 BLANKS: Final = 256
 LONGEST_UNIT: Final = 100

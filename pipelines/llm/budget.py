@@ -10,7 +10,8 @@ from pipelines.llm.errors import Fault, FaultKind
 from pipelines.llm.ledger import DoesNotFitError, Ledger
 from pipelines.llm.prices import Nano, Price, most_tokens
 from pipelines.llm.records import Member, Order, Paid, State
-from pipelines.llm.request import Reply, Request, Usage
+from pipelines.llm.request import Reply, Request
+from pipelines.llm.usage import Usage
 
 __all__ = ["Budget", "DoesNotFitError"]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pipelines.llm.answer import Gathered
+from pipelines.llm.capabilities import Capabilities
 from pipelines.llm.errors import NO_KEY, Fault, FaultKind, kind_of, redacted, retry_after
-from pipelines.llm.probe import Capabilities
 from pipelines.llm.request import Reply, Request, request_body
 from synth.errors import SpecError
 

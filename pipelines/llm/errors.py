@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from pipelines.llm.request import Usage
+from pipelines.llm.usage import Usage
 from synth.errors import SegueError
 
 _SHOWN: Final = 400

@@ -15,12 +15,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pipelines.llm.batches import BatchRunner
 from pipelines.llm.budget import Budget, DoesNotFitError
+from pipelines.llm.capabilities import Capabilities
 from pipelines.llm.endpoint import Endpoint
 from pipelines.llm.errors import Fault
 from pipelines.llm.files import Row, read_rows, write_answers
 from pipelines.llm.ledger import Ledger
 from pipelines.llm.prices import Price, estimated_tokens, nanos, price_of
-from pipelines.llm.probe import PROBE_TOKENS, Capabilities, probe
+from pipelines.llm.probe import PROBE_TOKENS, probe
 from pipelines.llm.records import ItemState, Order, Paid, State, Status
 from pipelines.llm.runner import Runner, recover
 from pipelines.llm.settings import Settings

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pipelines.llm.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.request import Reply, Request, Usage
+from pipelines.llm.request import Reply, Request
 from pipelines.llm.retry import Policy, Sleep, with_retries
+from pipelines.llm.usage import NOTHING
 
 if TYPE_CHECKING:
     from pipelines.llm.endpoint import Endpoint
 
 PROBE_TOKENS: Final = 1024
 _ANSWER: Final = '{"probe":"segue"}'
-_NOTHING: Final = Usage(0, 0)
 _REJECTIONS: Final = (FaultKind.BAD_REQUEST, FaultKind.SERVER)  # Some answer 500 to a new word.
 _TAKEN: Final = {
     FaultKind.CUT_OFF: _ANSWER,  # Nothing shows that it would have ignored the schema.
@@ -32,55 +32,6 @@ _SCHEMA: Final = (
     '{"additionalProperties":false,"properties":{"probe":{"enum":["segue"],"type":"string"}},'
     '"required":["probe"],"type":"object"}'
 )
-
-
-class SchemaSupport(StrEnum):
-    """What an endpoint does with a JSON schema."""
-
-    HONOURED = "honoured"
-    IGNORED = "ignored"
-    REJECTED = "rejected"
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What an endpoint accepts and does.
-
-    Args:
-        limit: Its name for the most tokens of an answer.
-        schema: What it does with a JSON schema.
-        json_object: It takes the format "json_object".
-        temperature: It takes a temperature.
-        seed: It takes a seed.
-        streaming: It sends answers piece by piece.
-        stream_usage: It takes the wish to be told the cost of a streamed answer.
-        spent: What finding this out cost.
-    """
-
-    limit: str = "max_completion_tokens"
-    schema: SchemaSupport = SchemaSupport.HONOURED
-    json_object: bool = True
-    temperature: bool = True
-    seed: bool = True
-    streaming: bool = True
-    stream_usage: bool = True
-    spent: Usage = _NOTHING
-
-    @property
-    def holds_schema(self) -> bool:
-        """Answers fit the schema without being told so in words."""
-        return self.schema is SchemaSupport.HONOURED
-
-    def to_json(self) -> str:
-        """Canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> Capabilities:
-        """The value that `to_json` wrote."""
-        data = json.loads(text)
-        support, spent = SchemaSupport(data.pop("schema")), Usage(**data.pop("spent"))
-        return cls(schema=support, spent=spent, **data)
 
 
 _LEAST: Final = Capabilities(
@@ -113,7 +64,7 @@ async def probe(
     try:
         found = await probing.run()
     except Fault as fault:
-        fault.usage = probing.spent if probing.spent != _NOTHING else None
+        fault.usage = probing.spent if probing.spent != NOTHING else None
         raise
     endpoint.capabilities = found
     return found
@@ -124,7 +75,7 @@ class _Probe:
         self._endpoint = endpoint
         self._policy = policy
         self._sleep = sleep
-        self.spent = _NOTHING
+        self.spent = NOTHING
 
     async def run(self) -> Capabilities:
         able = Capabilities()
@@ -185,9 +136,9 @@ class _Probe:
             try:
                 reply = await self._endpoint.ask_as(request, able)
             except Fault as fault:
-                self.spent += fault.usage or _NOTHING
+                self.spent += fault.usage or NOTHING
                 if fault.kind in _TAKEN:
-                    return Reply(_TAKEN[fault.kind], "", _NOTHING, request.model, "")
+                    return Reply(_TAKEN[fault.kind], "", NOTHING, request.model, "")
                 raise
             self.spent += reply.usage
             return reply

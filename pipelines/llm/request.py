@@ -5,41 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from pipelines.llm.capabilities import Capabilities
+from pipelines.llm.usage import Usage
 from synth.rng import digest
-
-if TYPE_CHECKING:
-    from pipelines.llm.probe import Capabilities
 
 _BYTES_PER_TOKEN: Final = 3
 _SCHEMA_NOTE: Final = "\n\nAnswer with one JSON object only. It must fit this JSON schema:\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that one answer cost.
-
-    Args:
-        input_tokens: Tokens of the messages, cached ones included.
-        output_tokens: Tokens the model wrote, those of its reasoning included.
-        cached_tokens: How many of the input tokens came from the provider's cache.
-        estimated: The endpoint did not say; these are counts from above.
-    """
-
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    estimated: bool = False
-
-    def __add__(self, other: Usage) -> Usage:
-        """Both together."""
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.estimated or other.estimated,
-        )
 
 
 @dataclass(frozen=True, slots=True)

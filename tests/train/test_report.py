@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from accessible import MODES, check_accessible, check_focus, check_still
+from chromium import Reader, launched
 from pages import check_page
 
 from pipelines.cli.report import report_command
 from synth.errors import CorpusError, SpecError
-from train.bench.evaluate import Evaluation
+from synth.page import write_page
+from train.bench.data.corpus import corpus_benchmark
+from train.bench.embedder import open_embedder
+from train.bench.evaluate import Evaluation, assess
 from train.bench.metrics import Metric
+from train.bench.plan import Task
 from train.bench.report import write_report
 from train.config.loss import InfoNce
 from train.config.model import AudioConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
+from train.model.weights import weights_digest
 from train.report.run import run_page
+from train.run_folder import load_tensors, save_tensors
 
 FOUND = Evaluation(
     metrics={
@@ -29,6 +39,8 @@ FOUND = Evaluation(
     facts={"model": "runs/<b>", "corpus": "tiny", "split": "test"},
     left_out={"negatives: samples without a false text": 3},
 )
+
+DIGEST = "0" * 64
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +75,7 @@ def test_a_run_is_told_with_its_curves_and_the_way_to_test_it(run: Path, corpus:
         "step": 12,
         "steps": 12,
         "evaluations": [],
+        "of other weights": [],
     }
     titles = {"Loss, in nats", "Learning rate", "Norm of the gradient"}
     assert all(title in read.text for title in titles)
@@ -92,6 +105,45 @@ def test_results_are_told_and_drawn_with_interval_and_chance(run: Path) -> None:
         assert text in read.text
     assert "negatives: samples without a false text: 3" in read.text
     assert "segue eval RUN" not in read.text
+
+
+def test_results_of_other_weights_are_told_as_such(run: Path, corpus: Path) -> None:
+    found = assess(open_embedder(run), corpus_benchmark(corpus), [Task.BAT], digest=DIGEST)
+    assert found.facts["weights"] == DIGEST
+    weights = open_embedder(run).digest
+    for name, digest in (("now", weights), ("before", DIGEST)):
+        facts = {**FOUND.facts, "weights": digest}
+        write_report(replace(FOUND, facts=facts), run / name, plot=False)
+    page = run_page(run)
+    assert page.facts["of other weights"] == ["before"]
+    told = check_page(page.html).text
+    assert told.count("a test of other weights than those of the run") == 1
+    (run / "model.pt").unlink()
+    anew = run_page(run)
+    assert anew.facts["of other weights"] == ["before", "now"]
+    assert "which has not ended" in check_page(anew.html).text
+
+
+def test_equal_training_gives_equal_weights_whatever_file_they_lie_in(run: Path) -> None:
+    weights = load_tensors(run / "model.pt", torch.device("cpu"))["model"]
+    save_tensors(run / "again.pt", {"model": dict(reversed(weights.items()))})
+    again = load_tensors(run / "again.pt", torch.device("cpu"))["model"]
+    assert weights_digest(again) == weights_digest(weights) == open_embedder(run).digest
+    name = next(iter(weights))
+    assert weights_digest(weights | {name: weights[name] + 1}) != weights_digest(weights)
+
+
+def test_the_page_can_be_used_without_a_mouse_and_with_little_sight(run: Path) -> None:
+    write_report(FOUND, run / "evaluation", plot=False)
+    write_page(run_page(run), run / "run.html")
+    with launched() as browser:
+        for mode in MODES:
+            reader = Reader(browser, reduced_motion="reduce", **mode)
+            page = reader.open((run / "run.html").as_uri())
+            check_accessible(page)
+            check_still(page)
+            assert "<summary" in check_focus(page)[-1]
+            reader.close()
 
 
 def test_a_nights_results_are_found_too(run: Path) -> None:

@@ -14,5 +14,5 @@ def weights_digest(weights: Mapping[str, Tensor]) -> str:
     for name in sorted(weights):
         tensor = weights[name].detach().cpu().contiguous()
         found.update(f"{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
-        found.update(memoryview(tensor.reshape(-1).view(uint8).numpy()))
+        found.update(tensor.reshape(-1).view(uint8).numpy().data)
     return found.hexdigest()

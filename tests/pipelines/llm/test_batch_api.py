@@ -12,9 +12,9 @@ from llm_server import LlmServer
 
 from pipelines.llm import batch_api
 from pipelines.llm.batch_api import BatchState, BatchTicket, collect, poll, submit
+from pipelines.llm.capabilities import Capabilities
 from pipelines.llm.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.probe import Capabilities
 from pipelines.llm.request import Reply, Request
 from synth.errors import SpecError
 

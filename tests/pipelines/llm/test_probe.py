@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from llm_server import LlmServer
 
+from pipelines.llm.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.probe import Capabilities, SchemaSupport, probe
-from pipelines.llm.request import Request, Usage
+from pipelines.llm.probe import probe
+from pipelines.llm.request import Request
+from pipelines.llm.usage import Usage
 
 HONOURED, IGNORED, REJECTED = SchemaSupport
 SCHEMA = (

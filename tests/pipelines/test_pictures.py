@@ -1,0 +1,77 @@
+"""The pictures of README and docs, made anew by `make pictures` in the folder SEGUE_SCREENSHOTS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import served
+from chromium import Reader
+from PIL import Image
+
+from pipelines.build import build
+from pipelines.report.corpus import corpus_page
+from pipelines.spec import Spec
+from synth.page import write_page
+from tests.pipelines.conftest import SCREENSHOTS
+
+MOST_BYTES = 300_000
+COLOURS = 256
+SPEC = {
+    "corpus": "street-scenes",
+    "seed": 7,
+    "source": {"foley": {"takes": 5}},
+    "recipe": {
+        "scenes": {
+            "scenes": 160,
+            "style": "natural",
+            "expressions": ["(any + any + any) * weather", "(any + any) * (any + any)"],
+        }
+    },
+    "splits": {"train": [1, 2, 3], "val": [4], "test": [5]},
+}
+DRAWN = """() => document.querySelector("[data-spectrogram]")?.dataset.state === "drawn" """
+LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of four sounds a scene."""
+    out = tmp_path_factory.mktemp("pictures")
+    build(Spec.model_validate(SPEC), out, worker_count=0)
+    return out / "data_manifests" / "street-scenes"
+
+
+@pytest.fixture
+def reader(browser: Any) -> Iterator[Reader]:
+    found = Reader(browser, viewport={"width": 1360, "height": 1000}, color_scheme="light")
+    yield found
+    found.context.close()
+
+
+def save(page: Any, name: str) -> None:
+    path = Path(os.environ[SCREENSHOTS]) / f"{name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(BytesIO(page.screenshot())) as taken:
+        taken.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    assert path.stat().st_size < MOST_BYTES
+
+
+def test_browse(reader: Reader, scenes: Path) -> None:
+    with served(scenes) as address:
+        page = reader.open(address)
+        page.wait_for_function(DRAWN)
+        save(page, "browse")
+
+
+def test_report(reader: Reader, scenes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    write_page(corpus_page(scenes), out)
+    page = reader.open(out.as_uri())
+    page.wait_for_function(LOADED)
+    page.set_viewport_size({"width": 1120, "height": 1340})
+    save(page, "report")
