@@ -22,6 +22,7 @@ from synth.sources import SOURCES, source_class
 from train.config.files import parse_config
 
 ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,8 @@ def test_the_llm_profile_serves_a_model(
     named = {name for name, one in compose["services"].items() if one.get("profiles") == ["llm"]}
     assert named == {"ollama", "ollama-model"}
     assert "healthcheck" in compose["services"]["ollama"]
-    assert "docker compose --profile llm up -d" in (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "llm.md").read_text(encoding="utf-8")
+    assert "docker compose --profile llm up -d" in page
 
 
 SOURCES_PAGE = ROOT / "docs" / "sources.md"
@@ -66,6 +68,8 @@ PAGES = sorted(
     if not path.is_relative_to(ROOT / "docs" / "results")
 )
 _COMMAND = re.compile(r"^ {4}(?:\$ )?(segue (?:[^\\\n]|\\\n)*)", re.M)
+_SPEC = re.compile(r"^```yaml\n(# triplets\.yaml\n.*?)^```", re.M | re.S)
+_LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 _YAML = re.compile(r"^```yaml[^\n]*\n# train\.yaml.*?\n```", re.M | re.S)
 
 
@@ -82,11 +86,13 @@ def _parsers(name: str) -> dict[str, Any]:
     return parsers
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
 def test_every_command_of_a_page_is_one_that_segue_takes(page: Path) -> None:
     for line in _COMMAND.findall(page.read_text(encoding="utf-8")):
         for command in line.replace("\\\n", " ").replace("...", "").split(" && "):
             _, name, *given = shlex.split(re.split(r" [|<] ", command)[0], comments=True)
+            if name == "--install-completion":  # typer's own
+                continue
             parsers = _parsers(name)
             parser = parsers[""] if "" in parsers else parsers[given.pop(0)]
             # Raises where an option does not exist, an argument is missing or a value is wrong.
@@ -103,6 +109,26 @@ def test_the_training_settings_of_a_page_are_read(page: Path) -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "docs/examples").glob("*.yaml")), ids=str)
 def test_every_spec_of_the_pages_is_read(path: Path) -> None:
     assert read_spec(path).corpus
+
+
+def test_the_spec_of_the_readme_is_read(tmp_path: Path) -> None:
+    (spec,) = _SPEC.findall(README.read_text(encoding="utf-8"))
+    (tmp_path / "triplets.yaml").write_text(spec, encoding="utf-8")
+    assert read_spec(tmp_path / "triplets.yaml").corpus == "triplets"
+
+
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    links = _LINK.findall(README.read_text(encoding="utf-8"))
+    assert "docs/tutorial.md" in links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_begins_with_what_it_is_for(page: Path) -> None:
+    title, blank, first, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert not blank
+    assert first[0].isalpha()
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
