@@ -12,6 +12,10 @@ from synth.names import suggestion
 
 EXPERIMENTS: Final = {
     "acba": "pipelines.experiments.acba",
+    "triplets": "pipelines.experiments.triplets",
+    "scenes": "pipelines.experiments.scenes",
+    "tag-captions": "pipelines.experiments.tag_captions",
+    "negation": "pipelines.experiments.negation",
 }
 
 
