@@ -18,6 +18,7 @@ from pipelines.experiments.acba_captions import (
 from pipelines.experiments.claims import Cell, alike, at_least, at_most, better, near
 from pipelines.experiments.exams import on_split, probe_on_split
 from pipelines.experiments.experiment import Arm, Experiment, Line, Scale, View, learning
+from pipelines.experiments.foley import foley
 from pipelines.experiments.library import Library
 from synth.language.probes import Probe
 from train.bench.plan import Task
@@ -40,20 +41,6 @@ PTE, SWAPPED = "swap.pte_original_r1", "swap.pte_swapped_r1"
 THEN, THEN_AS = "as-then.then_original_r10", "as-then.then_swapped_r10"
 AS, AS_THEN = "as-then.as_original_r10", "as-then.as_swapped_r10"
 
-TINY_CLASSES: Final = (
-    "car_horn",
-    "cat",
-    "church_bells",
-    "crickets",
-    "crow",
-    "dog",
-    "footsteps",
-    "helicopter",
-    "laughing",
-    "rain",
-    "siren",
-    "water_drops",
-)
 PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
 """Stands in for the paper's audio tower, PANNs' ResNet38, which is not in transformers."""
 PAPER_TEXT: Final = "FacebookAI/roberta-large"
@@ -132,7 +119,7 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
 
     As against then is left out where the library has captions and no labels.
     """
-    heard = library or _foley(scale)
+    heard = library or foley(scale)
     mlp, transformer = _learning(scale, HeadKind.MLP), _learning(scale, HeadKind.TRANSFORMER)
     made = Experiment(
         name="acba",
@@ -185,12 +172,6 @@ def _views(*parts: str) -> dict[str, View]:
         "original": View(parts, mostly_unordered),
         "nv": View(parts, nouns_and_verbs_only),
     }
-
-
-def _foley(scale: Scale) -> Library:
-    if scale is Scale.TINY:
-        return Library("foley", {"classes": TINY_CLASSES, "takes": 40})
-    return Library("foley", {"takes": 200})
 
 
 def _acba(scale: Scale, library: Library) -> dict[str, Any]:

@@ -21,22 +21,29 @@ def meaning(claim: str) -> str:
     """A claim in the one form that all claims of equal meaning share.
 
     Args:
-        claim: Claim as JSON. What is heard together, or joined by "and", has no order.
+        claim: Claim as JSON. What is heard together, or joined by "and", has no order; and the
+            three compositions join the same parts however they are nested.
     """
     return canonical_json(_sorted(json.loads(claim)))
 
 
 def _sorted(value: Any) -> Any:
     match value:
-        case {"overlay": [first, second], **rest}:
-            parts = sorted((_sorted(first), _sorted(second)), key=canonical_json)
-            return {"overlay": parts, **rest}
-        case {"and": [first, second]}:
-            return {"and": sorted((_sorted(first), _sorted(second)), key=canonical_json)}
-        case {"sequence": [first, second], **rest}:
-            return {"sequence": [_sorted(first), _sorted(second)], **rest}
+        case {"overlay": _, **rest}:
+            return {"overlay": sorted(_operands(value, "overlay"), key=canonical_json), **rest}
+        case {"and": _}:
+            return {"and": sorted(_operands(value, "and"), key=canonical_json)}
+        case {"sequence": _, **rest}:
+            return {"sequence": _operands(value, "sequence"), **rest}
         case {"not": inner}:
             return {"not": _sorted(inner)}
         case {"only": inner}:
             return {"only": _sorted(inner)}
     return value
+
+
+def _operands(value: Any, kind: str) -> list[Any]:
+    """What a composition joins, however it is nested."""
+    if kind not in value:
+        return [_sorted(value)]
+    return [operand for part in value[kind] for operand in _operands(part, kind)]

@@ -97,5 +97,19 @@ def test_meaning_forgets_the_order_of_what_is_heard_together() -> None:
     assert meaning(json.dumps({"not": together[0]})) == meaning(json.dumps({"not": together[1]}))
 
 
+@pytest.mark.parametrize("kind", ["sequence", "overlay", "and"])
+def test_meaning_forgets_how_equal_compositions_are_nested(kind: str) -> None:
+    a, b, c = ({"event": name} for name in "abc")
+    rest = {"sequence": {"crossfade": 0}, "overlay": {"offset": 0}, "and": {}}[kind]
+
+    def join(first: object, second: object) -> dict[str, object]:
+        return {kind: [first, second], **rest}
+
+    left, right = join(join(a, b), c), join(a, join(b, c))
+    assert meaning(json.dumps(left)) == meaning(json.dumps(right))
+    other = {"overlay": [join(a, b), c], "offset": 1}
+    assert meaning(json.dumps(left)) != meaning(json.dumps(other))
+
+
 def test_numbers_are_equal_where_keys_are() -> None:
     assert numbered(["b", "a", "b"]).tolist() == [0, 1, 0]

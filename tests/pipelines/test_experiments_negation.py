@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from pipelines.experiments.experiment import Row, Scale, View
+from pipelines.experiments.library import Library
+from pipelines.experiments.negation import BASELINE, BEST, LEARNT, combo, experiment, loss_term
+from pipelines.experiments.negation_captions import IDIOMS, told, with_idioms
+from pipelines.spec import Spec
+from synth.language.negation import stated_tags
+from synth.language.tags import Vocabulary
+from synth.tag import Tag
+from train.config.model import TowerKind
+
+FEW = Library("jam", {"tracks": 50})
+CAPTION = "Bass and guitar in a calm folk tune."
+DENIED = "No bass and not guitar in a without calm no folk tune."
+TAGS = tuple(Tag("", name) for name in ("bass", "guitar", "calm", "folk"))
+
+
+def row(number: int, split: str = "train") -> Row:
+    negative = {"text": DENIED, "kind": "negate-full", "claim": "{}"}
+    return {
+        "id": f"s{number}",
+        "split": split,
+        "caption": CAPTION,
+        "positives": [],
+        "negatives": [negative],
+    }
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_every_claim_and_line_is_about_arms_that_the_scale_has(scale: Scale) -> None:
+    made = experiment(scale, FEW)
+    arms = {arm.name for arm in made.arms}
+    cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
+    assert {cell.arm for cell in cells} <= arms
+    assert {arm for line in made.lines for arm in line.paper} <= arms
+    assert {arm.corpus for arm in made.arms} <= set(made.corpora)
+    assert {cell.metric for cell in cells} <= {line.metric for line in made.lines}
+    assert len({claim.text for claim in made.claims}) == len(made.claims)
+
+
+def test_arms_differ_in_nothing_but_insertion_and_weight() -> None:
+    arms = {arm.name: arm.config for arm in experiment(Scale.SMALL, FEW).arms}
+    base, both = arms[BASELINE], arms[combo(BEST)]
+    assert not base.text.restatements
+    assert base.stages[0].dissimilarity == 0.0
+    assert both.stages[0].dissimilarity == BEST
+    assert both.text.p_insert.start == 0.6
+    assert arms[loss_term(1e-4)].text == base.text
+    changes = {"text": base.text, "stages": base.stages}
+    assert {config.model_copy(update=changes) for config in arms.values()} == {base}
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale) -> None:
+    made = experiment(scale, FEW)
+    assert all(0 < arm.config.eval_every < arm.config.steps for arm in made.arms)
+    spec = made.corpora["music"]
+    assert isinstance(spec, Spec)
+    assert spec.splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
+
+
+def test_only_a_text_tower_of_random_weights_is_told_idioms() -> None:
+    assert isinstance(experiment(Scale.TINY, FEW).corpora[LEARNT], View)
+    paper = experiment(Scale.PAPER, FEW)
+    assert LEARNT not in paper.corpora
+    assert {arm.config.model.text.kind for arm in paper.arms} == {TowerKind.TRANSFORMERS}
+
+
+def test_an_idiom_denies_no_tag() -> None:
+    how = Vocabulary.of(TAGS)
+    for first in IDIOMS:
+        for second in IDIOMS:
+            assert stated_tags(told(CAPTION, (first, second)), how) == TAGS
+
+
+def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
+    changed = [with_idioms(row(number)) for number in range(400)]
+    counts = Counter(sum(each["caption"].lower().count(i) for i in IDIOMS) for each in changed)
+    assert set(counts) == {0, 1, 2, 3}
+    assert min(counts.values()) > 60
+    for each in changed:
+        caption, denied = each["caption"], each["negatives"][0]["text"]
+        assert [i in caption.lower() for i in IDIOMS] == [i in denied.lower() for i in IDIOMS]
+        assert each["negatives"][0]["kind"] == "negate-full"
+
+
+def test_captions_that_are_tested_are_left_as_they_are() -> None:
+    for split in ("val", "test"):
+        assert with_idioms(row(0, split)) == row(0, split)
+
+
+def test_idioms_stand_before_and_behind_a_caption() -> None:
+    said = told(CAPTION, ("without a doubt", "no less"))
+    assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
+    assert told(CAPTION, ()) == CAPTION

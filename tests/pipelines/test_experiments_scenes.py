@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.build import build
+from pipelines.experiments import scenes_captions
+from pipelines.experiments.experiment import Row, Scale
+from pipelines.experiments.scenes import COMPA, EXPRESSIONS, GROUPED, UNTESTED, experiment
+from pipelines.experiments.scenes_captions import candidates, untested
+from pipelines.experiments.scenes_exams import THREEFOLD_EVERY, attribute_exam, order_exam
+from pipelines.spec import Spec
+from synth.claim import claim_from_json
+from synth.corpus import Corpus
+from synth.edit import meaning
+from synth.notation import format_scene, parse
+from synth.scene import from_json
+from synth.timeline import timeline
+from synth.truth import Hearing, Tolerance
+from train.bench.plan import Benchmark, Task
+from train.config.loss import InfoNce
+
+SPEC: dict[str, Any] = {
+    "corpus": "scenes",
+    "seed": 7,
+    "source": {"foley": {"classes": ["cat", "dog", "rain", "siren", "church_bells"], "takes": 5}},
+    "splits": {"train": ["1", "2", "3"], "test": ["5"]},
+    "recipe": {
+        "scenes": {"scenes": {"train": 4, "test": 64}, "expressions": EXPRESSIONS},
+    },
+    "audio": {"sample_rate": 8000, "length": "exact 4 s"},
+}
+AUDIBLE = 800
+MOST = 5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    spec = Spec.model_validate(SPEC)
+    assert spec.setting.audible == AUDIBLE
+    return Path(build(spec, tmp_path_factory.mktemp("scenes"), 0).paths["manifests"])
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> list[Row]:
+    found: list[Row] = Corpus.open(folder).samples("test").to_pylist()
+    return found
+
+
+def texts(benchmark: Benchmark) -> list[str]:
+    return list(benchmark.plans()[Task.COMPA].texts)
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(text.casefold().replace(",", " ").replace(".", " ").split())
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_every_arm_takes_as_many_steps_and_starts_as_the_first_does(scale: Scale) -> None:
+    made = experiment(scale)
+    assert len({arm.config.steps for arm in made.arms}) == 1
+    assert {type(arm.config.stages[0].loss) for arm in made.arms} == {InfoNce}
+    configs = {arm.name: arm.config for arm in made.arms}
+    assert configs[COMPA] == configs[UNTESTED]
+    assert [name for name, config in configs.items() if config.keep_groups] == [GROUPED]
+
+
+def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:
+    made = experiment(Scale.TINY)
+    given = {
+        f"{exam}.compa_{kind}_{score}"
+        for exam in ("order", "attribute")
+        for kind in ("pairs", "triplets", "all")
+        for score in ("text", "audio", "group")
+    } | {"test.text_to_audio_r10", "test.audio_to_text_r10", "test.zero_shot_map"}
+    assert {line.metric for line in made.lines} <= given
+    cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
+    assert {cell.metric for cell in cells} <= {line.metric for line in made.lines}
+    for exam in made.exams:
+        assert exam.benchmark({"scenes": folder}).plans(exam.tasks)
+
+
+def test_captions_of_an_order_instance_differ_in_order_or_in_one_word(folder: Path) -> None:
+    found = texts(order_exam("order", "scenes").benchmark({"scenes": folder}))
+    before = [text for text in found if " before " in text]
+    together = [text for text in found if " while " in text]
+    assert len(before) + len(together) == len(found)
+    assert 0 < len(together) <= -(-len(before) // 2 // THREEFOLD_EVERY)
+    position = 0
+    while position < len(found):
+        forward, reverse = found[position : position + 2]
+        position += 2
+        assert forward != reverse
+        assert words(forward) == words(reverse)
+        if position < len(found) and " while " in found[position]:
+            assert found[position].replace(" while ", " before ") == forward
+            position += 1
+
+
+def test_captions_of_an_attribute_instance_have_the_same_words(folder: Path) -> None:
+    found = texts(attribute_exam("attribute", "scenes").benchmark({"scenes": folder}))
+    assert len(found) >= 6
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        assert one != other
+        assert words(one) == words(other)
+
+
+def test_the_papers_captions_are_parts_and_edits_of_parts() -> None:
+    true, false = candidates(parse("(dog * rain) + siren"))
+    assert {format_scene(part) for part in true} == {"dog * rain", "dog + siren", "rain + siren"}
+    said = {format_scene(edit) for edit in false}
+    assert {"siren + dog", "dog * siren", "dog + rain", "siren * rain + dog"} <= said
+    assert not {meaning(part) for part in true} & {meaning(edit) for edit in false}
+
+
+def test_tested_captions_hold_and_untested_ones_may_not(rows: list[Row]) -> None:
+    doubtful = 0
+    for row in rows:
+        scene = from_json(json.loads(row["scene"]))
+        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, AUDIBLE))
+        kept, free = scenes_captions.tested(row, MOST, AUDIBLE), untested(row, MOST)
+        assert len(free["positives"]) < MOST
+        assert len(free["negatives"]) <= MOST
+        claims = [claim_from_json(json.loads(said["claim"])) for said in kept["positives"]]
+        assert all(map(hearing.proves, claims))
+        claims = [claim_from_json(json.loads(said["claim"])) for said in kept["negatives"]]
+        assert all(map(hearing.refutes, claims))
+        claims = [claim_from_json(json.loads(said["claim"])) for said in free["negatives"]]
+        doubtful += sum(not hearing.refutes(claim) for claim in claims)
+    assert doubtful, "all of the paper's false captions are false here"
+    assert untested(rows[0], MOST) == untested(rows[0], MOST)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.build import build
+from pipelines.experiments.experiment import Scale, View
+from pipelines.experiments.library import Library
+from pipelines.experiments.registry import experiment_of
+from pipelines.experiments.triplets_captions import ALONE, STAGE_A, STAGE_B, by_stage
+from pipelines.experiments.triplets_table import IN_PAPER
+from pipelines.experiments.views import write_view
+from synth.corpus import Corpus
+from synth.errors import SpecError
+from synth.progress import Silent
+from train.config.loss import TeminalB
+from train.config.run import Mode
+from train.data.split import SplitData
+
+FEW_CLASSES = ("cat", "rain", "siren")
+FEW = Library("foley", {"classes": FEW_CLASSES, "takes": 5})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The corpora of the experiment, over few clips."""
+    out = tmp_path_factory.mktemp("triplets")
+    found: dict[str, Path] = {}
+    for name, stage_a in (("stage-a", True), ("triplets", False)):
+        recipe = {"stage_a": stage_a, "repeats": {"train": 2, "val": 1, "test": 1}}
+        spec = FEW.spec(
+            corpus=name,
+            recipe={"triplets": {**recipe, "max_event_s": 0.5}},
+            audio={"sample_rate": 8000, "length": "exact 1 s"},
+        )
+        found[name] = Path(build(spec, out, 0, Silent()).paths["manifests"])
+    view = View(("stage-a", "triplets"), by_stage)
+    return found | {"stages": write_view("stages", view, found, out / "views")}
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_all_arms_learn_for_equally_many_steps_on_what_there_is(
+    scale: Scale, folders: dict[str, Path]
+) -> None:
+    made = experiment_of("triplets", scale)
+    assert len({arm.config.steps for arm in made.arms}) == 1
+    data = SplitData(Corpus.open(folders["stages"]), "train", Mode.SHARDS)
+    for arm in made.arms:
+        for stage in arm.config.stages:
+            assert len(data.pool(stage)) > 1
+            if isinstance(stage.loss, TeminalB):
+                assert set(stage.relations) == set(STAGE_B)
+    assert {arm for line in made.lines for arm in line.paper} == set(IN_PAPER)
+
+
+def test_every_line_and_claim_is_of_a_metric_that_its_exam_gives(folders: dict[str, Path]) -> None:
+    made = experiment_of("triplets", "tiny")
+    rng = np.random.default_rng(0)
+    given: set[str] = set()
+    for exam in made.exams:
+        benchmark = exam.benchmark(folders)
+        for plan in benchmark.plans(exam.tasks).values():
+            said = dict(zip(plan.texts, rng.normal(size=(len(plan.texts), 4)), strict=True))
+            found = plan.measure(rng.normal(size=(len(benchmark.sounds), 4)), said)
+            given |= {f"{exam.name}.{name}" for name in found}
+    asked = {line.metric for line in made.lines}
+    asked |= {cell.metric for claim in made.claims for cell in (claim.cell, claim.less) if cell}
+    assert asked <= given
+
+
+def test_each_stage_hears_its_own_groups(folders: dict[str, Path]) -> None:
+    rows = Corpus.open(folders["stages"]).samples("train").to_pylist()
+    relations: dict[str, set[str]] = {}
+    for row in rows:
+        relations.setdefault(row["group"], set()).add(row["relation"])
+    kinds = Counter(map(frozenset, relations.values()))
+    # Three classes: six ordered pairs, two rounds.
+    assert kinds.pop(frozenset(STAGE_B)) == 12
+    assert set(kinds) == {frozenset({ALONE}), frozenset({STAGE_A})}
+    assert kinds.total() == 12
+
+
+def test_single_sounds_are_told_by_the_prompt_of_the_exam(folders: dict[str, Path]) -> None:
+    rows = Corpus.open(folders["stages"]).samples("train").to_pylist()
+    alone = [row for row in rows if row["relation"] == ALONE]
+    assert {row["caption"] for row in alone} <= {f"The sound of {name}" for name in FEW_CLASSES}
+    assert all(json.loads(row["claim"]) == {"event": row["labels"][0]} for row in alone)
+    assert not any(row["positives"] or row["negatives"] for row in alone)
+
+
+def test_a_library_without_labels_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "index.csv").write_text("path,caption,split\na.wav,A dog barks,train\n")
+    library = Library("folder", {"root": tmp_path, "index": "index.csv"})
+    with pytest.raises(SpecError, match="no labels"):
+        experiment_of("triplets", "tiny", library)
