@@ -232,7 +232,10 @@ def test_build_refuses_it_in_one_line_with_the_mend(
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        ("scenes: {scenes: 10}", "planned.yaml:4:3: recipe.scenes: scenes: 10 is no multiple of the 4"),
+        (
+            "scenes: {scenes: 10}",
+            "planned.yaml:4:3: recipe.scenes: scenes: 10 is no multiple of the 4",
+        ),
         (
             "scenes: {scenes: 8, expressions: nowhere.txt}",
             "planned.yaml:4:23: recipe.scenes.expressions: ",
