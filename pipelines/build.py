@@ -16,6 +16,7 @@ from pipelines.engines.engine import Engine, local
 from pipelines.engines.feeding import render_all
 from pipelines.executor import RemoteRunner, Runner, is_here, workers
 from pipelines.finalise import finalise, finished, publish
+from pipelines.findings import Findings
 from pipelines.ingestion.ingest import Library, ingest
 from pipelines.journal import record
 from pipelines.places import BANKS, Places
@@ -58,6 +59,8 @@ class Summary:
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
         seconds: That this run took.
         paths: Manifest folder, shard folder.
+        findings: Why clips are quarantined and what the library lacks, as
+            `pipelines.findings.Findings` in JSON.
         blocked: What each block list did, as `synth.leakage.block.Blocked` in JSON.
     """
 
@@ -72,6 +75,7 @@ class Summary:
     excerpts_of_captioned_clips: int
     seconds: float
     paths: dict[str, str]
+    findings: dict[str, Any]
     blocked: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -277,5 +281,6 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
             "manifests": places.shown(places.manifests),
             "shards": places.shown(places.shards),
         },
+        findings=Findings.read(places.manifests).to_json(),
         blocked=[each.to_json() for each in prepared.library.blocked],
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.coverage import Coverage
 from pipelines.manifest import find_manifest
 from pipelines.parquet import check
 from pipelines.plan import SHARDS_FILE
@@ -44,6 +45,8 @@ _DESCRIBED: Final = (
 def describe(path: Path) -> dict[str, Any]:
     """Counts by split, relation, edit kind, label, licence and quarantine reason.
 
+    A clip that the recipe refused is catalogued and quarantined, and counted once in `listed`.
+
     Args:
         path: As `find_manifest` takes it: a finished corpus, or a plan.
 
@@ -57,11 +60,13 @@ def describe(path: Path) -> dict[str, Any]:
     sizes = pc.list_value_length(table.column("labels")).to_pylist()
     kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
     clips = pq.read_table(
-        manifest.with_name(CLIPS_FILE), columns=["id", "split", "licence", "labels"]
-    )
+        manifest.with_name(CLIPS_FILE), columns=["id", "split", "licence", "labels", "recording"]
+    ).to_pylist()
     used = set(pc.list_flatten(table.column("clips")).to_pylist())
-    licences = [row["licence"] for row in clips.to_pylist() if row["id"] in used]
+    licences = [clip["licence"] for clip in clips if clip["id"] in used]
     refused = pq.read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
+    names = {row["id"] for row in refused}
+    catalogued = {clip["id"] for clip in clips}
     counts = {
         "split": _splits(table),
         "relation": shares(table.column("relation").to_pylist()),
@@ -80,7 +85,14 @@ def describe(path: Path) -> dict[str, Any]:
         "corpus": manifest.parent.parent.name,
         "version": manifest.parent.name,
         "recipe": table.column("recipe")[0].as_py(),
-        "clips": {"catalogued": clips.num_rows, "used": len(used), "refused": len(refused)},
+        "clips": {
+            "listed": len(catalogued | names),
+            "used": len(used),
+            "not drawn": len(catalogued - used - names),
+            "refused": len(refused),
+            "refused by": dict(Counter(row["stage"] for row in refused)),
+        },
+        "labels": Coverage.of(clips, names).to_json(),
         "with a negative": round(_share_with_negatives(table), 4),
         "counts": {name: found for name, found in counts.items() if found},
         "quarantine": str(manifest.with_name(QUARANTINE_FILE)),

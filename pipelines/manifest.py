@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipelines.spec_file import read_spec
 from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.errors import CorpusError
 from synth.storage import local_place, url_of
@@ -14,12 +15,20 @@ def find_manifest(path: Path) -> Path:
 
     Args:
         path: A manifest folder, the folder above it, or the Parquet file itself; or the URL of one.
+            Of the version of a folder that is here the first letters are enough.
 
     Raises:
-        CorpusError: If there is neither, or the folder above holds several plans.
+        CorpusError: If there is neither, the folder above holds several plans, the letters begin
+            several versions, or it is a spec.
+        SpecError: If it is a spec that cannot be read.
         StorageError: If the URL cannot be read.
     """
-    named, path = url_of(path) or str(path), local_place(path)
+    named, path = url_of(path) or str(path), _version(local_place(path))
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        raise CorpusError(
+            f"{named}: this is a spec, not a corpus",
+            mend=f"give its manifest folder, data_manifests/{read_spec(path).corpus}",
+        )
     if path.is_file():
         return path
     pointer = path / LATEST_FILE
@@ -30,7 +39,24 @@ def find_manifest(path: Path) -> Path:
     plans = [each for each in found if each.is_file()]
     if len(plans) == 1:
         return plans[0]
+    names = ", ".join(each.parent.name for each in plans)
     raise CorpusError(
-        f"{named}: {'several plans' if plans else 'no corpus and no plan'} here",
+        f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
         mend="give one manifest folder, data_manifests/CORPUS/VERSION",
     )
+
+
+def _version(path: Path) -> Path:
+    """The one version that a path's last name begins; the path itself where there is none."""
+    if path.exists() or not path.parent.is_dir():
+        return path
+    found = sorted(
+        each
+        for each in path.parent.iterdir()
+        if each.name.startswith(path.name)
+        and any((each / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
+    )
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise CorpusError(f"{path}: several versions begin so: {names}", mend="give more letters")
+    return found[0] if found else path

@@ -151,18 +151,28 @@ def _usable(
         example = f"the first was refused because it {refused[0]['reason']}" if refused else ""
         raise PlanError(
             f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
-            mend=example or "no clip lies in a split of the spec; look at `splits`",
+            mend=example or _own_splits(library),
         )
     empty = [split for split, found in clips.items() if not found]
     if empty:
-        known = sorted({row["source_split"] for row in library.clips})
+        own = _named_splits(library)
         raise PlanError(
             f"no clip that recipe {recipe.name} can use lies in split {', '.join(empty)}",
-            mend="the source's own splits are " + ", ".join(known)
-            if known != [""]
-            else "give it a larger share, or leave it out",
+            mend=(f"name some of the source's own splits ({own}), " if own else "")
+            + "give it a larger share, try another `seed`, add clips, or leave it out",
         )
     return clips, refused
+
+
+def _named_splits(library: Library) -> str:
+    return ", ".join(sorted({row["source_split"] for row in library.clips} - {""}))
+
+
+def _own_splits(library: Library) -> str:
+    """What to do where no clip lies in a split of the spec."""
+    if own := _named_splits(library):
+        return f"no clip lies in a split of the spec; the source's own are {own}"
+    return "the source names no splits; use shares, as in `splits: {train: 0.8, test: 0.2}`"
 
 
 def _shards(

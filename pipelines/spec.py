@@ -11,12 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pipelines.enrich import enrichment_digest
 from pipelines.ingestion.choice import RecipeChoice, SourceChoice
 from pipelines.ingestion.intake import Intake
+from pipelines.spec_values import (
+    CORPUS,
+    CORPUS_LETTERS,
+    check_corpus,
+    check_licences,
+    check_splits,
+)
 from synth.audio_file import Mislabelled
 from synth.catalogue import Acceptance, SplitRule
 from synth.dsp import Fade
-from synth.errors import SpecError
 from synth.lexicon import words_digest
-from synth.licence_filter import Allowed
 from synth.recipes import Recipe
 from synth.recipes.base import Levels, Setting
 from synth.render import RENDER_VERSION, Mixdown
@@ -173,7 +178,7 @@ class Spec(_Model):
         block: Lists of recordings or clips, or corpora, none of whose sounds may be used.
     """
 
-    corpus: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)
+    corpus: str = Field(pattern=CORPUS, max_length=CORPUS_LETTERS)
     version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     seed: int = Field(default=0, ge=0, lt=2**63)
     source: SourceChoice
@@ -194,30 +199,23 @@ class Spec(_Model):
             raise ValueError("'latest' is the name of the pointer to the newest version")
         return version
 
+    @field_validator("corpus", mode="before")
+    @classmethod
+    def _corpus_in_words(cls, name: object) -> object:
+        check_corpus(name)
+        return name
+
     @field_validator("licences")
     @classmethod
     def _known_licences(cls, licences: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if licences is not None:
-            try:
-                Allowed.of(licences)
-            except SpecError as error:
-                raise ValueError(str(error).removeprefix("licences: ")) from error
+            check_licences(licences)
         return licences
 
     @field_validator("splits")
     @classmethod
     def _splits_add_up(cls, splits: dict[str, Any]) -> dict[str, Any]:
-        shares = [share for share in splits.values() if isinstance(share, float)]
-        if not splits or (shares and len(shares) < len(splits)):
-            raise ValueError("give every split a share, or every split a list of source splits")
-        if any(share <= 0 for share in shares) or sum(shares) > 1 + 1e-9:
-            raise ValueError(f"shares must be above 0 and add up to 1 at most, got {sum(shares):g}")
-        listed = [
-            str(name) for names in splits.values() if isinstance(names, list) for name in names
-        ]
-        twice = {name for name in listed if listed.count(name) > 1}
-        if twice:
-            raise ValueError(f"source split {', '.join(sorted(twice))} is in two splits")
+        check_splits(splits)
         return {name: splits[name] for name in SPLITS if name in splits}
 
     @property

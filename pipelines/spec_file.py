@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from pipelines.spec import Spec
 from synth.errors import SpecError
+from synth.names import suggestion
 from synth.yaml_faults import explained
 from synth.yaml_file import YamlFile, read_yaml
 
@@ -23,7 +24,25 @@ def read_spec(path: Path) -> Spec:
     Raises:
         SpecError: If it cannot be read or carried out; each fault is told with its line and key.
     """
-    return parse_spec(read_yaml(path), path.parent)
+    if path.is_dir():
+        raise SpecError(
+            f"{path}: is a folder, expected a spec",
+            mend=f"write one with `segue new triplets --source folder:{path}`",
+        )
+    try:
+        return parse_spec(read_yaml(path), path.parent)
+    except SpecError as error:
+        if path.exists():
+            raise
+        raise SpecError(error.message, mend=_mend_of(path)) from error
+
+
+def _mend_of(path: Path) -> str:
+    """What to give in the place of a spec that is not there."""
+    here = [path.with_name(each.name) for each in sorted(path.parent.glob("*.y*ml"))]
+    if not here:
+        return "`segue new RECIPE` writes a spec"
+    return suggestion(str(path), map(str, here))
 
 
 def parse_spec(file: YamlFile, folder: Path) -> Spec:

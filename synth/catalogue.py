@@ -192,8 +192,8 @@ def assign_splits(
 ) -> list[dict[str, str]]:
     """Set each row's `split` so that no recording is in two; "" for rows outside every split.
 
-    By fraction: recordings are put in an order that depends on the seed and their names alone,
-    and cut at the fractions, label by label, so that each split holds every label's share.
+    By fraction: a recording's split follows from the seed, its name and the fractions alone, so
+    that it does not move where other clips come or go. The fractions hold in expectation.
 
     Returns:
         Rows of `schema.QUARANTINE` for clips of recordings that the library itself divides.
@@ -203,21 +203,8 @@ def assign_splits(
         for row in rows:
             row["split"] = owner.get(row["source_split"], "")
         return _withdraw_divided(rows)
-    strata: dict[str, dict[str, None]] = {}
-    placed: set[str] = set()
     for row in rows:
-        recording = row["recording"]
-        if recording not in placed:
-            placed.add(recording)
-            strata.setdefault(row["labels"][0] if row["labels"] else "", {})[recording] = None
-    split_of: dict[str, str] = {}
-    for stratum, recordings in strata.items():
-        ranked = sorted(recordings, key=lambda name: uniform_hash("split", str(seed), name))
-        shift = uniform_hash("split offset", str(seed), stratum)
-        for rank, recording in enumerate(ranked):
-            split_of[recording] = _split_at((rank + shift) / len(ranked), rules)
-    for row in rows:
-        row["split"] = split_of[row["recording"]]
+        row["split"] = _split_at(uniform_hash("split", str(seed), row["recording"]), rules)
     return []
 
 
@@ -225,7 +212,7 @@ def _split_at(position: float, rules: Sequence[SplitRule]) -> str:
     edge = 0.0
     for rule in rules:
         edge += rule.fraction or 0.0
-        if position < edge - 1e-12:
+        if position < edge:
             return rule.name
     return rules[-1].name if edge > 1 - 1e-9 else ""
 

@@ -15,6 +15,8 @@ from synth.yaml_file import YamlFile
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _KEY: Final = "[key]"
 _CHOICES: Final = ("literal_error", "enum")
+_SETTINGS: Final = ("dict_type", "model_type", "model_attributes_type")
+_TOLD: Final = ("missing", "value_error", "union_tag_invalid", *_CHOICES, *_SETTINGS)
 
 Location = tuple[str | int, ...]
 Fault = Mapping[str, Any]
@@ -68,7 +70,9 @@ def _told(keys: Location, faults: Sequence[Fault], file: YamlFile, model: type[B
     if any(map(_wants_list, faults)):
         others = [each["ctx"]["expected"] for each in faults if each["type"] in _CHOICES]
         return f"{name}: " + " or ".join([f"expected a list, as in [{first['input']}]", *others])
-    return f"{name}: " + " or ".join(dict.fromkeys(map(_in_words, faults)))
+    told = list(dict.fromkeys(map(_in_words, faults)))
+    joined = " or ".join([told[0], *(each.removeprefix("expected ") for each in told[1:])])
+    return f"{name}: {joined}{_got(first)}"
 
 
 def _in_words(fault: Fault) -> str:
@@ -82,15 +86,23 @@ def _in_words(fault: Fault) -> str:
             return f"there is no {fault['ctx']['tag']!r}; {suggestion(fault['ctx']['tag'], known)}"
         case "list_type" | "tuple_type":
             return "expected a list"
-        case "dict_type" | "model_type" | "model_attributes_type":
+        case kind if kind in _SETTINGS:
             return "expected settings, as in {name: value}"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return "expected a whole number"
+        case "float_type" | "float_parsing":
+            return "expected a number"
     message = str(fault["msg"])
     if fault["type"] == "value_error":
         return message.removeprefix("Value error, ")
-    plain = isinstance(fault["input"], str | int | float | None)
     told = message.removeprefix("Input ").removeprefix("String ")
-    told = told.partition(", unable to parse")[0]
-    return told + (f", got {fault['input']!r}" if plain else "")
+    return told.partition(", unable to parse")[0]
+
+
+def _got(fault: Fault) -> str:
+    """The value itself, where it is short and the words do not tell it."""
+    plain = isinstance(fault["input"], str | int | float | None)
+    return f", got {fault['input']!r}" if plain and fault["type"] not in _TOLD else ""
 
 
 def _unknown(fault: Fault) -> str | None:

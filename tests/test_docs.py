@@ -111,6 +111,14 @@ def test_every_spec_of_the_pages_is_read(path: Path) -> None:
     assert read_spec(path).corpus
 
 
+@pytest.mark.parametrize(("page", "example"), [("tutorial", "tutorial"), ("own-sounds", "mine")])
+def test_a_page_shows_the_example_itself(page: str, example: str) -> None:
+    shown = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    spec = (ROOT / "docs" / "examples" / f"{example}.yaml").read_text(encoding="utf-8")
+    assert f'.yaml"\n{spec}```' in shown
+    assert "--8<--" not in shown
+
+
 def test_the_spec_of_the_readme_is_read(tmp_path: Path) -> None:
     (spec,) = _SPEC.findall(README.read_text(encoding="utf-8"))
     (tmp_path / "triplets.yaml").write_text(spec, encoding="utf-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
 
 import torch
 
@@ -15,7 +17,8 @@ from train.model.loading import clap_extractor
 from train.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_run
 
 _PRETRAINED = "config.json"
-_NAME_PARTS = 2  # "laion/clap-htsat-unfused"
+_HUB_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_GIVE: Final = "give the folder of a run, or a CLAP on huggingface.co as OWNER/NAME"
 
 
 def open_model(folder: Path) -> Exported:
@@ -30,14 +33,33 @@ def open_model(folder: Path) -> Exported:
         return Exported(run.model, run.tokenizer, run.sample_rate)
     if (folder / SETTINGS_FILE).is_file():
         return load_exported(folder)
+    if is_hub_name(folder):
+        return open_clap(folder.as_posix())
+    if not folder.is_dir():
+        raise _no_such_run(folder)
     if not (folder / _PRETRAINED).is_file():
-        if not folder.exists() and len(folder.parts) == _NAME_PARTS:
-            return open_clap(folder.as_posix())
         raise CorpusError(
             f"{folder}: no trained model here",
             mend="run `segue train` first, or give the folder of a ClapModel",
         )
     return open_clap(str(folder))
+
+
+def is_hub_name(model: Path) -> bool:
+    """Whether a model is to be asked for at huggingface.co: OWNER/NAME, with no folder OWNER here.
+
+    Anything else is a place on this machine, whether something is there or not.
+    """
+    return bool(_HUB_NAME.fullmatch(model.as_posix())) and not model.parent.exists()
+
+
+def _no_such_run(folder: Path) -> CorpusError:
+    above = folder.parent
+    if not above.is_dir():
+        return CorpusError(f"{folder}: no such run, nor is there a folder {above}", mend=_GIVE)
+    runs = sorted(path.parent.name for path in above.glob(f"*/{MODEL_FILE}"))
+    there = f"in {above} there are: {', '.join(runs)}" if runs else f"in {above} there is none"
+    return CorpusError(f"{folder}: no such run; {there}", mend=_GIVE)
 
 
 def open_clap(name: str) -> Exported:

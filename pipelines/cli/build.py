@@ -8,7 +8,9 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from pipelines.browse.texts import plural
 from pipelines.build import Summary
+from pipelines.cli.findings import print_findings
 from pipelines.cli.options import (
     EngineOption,
     JsonOption,
@@ -20,6 +22,7 @@ from pipelines.cli.reproduce import Request, asked_for, show
 from pipelines.cli.show import print_blocked, print_json, print_next
 from pipelines.engines.engine import engine as open_engine
 from pipelines.executor import processors
+from pipelines.findings import Findings
 from pipelines.spec import Spec
 from pipelines.versions.reproduce import reproduce
 from synth.errors import SpecError
@@ -131,13 +134,15 @@ def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
     console = Console(soft_wrap=True, highlight=False)
     console.print(
-        f"[bold]{summary.corpus}[/] {summary.version}: {summary.samples:,} samples, "
-        f"{summary.hours:.2f} h in {summary.shards:,} shards"
+        f"[bold]{summary.corpus}[/] {summary.version}: {plural(summary.samples, 'sample')}, "
+        f"{summary.hours:.2f} h in {plural(summary.shards, 'shard')}"
     )
     console.print(
-        f"{summary.rendered:,} shards rendered, {summary.skipped:,} there already, "
-        f"{summary.quarantined:,} clips quarantined, {summary.seconds:.1f} s"
+        f"{plural(summary.rendered, 'shard')} rendered, {summary.skipped:,} there already, "
+        f"{plural(summary.quarantined, 'clip')} quarantined, {summary.seconds:.1f} s"
     )
+    manifests = summary.paths["manifests"]
+    print_findings(console, Findings.of_json(summary.findings), manifests)
     print_blocked(console, (Blocked(**each) for each in summary.blocked))
     if summary.excerpts_of_captioned_clips:
         console.print(
@@ -145,6 +150,6 @@ def print_summary(summary: Summary) -> None:
             "captioned clips, and their captions speak of the whole clips; "
             "`length: natural`, or a longer exact one, keeps them whole"
         )
-    console.print(f"manifests  {summary.paths['manifests']}", markup=False)
+    console.print(f"manifests  {manifests}", markup=False)
     console.print(f"shards     {summary.paths['shards']}", markup=False)
-    print_next(console, "segue", "inspect", summary.paths["manifests"])
+    print_next(console, "segue", "inspect", manifests)

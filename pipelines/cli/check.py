@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-import yaml
-from pydantic import ValidationError
 from rich.console import Console
 
 from pipelines.cli.library import named_source
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json, print_next
-from synth.errors import SourceError, SpecError
+from pipelines.cli.source_settings import SetOption, print_index, with_settings
+from synth.errors import SourceError
 from synth.progress import Observer
 from synth.progress_display import show_progress
 from synth.sources import Settings, Source, opened
@@ -32,9 +31,7 @@ def check_command(
     write: Annotated[
         Path | None, typer.Option(help="Write an index of the files as they are now.")
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the library: subset=large.")
-    ] = None,
+    settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare a sound library on disk with its index: missing, changed and unknown files.
@@ -44,7 +41,7 @@ def check_command(
 
     Example: `segue check esc50:/data/ESC-50 --index esc50_index.json`
     """
-    source = _with(named_source(library), settings or [])
+    source = with_settings(named_source(library), settings or ())
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
         raise SourceError(f"{library}: has no files", mend="name a library that lies in a folder")
@@ -63,37 +60,15 @@ def check_command(
     if as_json:
         print_json(found.to_json() | {"clips": clips, "has_audio": is_heard})
     else:
+        print_index(console, source)
         _show(console, found, clips, is_heard)
         if found.is_whole:
-            print_next(console, "segue", "ingest", library)
+            changed = (word for each in settings or () for word in ("--set", each))
+            print_next(console, "segue", "ingest", library, *changed)
         else:
             console.print("next: get these files again, then run the same command again")
     if not found.is_whole:
         raise typer.Exit(1)
-
-
-def _with(source: Settings, changes: list[str]) -> Settings:
-    """The source with settings of the form `key=value`, the value as a spec would have it."""
-    given: dict[str, object] = {}
-    for change in changes:
-        key, parted, value = change.partition("=")
-        if not parted or key not in type(source).model_fields:
-            raise SpecError(
-                f"--set {change}: expected KEY=VALUE",
-                mend=f"the keys are {', '.join(type(source).model_fields)}",
-            )
-        try:
-            given[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise SpecError(f"--set {change}: the value is no YAML", mend="quote it") from error
-    try:
-        return type(source).model_validate(source.model_dump() | given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise SpecError(
-            f"--set {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            mend="`segue sources NAME` tells what it takes",
-        ) from error
 
 
 def _write(root: Path, target: Path, observer: Observer) -> int:

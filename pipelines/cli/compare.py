@@ -40,6 +40,8 @@ def print_comparison(first: Path, second: Path, as_json: bool) -> None:
     _print_rows(console, "samples", found.samples)
     if found.clips.kinds and found.samples.kinds:
         console.print(f"    {found.hear_a_changed_clip:,} of the changed hear a clip that differs")
+    if found.hear_a_moved_clip:
+        console.print(f"    {found.hear_a_moved_clip:,} of B hear a clip of another split in A")
     _print_rows(console, "shards", found.shards)
 
 

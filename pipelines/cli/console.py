@@ -14,6 +14,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.browse.texts import plural
 from pipelines.cli.show import print_json
 from pipelines.console.answer import Answer, check_answer_file
 from pipelines.console.database import Database
@@ -49,7 +50,7 @@ def ask(corpus: Path, query: str, rows: int, out: Path | None, as_json: bool) ->
             if as_json:
                 print_json({"columns": _described(answer), "total": total, "out": str(out)})
             else:
-                _console().print(f"wrote {total:,} rows to {out}", markup=False)
+                _console().print(f"wrote {plural(total, 'row')} to {out}", markup=False)
             return
         with _waiting():
             found, total = answer.rows(rows or None)
@@ -107,7 +108,7 @@ def _print(answer: Answer, rows: Sequence[Mapping[str, Any]], total: int) -> Non
             style="yellow",
         )
     else:
-        console.print(f"{total:,} rows")
+        console.print(plural(total, "row"))
 
 
 def _described(answer: Answer) -> list[dict[str, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -19,14 +19,17 @@ from pipelines.cli.destination import destination
 from pipelines.cli.library import named_source
 from pipelines.cli.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.show import print_blocked, print_json, print_next
+from pipelines.cli.source_settings import SetOption, print_index, with_settings
 from pipelines.executor import workers as worker_pool
 from pipelines.ingestion.ingest import Library, ingest
 from pipelines.ingestion.intake import Intake
 from pipelines.places import BANKS
+from pipelines.quarantine import refusal_lines, refusals
 from pipelines.spec import AudioSpec, ClipsSpec
 from pipelines.spec_file import read_spec
+from synth.errors import SpecError
 from synth.progress_display import show_progress
-from synth.sources import ClipRef, Unheard, opened
+from synth.sources import ClipRef, Unheard, opened, source_names
 from synth.storage import url_of
 
 LibraryArgument: TypeAlias = Annotated[
@@ -40,10 +43,7 @@ LibraryArgument: TypeAlias = Annotated[
 LimitOption: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Take the library's first so many clips only.")
 ]
-SHOWN: Final = 20
-KIND_WORDS: Final = 4
 _NAMED: Final = re.compile(r"[\w-]+(:.*)?", re.S)
-_NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
 def ingest_command(
@@ -52,6 +52,7 @@ def ingest_command(
     stage: StageOption = None,
     workers: WorkersOption = None,
     limit: LimitOption = None,
+    settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read a sound library: check and measure every clip, and fill the bank.
@@ -64,7 +65,7 @@ def ingest_command(
     """
     named = [] if out == Path() else ["--out", url_of(out) or str(out)]
     out = destination(out, stage)
-    intake = replace(_intake(library), limit=limit)
+    intake = replace(_intake(library, settings or ()), limit=limit)
     if isinstance(intake.source, Unheard):
         _show_listing(intake, as_json)
     else:
@@ -76,11 +77,18 @@ def ingest_command(
         _show_next(library, named)
 
 
-def _intake(text: str) -> Intake:
+def _intake(text: str, settings: Sequence[str] = ()) -> Intake:
+    if Path(text).is_dir() and text not in source_names():
+        raise SpecError(
+            f"{text}: is a folder, expected a spec or NAME:ROOT",
+            mend=f"for a folder of sounds give folder:{text}",
+        )
     # What has the form of a name is none of a missing file: the nearest source is told.
     if _NAMED.fullmatch(text) and not Path(text).is_file():
-        source = opened(named_source(text))
+        source = opened(with_settings(named_source(text), settings))
         return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
+    if settings:
+        raise SpecError("--set: goes with NAME:ROOT alone", mend=f"write the setting into {text}")
     return read_spec(Path(text)).intake
 
 
@@ -114,6 +122,7 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
         )
         return
     console = Console(soft_wrap=True, highlight=False)
+    print_index(console, intake.source)
     labels = {label for clip in library.clips for label in clip["labels"]}
     seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in library.clips)
     console.print(
@@ -199,27 +208,5 @@ def _print_table(console: Console, heads: tuple[str, str], counts: Mapping[str, 
 
 
 def _print_reasons(console: Console, quarantine: Iterable[Mapping[str, str]]) -> None:
-    """Quarantined clips, counted by kind of reason, the most frequent first."""
-    kinds: dict[str, list[Mapping[str, str]]] = {}
-    for row in quarantine:
-        kinds.setdefault(kind_of(row["reason"]), []).append(row)
-    ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
-    for rows in ranked[:SHOWN]:
-        line = f"  {len(rows):,} quarantined: {shared_words([row['reason'] for row in rows])}"
-        console.print(f"{line} (as {rows[0]['location']})", markup=False)
-    if len(ranked) > SHOWN:
-        console.print(f"  and {sum(map(len, ranked[SHOWN:])):,} for other reasons")
-
-
-def kind_of(reason: str) -> str:
-    """What reasons that differ in numbers and names have in common: their first words."""
-    return " ".join(_NUMBER.sub("#", reason).split()[:KIND_WORDS])
-
-
-def shared_words(reasons: list[str]) -> str:
-    """The reason itself where all are the same, else the words that all begin with."""
-    if len(set(reasons)) == 1:
-        return reasons[0]
-    columns = zip(*(reason.split() for reason in reasons), strict=False)
-    common = takewhile(lambda words: len(set(words)) == 1, columns)
-    return " ".join([*(words[0] for words in common), "…"])
+    for line in refusal_lines(refusals(quarantine)):
+        console.print(f"  {line}", markup=False)

@@ -10,10 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from pipelines.browse.texts import plural
 from pipelines.cli.compare import print_comparison
 from pipelines.cli.console import ask, print_tables
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json, print_next
+from pipelines.coverage import Lacking
 from pipelines.inspection import describe, draw, draw_captions, rebuild, verify
 from synth.completion import corpus_completions
 from synth.corpus import Corpus
@@ -140,11 +142,13 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
         for key, values in counts.items():
             table.add_row(escape(key), *(f"{value:,}" for value in values.values()))
         console.print(table)
+    _print_labels(console, facts["labels"])
     clips = facts["clips"]
     console.print(
-        f"{clips['used']:,} of {clips['catalogued']:,} clips are heard, {clips['refused']:,} were "
-        f"quarantined; {facts['with a negative']:.1%} of the samples have a negative"
+        f"{clips['used']:,} heard + {clips['not drawn']:,} not drawn + {clips['refused']:,} "
+        f"quarantined{_stages(clips['refused by'])} = {plural(clips['listed'], 'clip')} listed"
     )
+    console.print(f"{facts['with a negative']:.1%} of the samples have a negative")
     if clips["refused"]:
         console.print(f"quarantined clips: {facts['quarantine']}", markup=False)
     for name, value in facts.get("checks", {}).items():
@@ -160,3 +164,25 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
             console.print(f"  false     {text}", markup=False)
     for path in paths:
         console.print(f"saved {path}", markup=False)
+
+
+def _print_labels(console: Console, labels: dict[str, Any]) -> None:
+    """Clips and recordings by label and split, the rarest labels first."""
+    if not labels["rarest"]:
+        return
+    table = Table("rarest label", *next(iter(labels["rarest"].values())))
+    for label, counts in labels["rarest"].items():
+        table.add_row(
+            escape(label), *(f"{n:,}" if n else "[bold red]none[/]" for n in counts.values())
+        )
+    console.print(table)
+    if labels["more"]:
+        console.print(f"and {plural(labels['more'], 'label')} with more clips")
+    for each in labels["lacking"]:
+        console.print(f"[yellow]note[/]: {escape(Lacking(**each).line)}")
+
+
+def _stages(counts: dict[str, int]) -> str:
+    """Who quarantined how many clips."""
+    told = ", ".join(f"{count:,} by {stage}" for stage, count in counts.items())
+    return f" ({told})" if told else ""

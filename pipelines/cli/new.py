@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,10 +14,10 @@ from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json, print_next
 from pipelines.new.recipes import start_completions, start_of, summaries
 from pipelines.new.template import new_spec
+from pipelines.spec_values import corpus_name
 from synth.completion import source_completions
 from synth.errors import SpecError
-
-_FOREIGN: Final = re.compile(r"[^a-z0-9]+")
+from synth.sources.folder import Folder
 
 
 def new_command(
@@ -53,9 +53,14 @@ def new_command(
         _list(source, out, as_json)
         return
     path = out or Path(f"{recipe}.yaml")
-    corpus = _FOREIGN.sub("-", path.stem.lower()).strip("-")[:40].strip("-") or "corpus"
+    corpus = corpus_name(path.stem)
     name, _, root = (source or "").partition(":")
-    text = new_spec(recipe, corpus, name or None, root or None)
+    index = None
+    if root:
+        if name == Folder.name:
+            index = Folder(root=Path(root).expanduser()).index_used()
+        root = _below(path.parent, root)
+    text = new_spec(recipe, corpus, name or None, root or None, index)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -67,8 +72,15 @@ def new_command(
         print_json({"spec": str(path), "recipe": found.recipe, "source": name or found.source})
         return
     console = Console(soft_wrap=True, highlight=False)
-    console.print(f"wrote {path}", markup=False)
+    console.print(f"wrote {path}" + (f", index: {index}" if index else ""), markup=False)
     print_next(console, "segue", "plan", path)
+
+
+def _below(folder: Path, root: str) -> str:
+    """A path as the spec names it, from the spec's own folder."""
+    if Path(root).expanduser().is_absolute() or folder == Path():
+        return root
+    return Path(os.path.relpath(root, folder)).as_posix()
 
 
 def _list(source: str | None, out: Path | None, as_json: bool) -> None:

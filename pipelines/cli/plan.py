@@ -6,21 +6,22 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
+from pipelines.browse.texts import plural
 from pipelines.build import plan_library
 from pipelines.cli.build import worker_count
 from pipelines.cli.destination import destination
+from pipelines.cli.findings import print_findings
 from pipelines.cli.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.show import print_blocked, print_json, print_next
+from pipelines.findings import Findings
 from pipelines.places import Places
 from pipelines.preflight.report import Report
 from pipelines.preflight.run import preflight
 from pipelines.preflight.training import MOST_LOST, Loader, Training
 from pipelines.spec_file import read_spec
-from synth.corpus import QUARANTINE_FILE
 from synth.errors import SpecError
 from synth.leakage.block import Blocked
 from synth.progress_display import show_progress
@@ -142,23 +143,29 @@ def _show(
     report: Report | None,
     as_json: bool,
 ) -> None:
-    quarantined = pq.read_metadata(places.manifests / QUARANTINE_FILE).num_rows
+    findings = Findings.read(places.manifests)
+    quarantined = sum(each.clips for each in findings.refusals)
+    manifests = places.shown(places.manifests)
     if as_json:
         found: dict[str, Any] = {
             "samples": samples,
             "quarantined": quarantined,
+            "findings": findings.to_json(),
             "blocked": [each.to_json() for each in blocked],
             "seconds": seconds,
-            "paths": {"manifests": places.shown(places.manifests)},
+            "paths": {"manifests": manifests},
         }
         print_json(found if report is None else found | {"preflight": report.to_json()})
         return
     console = Console(soft_wrap=True, highlight=False)
-    console.print(f"[bold]{places.corpus}[/] {places.version}: {samples:,} samples, {seconds} s")
+    console.print(
+        f"[bold]{places.corpus}[/] {places.version}: {plural(samples, 'sample')}, {seconds} s"
+    )
     if quarantined:
-        console.print(f"{quarantined:,} clips quarantined, see quarantine.parquet")
+        console.print(f"{plural(quarantined, 'clip')} quarantined")
+    print_findings(console, findings, manifests)
     print_blocked(console, blocked)
     console.print(f"plan  {places.shown(places.manifests / 'plan.parquet')}", markup=False)
     for line in () if report is None else report.lines():
         console.print(line, markup=False)
-    print_next(console, "segue", "audit", places.shown(places.manifests))
+    print_next(console, "segue", "audit", manifests)

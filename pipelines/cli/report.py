@@ -35,7 +35,9 @@ def report_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The HTML file; by default NAME-report.html in this folder.", show_default=False
+            help="The HTML file; by default NAME-VERSION-corpus-report.html, or RUN-report.html, "
+            "in this folder.",
+            show_default=False,
         ),
     ] = None,
     samples: Annotated[

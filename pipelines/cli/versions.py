@@ -16,9 +16,8 @@ from pipelines.cli.show import print_json
 from pipelines.versions.history import Version, size_of_all, versions_on
 from pipelines.versions.shelf import shelf_at
 
-DIGEST_LETTERS = 8
 MINUTES = len("2026-01-31T12:00")
-PIPED_WIDTH = 160
+WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
 VersionsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
@@ -59,7 +58,7 @@ def in_units(size: int) -> str:
 
 def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("version", "finished (UTC)", "samples", "shards", "on disk", "digest", ""):
+    for title in ("version", "finished (UTC)", "samples", "shards", "on disk", ""):
         table.add_column(title, no_wrap=True)
     for version in versions:
         table.add_row(
@@ -68,9 +67,8 @@ def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
             f"{version.samples:,}",
             f"{version.present:,} of {version.shards:,}",
             in_units(version.bytes),
-            version.digest[:DIGEST_LETTERS],
             version.state.value + (", latest" if version.latest else ""),
         )
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(table, width=None if console.is_terminal else PIPED_WIDTH)
+    console = Console(soft_wrap=True, highlight=False, width=WIDTH)
+    console.print(table)
     console.print(f"{corpus}: {in_units(total)} on disk")

@@ -14,7 +14,7 @@ from pipelines.console.connection import sealed
 from pipelines.versions.differences import SHOWN
 
 EXAMPLES: Final = 3
-"""Ids that are named of each kind."""
+"""Ids that are named of each kind, and of each reason; of a clip's reasons `SHOWN` are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Comparison:
         samples: By their place in the plan, each kind with the parts that are other.
         shards: By their place, other where anything that determines their bytes is.
         hear_a_changed_clip: Changed samples of whose clips one differs.
+        hear_a_moved_clip: Samples of B that hear a clip which lies in another split in A.
     """
 
     a: Side
@@ -81,6 +82,7 @@ class Comparison:
     samples: Rows
     shards: Rows
     hear_a_changed_clip: int
+    hear_a_moved_clip: int
 
     @property
     def causes(self) -> bool:
@@ -121,6 +123,7 @@ class Comparison:
                 **asdict(self.samples),
                 "same": self.samples.same,
                 "changed_that_hear_a_changed_clip": self.hear_a_changed_clip,
+                "that_hear_a_moved_clip": self.hear_a_moved_clip,
             },
             "shards": {**asdict(self.shards), "same": self.shards.same},
         }
@@ -161,6 +164,7 @@ def compare(first: Path, second: Path) -> Comparison:
             samples=_rows(connection, "sample", "samples", "unnest(parts)"),
             shards=_rows(connection, "shard", "shards", None),
             hear_a_changed_clip=_number(connection, queries.HEAR_A_CHANGED_CLIP),
+            hear_a_moved_clip=_number(connection, queries.HEAR_A_MOVED_CLIP),
         )
 
 
@@ -173,16 +177,18 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str, table: str, reason: 
         if reason is not None:
             values = f"SELECT id, {reason} AS value {changed} WHERE change = '{kind.name}'"
             distinct = _number(connection, f"SELECT count(DISTINCT value) FROM ({values})")
-            reasons = _counted(connection, values)
+            reasons = _counted(connection, values, SHOWN if name == "clip" else EXAMPLES)
             kind = replace(kind, reasons=reasons, more_reasons=distinct - len(reasons))
         kinds.append(kind)
     return Rows(a, b, tuple(kinds))
 
 
-def _counted(connection: duckdb.DuckDBPyConnection, values: str) -> tuple[Kind, ...]:
+def _counted(
+    connection: duckdb.DuckDBPyConnection, values: str, examples: int = EXAMPLES
+) -> tuple[Kind, ...]:
     """The most frequent values, how many rows each has, and the first of them."""
     query = f"""
-        SELECT value, count(*), list_sort(min(id, {EXAMPLES})) FROM ({values})
+        SELECT value, count(*), list_sort(min(id, {examples})) FROM ({values})
         GROUP BY value ORDER BY count(*) DESC, value LIMIT {SHOWN}
     """
     return tuple(

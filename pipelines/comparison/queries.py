@@ -19,6 +19,12 @@ PARTS: Final = {
 }
 """What a sample consists of."""
 
+MOVE: Final = """
+    concat('split ', coalesce(nullif(a.split, ''), 'none'), ' -> ',
+        coalesce(nullif(b.split, ''), 'none'))
+"""
+"""From which split a clip went to which."""
+
 
 def clip_changes(shared: Collection[str]) -> str:
     """One row a clip that differs: its id, what became of it, and why.
@@ -26,16 +32,17 @@ def clip_changes(shared: Collection[str]) -> str:
     Args:
         shared: Columns that both catalogues have.
     """
-    compared = sorted(set(shared) - INCIDENTAL - {"id", "sha256"})
+    told = {name: f"'{name}'" for name in sorted(set(shared) - INCIDENTAL - {"id", "sha256"})}
+    told |= {"split": MOVE}
     others = ", ".join(
-        f"""CASE WHEN a."{name}" IS DISTINCT FROM b."{name}" THEN '{name}' END"""
-        for name in compared
+        f"""CASE WHEN a."{name}" IS DISTINCT FROM b."{name}" THEN {said} END"""
+        for name, said in told.items()
     )
     return f"""
         CREATE TEMP TABLE clip_changes AS
         WITH {_clip_states("a")}, {_clip_states("b")}, joined AS (
             SELECT id, a.admitted AS in_a, b.admitted AS in_b, a.refusal AS ours,
-                b.refusal AS theirs,
+                b.refusal AS theirs, a.split <> b.split AS moved,
                 CASE WHEN a.sha256 IS DISTINCT FROM b.sha256 THEN 'the file'
                     ELSE array_to_string(list_value({others}), ', ') END AS why
             FROM a_state a FULL JOIN b_state b USING (id)
@@ -43,6 +50,7 @@ def clip_changes(shared: Collection[str]) -> str:
         SELECT id,
             CASE WHEN in_a AND in_b THEN 'changed' WHEN in_b THEN 'admitted'
                 WHEN in_a THEN 'lost' ELSE 'refused' END AS change,
+            moved,
             CASE WHEN in_a AND in_b THEN why
                 WHEN in_b THEN coalesce('was refused: ' || ours, 'is new')
                 WHEN in_a THEN coalesce('is refused: ' || theirs, 'is gone')
@@ -107,6 +115,11 @@ def sample_changes(audible: bool) -> str:
         WHERE a.id IS NULL OR b.id IS NULL OR len(parts) > 0
     """
 
+
+HEAR_A_MOVED_CLIP: Final = """
+    SELECT count(DISTINCT key) FROM (SELECT key, unnest(clips) AS clip FROM b_keyed)
+    WHERE clip IN (SELECT id FROM clip_changes WHERE change = 'changed' AND moved)
+"""
 
 HEAR_A_CHANGED_CLIP: Final = """
     SELECT count(DISTINCT heard.key)

@@ -67,7 +67,8 @@ def _tagger() -> Check:
     found = f"spaCy {version}, {SPACY_MODEL} {_version(SPACY_MODEL)}".strip()
     fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
     needed_for = "segue text and negate; without it the embedded tagger serves"
-    mend = f"pip install 'segue-audio[nlp]', then python -m spacy download {SPACY_MODEL}"
+    download = f"python -m spacy download {SPACY_MODEL}"
+    mend = download if version else f"pip install 'segue-audio[nlp]', then {download}"
     return Check.of("word tagger", found, needed_for, fault, mend)
 
 

@@ -13,7 +13,7 @@ from pipelines.experiments.estimate import estimate
 from pipelines.experiments.experiment import Line
 from pipelines.experiments.runner import Outcome
 from synth.atomic import replacing
-from train.bench.report import is_share
+from train.bench.figures import is_share
 
 _COLOURS: Final = ("#1f3a4d", "#7aa6c2", "#c08a3e", "#e3c38f", "#6b8f71", "#a8a8a8", "#8d5a97")
 _INK: Final = "#c0392b"

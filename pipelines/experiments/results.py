@@ -16,7 +16,7 @@ from pipelines.experiments.plot import draw
 from pipelines.experiments.runner import Outcome
 from pipelines.render import library_versions
 from synth.atomic import write_text
-from train.bench.report import shown
+from train.bench.figures import shown
 
 COLUMNS: Final = ("measure", "arm", "ours", "95 % interval", "paper", "chance", "n")
 CLAIM_COLUMNS: Final = ("claim", "that is", "found", "95 % interval", "verdict")

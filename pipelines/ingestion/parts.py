@@ -26,7 +26,7 @@ from synth.rng import digest, uniform_hash
 from synth.schema import CLIPS, canonical_json, table
 from synth.sources import ClipRef
 
-INGEST_VERSION: Final = 5
+INGEST_VERSION: Final = 6
 PART_CLIPS: Final = 64
 MAX_PART_CLIPS: Final = 256
 _PART_SCHEMA: Final = pa.schema(

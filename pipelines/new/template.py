@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, get_args
 
 import yaml
@@ -13,6 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from pipelines.new.meaning import meanings, purpose
 from pipelines.new.recipes import start_of
+from pipelines.new.splits import splits_of
 from pipelines.new.values import allowed
 from pipelines.spec import Spec
 from synth.sources import source_class
@@ -23,7 +25,13 @@ _BREAK: Final = 70  # YAML's lines are broken after the value that goes beyond
 _ROOT: Final = "root"
 
 
-def new_spec(name: str, corpus: str, source: str | None = None, root: str | None = None) -> str:
+def new_spec(
+    name: str,
+    corpus: str,
+    source: str | None = None,
+    root: str | None = None,
+    index: Path | None = None,
+) -> str:
     """The YAML of a spec, every setting of which has a comment of what it means and may be.
 
     Args:
@@ -31,21 +39,28 @@ def new_spec(name: str, corpus: str, source: str | None = None, root: str | None
         corpus: Its name.
         source: A source's name; by default one that comes with Segue and suits the recipe.
         root: The source's folder; by default one that has to be changed.
+        index: That lies in the folder, for a source that takes one.
 
     Raises:
         SpecError: If there is no such recipe.
         SourceError: If there is no such source.
     """
     start = start_of(name)
+    given: dict[str, Any] = {}
     chosen = source or start.source
     library = source_class(chosen)
-    given = {_ROOT: root or f"/data/{chosen}"} if _ROOT in library.model_fields else {}
+    if _ROOT in library.model_fields:
+        given[_ROOT] = root or f"/data/{chosen}"
+    if index is not None:
+        given["index"] = index
     choices = {
         "source": (chosen, library, given),
         "recipe": (start.recipe, start.model, start.settings),
     }
+    own = {"corpus": corpus, "splits": splits_of(chosen)}
     told = meanings(Spec)
-    lines = [*_comment(f"{name}: {start.summary}", ""), *_comment(_HEAD, ""), ""]
+    lines = [*_comment(f"{name}: {start.summary}", ""), *_comment(_HEAD, ""), "#"]
+    lines += [*_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
     for key, field in Spec.model_fields.items():
         if key in choices:
             called, model, settings = choices[key]
@@ -53,7 +68,7 @@ def new_spec(name: str, corpus: str, source: str | None = None, root: str | None
             empty = " {}" if not model.model_fields else ""
             lines += [f"{_INDENT}{called}:{empty}", *_block(model, settings, _INDENT * 2)]
         else:
-            lines += _setting(key, field, told[key], {"corpus": corpus}, "")
+            lines += _setting(key, field, told[key], own, "")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -62,6 +77,15 @@ _HEAD: Final = (
     "Every setting stands here with its default and, in brackets, what it may be; a line that is "
     "left out means the default. Paths are taken from this file's folder."
 )
+_LENGTH: Final = (
+    "For training Segue's small model, which hears 3.5 s at 16 kHz: audio.sample_rate: 16000, and "
+    "audio.length: exact 3.5 s."
+)
+_TRAINING: Final = {
+    "triplets": f"{_LENGTH} Then max_event_s: 2.0 and crossfade_s: 0.5 let two sounds fit, "
+    "repeats: 20 gives six labels enough groups, and style: natural reads as people write. The "
+    "defaults are the paper's."
+}
 
 
 def _block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.checks.audit import audit
+from pipelines.coverage import Lacking
 from pipelines.documents.attribution import used_clips
 from pipelines.finalise import SPEC_FILE
 from pipelines.inspection import describe
@@ -94,6 +95,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         "report/corpus.html",
         _PACKAGES,
         described=described,
+        lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
         built=_built(manifest),
         audit=judged,
         histograms=measured.histograms,
@@ -101,7 +103,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         examples=shown,
         spec=_spec(manifest),
     )
-    return Page(f"{described['corpus']}-{described['version']}", html, facts)
+    return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
 
 
 def _measured(manifest: Path) -> Measured:

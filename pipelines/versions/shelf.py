@@ -195,7 +195,7 @@ def _parted(path: Path) -> tuple[Path, str]:
 
 def _no_corpus(path: Path) -> CorpusError:
     named = url_of(path) or str(path)
-    mend = "give data_manifests/CORPUS of a build"
+    mend = "give data_manifests/CORPUS of a build, or a spec, which `segue new` writes"
     if f"/{MANIFESTS}/" in f"/{named}" and path.parent.parent.name == MANIFESTS:
         mend = f"this is one version: give {url_of(path.parent) or path.parent}"
     elif url_of(path) is None and any(

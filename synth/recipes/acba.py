@@ -123,7 +123,7 @@ class Acba(RecipeSettings):
             if len(recordings) < 2:
                 raise PlanError(
                     f"split {split}: acba needs clips of two recordings, found {len(recordings)}",
-                    mend="add clips, or change the splits",
+                    mend="add clips, change the splits, or try another `seed`",
                 )
         return {
             split: ClipPairs(self, split, count, tuple(clips[split]), setting)

@@ -172,7 +172,7 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
     if isinstance(counts, Mapping) and set(counts) != set(splits):
         raise PlanError(
             f"{setting_name} is for {', '.join(counts)}, splits are {', '.join(splits)}",
-            mend="name the same splits in both",
+            mend="name the same splits in both, as in `splits: {train: 0.8, test: 0.2}`",
         )
 
 

@@ -106,7 +106,7 @@ class Triplets(RecipeSettings):
         if len(found) < 2:
             raise PlanError(
                 f"split {split}: triplets need clips of two classes, found {len(found)}",
-                mend="add clips, or change the splits",
+                mend="add clips, change the splits, or try another `seed`",
             )
         _refuse_namesakes(found)
         pairs = tuple(pair for pair in permutations(sorted(found), 2) if not kin(pair[0], pair[1]))

@@ -21,8 +21,9 @@ from typing import ClassVar, Final, Literal, NamedTuple
 
 from synth.errors import SourceError
 from synth.sources.base import ClipRef, Origin, require_file, stretch
+from synth.sources.cells import read_cells
 from synth.sources.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.tables import MEND_ROW, read_cells, seconds_of
+from synth.sources.tables import MEND_ROW, seconds_of
 from synth.sources.texts import MEND_FILE
 from synth.sources.youtube import stems
 from synth.units import Seconds

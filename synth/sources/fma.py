@@ -25,8 +25,9 @@ from synth.errors import SourceError
 from synth.language.tag_files import listed_tag, parse_list
 from synth.licence import parse_licence
 from synth.sources.base import ClipRef, Origin, optional_file, require_file, require_folder
+from synth.sources.cells import read_cells
 from synth.sources.collected import AudioFiles, Collected
-from synth.sources.tables import Columns, Row, distinct, length_of, read_cells, read_rows
+from synth.sources.tables import Columns, Row, distinct, length_of, read_rows
 from synth.sources.texts import MEND_FILE, read_checksums
 from synth.tag import Tag
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Final, NoReturn
@@ -18,12 +17,11 @@ from synth.errors import SourceError
 from synth.names import nearest
 from synth.rng import digest
 from synth.sources.base import require_file
+from synth.sources.cells import DELIMITERS, check_delimiter, read_cells
 from synth.tag import Tag
 from synth.units import Seconds
 
 MEND_ROW: Final = "mend the row or remove it"
-_BLOCK: Final = 1 << 20
-_DELIMITERS: Final = {",": "commas", "\t": "tabs"}
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _TRUTHS: Final = {"true": True, "false": False, "": None}
 _TAG_SEPARATOR: Final = re.compile("[;,|]")
@@ -37,11 +35,13 @@ class Columns:
         required: Those that must be there.
         optional: Those that may be; a column whose name is nearly one of these is an error.
         mend: What to tell a user whose file is missing or lacks a column.
+        usual: Other names that people give to columns, and which column each may be.
     """
 
     required: tuple[str, ...]
     mend: str
     optional: tuple[str, ...] = ()
+    usual: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, found: Collection[str], where: str) -> None:
         """Refuse a header that lacks a column, or misspells one.
@@ -51,7 +51,10 @@ class Columns:
         """
         missing = [name for name in self.required if name not in found]
         if missing:
-            raise SourceError(f"{where}: no column {', '.join(map(repr, missing))}", mend=self.mend)
+            lacks = f"{where}: no column {', '.join(map(repr, missing))}"
+            raise SourceError(
+                f"{lacks} among {', '.join(found)}" if found else lacks, mend=self._mend_of(found)
+            )
         known = (*self.required, *self.optional)
         twice = [name for name in known if list(found).count(name) > 1]
         if twice:
@@ -63,6 +66,15 @@ class Columns:
                     f"{where}: column {name!r} is not known, {near!r} would be",
                     mend=f"rename it to {near!r}, or to something else if it is not meant",
                 )
+
+    def _mend_of(self, found: Collection[str]) -> str:
+        renamed = {self.usual.get(name.strip().casefold(), ""): name for name in found}
+        guesses = [
+            f"rename {renamed[name]!r} to {name!r}"
+            for name in (*self.required, *self.optional)
+            if name in renamed and name not in found
+        ]
+        return ", ".join(guesses) or self.mend
 
 
 class Row(dict[str, str]):
@@ -128,69 +140,17 @@ def read_rows(
         raise SourceError(f"{path}: holds no rows below its header", mend=columns.mend)
 
 
-def read_cells(
-    path: Path, mend: str, *, delimiter: str = ",", quoted: bool = True, fallback: str = ""
-) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each row of a CSV file, and the line where it ends; empty lines are left out.
-
-    Args:
-        path: A file in UTF-8, with or without BOM.
-        mend: What to tell a user whose file cannot be read.
-        delimiter: What parts the fields.
-        quoted: Whether quotes hold fields together.
-        fallback: Encoding of a file that is not in UTF-8; "" for none.
-
-    Raises:
-        SourceError: If it cannot be read, or its quotes do not match.
-    """
-    line = 0
-    try:
-        encoding = fallback if fallback and not _is_utf8(path) else "utf-8-sig"
-        with path.open(encoding=encoding, newline="") as file:
-            reader = csv.reader(
-                file,
-                delimiter=delimiter,
-                quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-                strict=True,
-            )
-            for cells in reader:
-                line = reader.line_num
-                if cells:
-                    yield line, cells
-    except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be read: {error.strerror or error}", mend=mend
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: after line {line}: {error}", mend="save it as UTF-8") from error
-    except csv.Error as error:
-        raise SourceError(
-            f"{path}: after line {line}: {error}",
-            mend="save it as CSV, quotes closed and doubled inside a field",
-        ) from error
-
-
-def _is_utf8(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            while file.read(_BLOCK):
-                pass
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[Row]:
     rows = read_cells(path, columns.mend, delimiter=delimiter, fallback=fallback)
     line, header = next(rows, (1, []))
+    check_delimiter(header, delimiter, f"{path}: row {line}")
     columns.check(header, f"{path}: row {line}")
     for line, cells in rows:
         where = f"{path}: line {line}"
         if len(cells) != len(header):
             raise SourceError(
                 f"{where}: expected {len(header)} fields, not {len(cells)}",
-                mend=f"quote fields that hold {_DELIMITERS.get(delimiter, 'commas')} "
-                "or line breaks",
+                mend=f"quote fields that hold {DELIMITERS.get(delimiter, 'commas')} or line breaks",
             )
         yield Row(dict(zip(header, cells, strict=True)), where)
 

@@ -175,7 +175,7 @@ def test_a_corpus_blocks_what_it_is_made_of(
 def test_wrong_names_are_told_before_any_clip_is_read(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: x\nsource: foley\nrecipe: triplets\nlicences: [CC-BYE]\n")
-    with pytest.raises(SpecError, match=r"line 4: licences.*CC-BYE"):
+    with pytest.raises(SpecError, match=r":4:1: licences.*CC-BYE"):
         read_spec(spec)
     spec.write_text("corpus: x\nsource: foley\nrecipe: triplets\nblock: [gone.txt]\n")
     assert read_spec(spec).block == (tmp_path / "gone.txt",)

@@ -185,7 +185,7 @@ def test_groups_are_never_divided(tiny: Tiny, tmp_path: Path) -> None:
 
 
 def test_no_recording_is_heard_in_two_splits(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(splits={"train": 0.6, "val": 0.2, "test": 0.2}), tmp_path, 0)
+    build(tiny(seed=8, splits={"train": 0.6, "val": 0.2, "test": 0.2}), tmp_path, 0)
     corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
     clips = pq.read_table(corpus.folder / "clips.parquet").to_pylist()
     recording = {clip["id"]: clip["recording"] for clip in clips}
@@ -303,8 +303,9 @@ def test_an_unfinished_version_keeps_no_shard_of_an_older_plan(tiny: Tiny, tmp_p
 def test_no_split_is_left_out_without_a_word(
     tiny: Tiny, tmp_path: Path, change: dict[str, object]
 ) -> None:
-    with pytest.raises(PlanError, match="split"):
+    with pytest.raises(PlanError, match="split") as caught:
         build(tiny(**change), tmp_path, 0)
+    assert "recipe" in change or "another `seed`" in caught.value.mend
 
 
 def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from libraries import sound, write_csv
 from typer.testing import CliRunner, Result
 
 from pipelines.cli.check import check_command
+from pipelines.cli.ingest import ingest_command
 from synth.errors import SourceError, SpecError
 from synth.sources.fma import Fma
 from synth.sources.mtg_jamendo import MtgJamendo
@@ -114,6 +115,23 @@ def test_one_file_of_rows_is_a_library_too(tmp_path: Path) -> None:
     done = check(f"parquet:{tmp_path / 'a.parquet'}")
     assert done.exit_code == 0, done.exception
     assert "1 files listed" in done.stdout
+
+
+def test_the_index_of_a_folder_is_told_and_is_no_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound(tmp_path / "mine" / "dog" / "a.wav")
+    write_csv(tmp_path / "mine" / "index.csv", ("path", "label"), [("dog/a.wav", "dog")])
+    monkeypatch.chdir(tmp_path)
+    done = check("folder:mine")
+    assert "index: index.csv\n1 files listed, 0 missing" in done.stdout
+    app = typer.Typer()
+    app.command()(ingest_command)
+    given = ["folder:mine", "--set", "index=index.csv", "--workers", "0"]
+    assert "index: index.csv" in CliRunner().invoke(app, given).stdout
+    folder = CliRunner().invoke(app, ["mine"]).exception
+    assert isinstance(folder, SpecError)
+    assert "folder:mine" in folder.mend
 
 
 def fma(root: Path) -> Path:

@@ -99,6 +99,15 @@ def test_programs_and_models_that_are_not_there_are_missing(
     assert {found[f"libsndfile {form}"].state for form in ("FLAC", "OGG", "MP3")} == {State.OK}
 
 
+def test_a_tagger_that_lacks_its_model_alone_wants_the_model_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoders, "find_spec", lambda name: name == "spacy" or None)
+    monkeypatch.setattr(decoders.metadata, "version", lambda _: "3.8")
+    mend = by_name(decoders.decoder_checks())["word tagger"].mend
+    assert mend.startswith("python -m spacy download ")
+
+
 def test_disks_are_tried_and_left_as_they_were(tmp_path: Path) -> None:
     found = by_name(disk.disk_checks(tmp_path / "not" / "yet"))
     check = found[f"--out {tmp_path}/not/yet"]

@@ -18,6 +18,7 @@ from pipelines.build import build, plan_only
 from pipelines.cli.compare import print_comparison
 from pipelines.comparison.compare import Comparison, Rows, compare
 from pipelines.comparison.side import Change
+from pipelines.manifest import find_manifest
 from pipelines.spec import Spec
 from synth.corpus import Corpus
 from synth.errors import CorpusError
@@ -196,6 +197,51 @@ def test_licences_are_the_cause_and_name_the_clips_they_refuse(
     told = json.loads(line)
     assert (told["same"], told["causes"]["clips"]["kinds"][0]["count"]) == (False, 3)
     assert told["samples"]["same"] + told["samples"]["kinds"][0]["count"] == 36
+
+
+def test_clips_that_went_to_another_split_are_told_with_the_direction(
+    base: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = make(splits={"train": 0.6, "test": 0.4})
+    rows = pq.read_table(other / "clips.parquet", columns=["id", "split"]).to_pylist()
+    moved = sorted(row["id"] for row in rows if row["split"] == "test")
+    found = compare(base, other)
+    assert reasons(found.clips, "changed") == {"split train -> test": len(moved)}
+    assert found.hear_a_moved_clip == Corpus.open(other).samples("test").num_rows > 0
+    print_comparison(base, other, as_json=False)
+    shown = capsys.readouterr().out
+    assert f"split train -> test: {len(moved)} ({', '.join(moved)})" in shown
+    assert f"{found.hear_a_moved_clip} of B hear a clip of another split in A" in shown
+
+
+def test_the_first_letters_of_a_version_name_it(base: Path, make: Make, tmp_path: Path) -> None:
+    other = make(seed=8)
+    short = [version.with_name(version.name[:11]) for version in (base, other)]
+    assert compare(*short).settings == (Change("seed", 7, 8),)
+    for name in ("12a", "12b"):
+        shutil.copytree(base, tmp_path / "tiny" / name)
+    with pytest.raises(CorpusError, match="several versions begin so: 12a, 12b"):
+        compare(base, tmp_path / "tiny" / "12")
+    with pytest.raises(CorpusError, match="no corpus and no plan"):
+        compare(base, tmp_path / "tiny" / "13")
+
+
+def test_of_several_plans_each_is_named(root: Path, tmp_path: Path) -> None:
+    plans = [
+        plan_only(spec_over(root / "sounds", seed=seed), tmp_path, 0, Silent())[0].manifests
+        for seed in (7, 8)
+    ]
+    names = ", ".join(sorted(plan.name for plan in plans))
+    with pytest.raises(CorpusError, match=f"several plans here: {names}"):
+        find_manifest(plans[0].parent)
+
+
+def test_a_spec_is_not_taken_for_a_corpus(tmp_path: Path) -> None:
+    spec = tmp_path / "other-name.yaml"
+    spec.write_text("corpus: mine\nsource: {foley: {}}\nrecipe: {triplets: {}}\n")
+    with pytest.raises(CorpusError, match="this is a spec, not a corpus") as caught:
+        find_manifest(spec)
+    assert caught.value.mend == "give its manifest folder, data_manifests/mine"
 
 
 def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,6 +136,22 @@ def test_the_examples_of_the_page_work(database: Database, query: str) -> None:
     assert len(rows) == total
     if "ANTI JOIN" not in query:  # all clips of the tiny corpus may be heard
         assert total > 0
+
+
+def test_what_is_heard_first_is_first_in_time_and_nothing_is_in_a_while(
+    database: Database, folder: Path
+) -> None:
+    first = Counter()
+    for row in Corpus.open(folder).samples().to_pylist():
+        one, other = sorted(
+            timeline(from_json(json.loads(row["scene"]))).placements, key=lambda each: each.onset
+        )
+        if one.onset < other.onset:
+            assert row["relation"] != "while"
+            first[one.label] += 1
+    (query,) = (query for query in EXAMPLES if "ANTI JOIN events o" in query)
+    assert dict(answered(database, query)) == first
+    assert 0 < first.total() < 144
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from pipelines.cli.inspect import inspect_command
 from pipelines.inspection import describe, draw, draw_captions, shares
-from synth.corpus import CLIPS_FILE, Corpus
+from synth.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.errors import CorpusError
+from synth.schema import CLIPS, QUARANTINE, table
 
 
 def test_a_table_that_is_no_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
@@ -35,3 +38,36 @@ def test_shares_are_of_all_values_the_most_frequent_first() -> None:
         "a": {"count": 1, "percent": 25.0},
         "(none)": {"count": 1, "percent": 25.0},
     }
+
+
+def test_every_clip_is_counted_once_and_rare_labels_stand_out(
+    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tiny" / "lossy"
+    folder.mkdir(parents=True)
+    (folder / PLAN_FILE).write_bytes((corpus.folder / PLAN_FILE).read_bytes())
+    clips = pq.read_table(corpus.folder / CLIPS_FILE).to_pylist()
+    used = len(clips)
+    clips += [clips[0] | {"id": name, "labels": ["hound"], "split": "test"} for name in "ab"]
+    refused = [
+        {"id": name, "location": name, "stage": stage, "reason": "is too short"}
+        for name, stage in (("a", "recipe triplets"), ("unread", "ingest"))
+    ]
+    pq.write_table(table(clips, CLIPS), folder / CLIPS_FILE)
+    pq.write_table(table(refused, QUARANTINE), folder / QUARANTINE_FILE)
+    assert describe(folder)["clips"] == {
+        "listed": used + 3,
+        "used": used,
+        "not drawn": 1,
+        "refused": 2,
+        "refused by": {"recipe triplets": 1, "ingest": 1},
+    }
+    inspect_command(folder, samples=0)
+    told = capsys.readouterr().out
+    assert (
+        f"{used} heard + 1 not drawn + 2 quarantined (1 by recipe triplets, 1 by ingest) "
+        f"= {used + 3} clips listed"
+    ) in told
+    (line,) = [line for line in told.splitlines() if "│ hound" in line]
+    assert line.count("none") == 2
+    assert "note: split train has no clip of: hound (1 of 5 labels)" in told

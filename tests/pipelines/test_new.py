@@ -17,6 +17,7 @@ from pipelines.cli.new import new_command
 from pipelines.cli.sources import sources_command
 from pipelines.new.meaning import meanings
 from pipelines.new.recipes import start_names, start_of
+from pipelines.new.splits import splits_of
 from pipelines.new.template import new_spec
 from pipelines.spec import Spec
 from pipelines.spec_file import parse_spec, read_spec
@@ -32,7 +33,7 @@ FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
     "scenes": {"scenes": 4},
     "jam": {"tracks": 10},
-    "foley": {"takes": 2, "classes": ["cat", "dog", "rain"]},
+    "foley": {"takes": 5, "classes": ["cat", "dog", "rain"]},
 }
 
 
@@ -52,6 +53,7 @@ def test_recipes_and_sources_make_specs_with_the_defaults(
         "corpus": "mine",
         "source": {source: given},
         "recipe": {start.recipe: dict(start.settings)},
+        "splits": splits_of(source),
     }
     assert read == Spec.model_validate(plain)
 
@@ -84,6 +86,8 @@ def test_every_recipe_can_be_planned_as_it_is_written(name: str, tmp_path: Path)
     for part in ("source", "recipe"):
         ((chosen, settings),) = values[part].items()
         settings |= FEW.get(chosen, {})
+    if "jam" in values["source"]:
+        values["splits"] = {"train": [1]}  # ten loops, one a genre, are of the first fold
     spec = Spec.model_validate(values)
     places, samples = plan_only(spec, tmp_path, 0, Silent())[:2]
     assert samples
@@ -101,6 +105,26 @@ def test_it_writes_a_file_and_overwrites_none(tmp_path: Path) -> None:
     refused = new("scenes", "--out", out)
     assert isinstance(refused.exception, SpecError)
     assert out.read_bytes() == before
+
+
+def test_a_folder_of_sounds_has_its_index_and_splits_to_test_on(tmp_path: Path) -> None:
+    (tmp_path / "sounds").mkdir()
+    (tmp_path / "sounds" / "index.csv").write_text("path,label\na.wav,dog\n")
+    out = tmp_path / "specs" / "mine.yaml"
+    done = new("triplets", "--source", f"folder:{tmp_path / 'sounds'}", "--out", out)
+    assert "index: index.csv" in done.stdout
+    spec = read_spec(out)
+    assert spec.source.chosen.index == Path("index.csv")  # type: ignore[attr-defined]
+    assert spec.splits == {"train": 0.7, "val": 0.15, "test": 0.15}
+
+
+def test_a_relative_folder_is_found_from_the_spec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sounds").mkdir()
+    monkeypatch.chdir(tmp_path)
+    new("triplets", "--source", "folder:sounds", "--out", "specs/mine.yaml")
+    assert read_spec(Path("specs/mine.yaml")).source.chosen.root == tmp_path / "sounds"  # type: ignore[attr-defined]
 
 
 def test_without_a_name_the_recipes_are_listed() -> None:

@@ -433,6 +433,7 @@ def test_without_a_training_run_plan_says_what_it_always_said(
         "seconds",
         "paths",
         "quarantined",
+        "findings",
         "blocked",
     }
     alone = segue("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")

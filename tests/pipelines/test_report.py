@@ -61,13 +61,21 @@ def test_it_tells_every_number_that_inspect_tells(corpus: Corpus, page: Page) ->
     for number in numbers({"clips": facts["clips"], "counts": facts["counts"]}):
         assert {number, f"{number}."} & words, number
     assert f"{facts['with a negative']:.1%}" in told
-    for text in (facts["corpus"], facts["version"], facts["recipe"], corpus.facts["digest"]):
+    assert f"= {facts['clips']['listed']:,} clips listed" in told
+    for text in (
+        *facts["labels"]["rarest"],
+        facts["corpus"],
+        facts["version"],
+        facts["recipe"],
+        corpus.facts["digest"],
+    ):
         assert text in told
     assert "no violations" in told
     assert "claims is proven" in told
     assert all(version in told for version in corpus.facts["libraries"][0].values())
     assert "crossfade_s: 0.25" in told
     assert page.facts["violations"] == 0
+    assert page.name == f"{facts['corpus']}-{facts['version']}-corpus"
 
 
 def test_ten_samples_can_be_heard_at_their_whole_length(corpus: Corpus, page: Page) -> None:

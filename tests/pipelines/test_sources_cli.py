@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-import synth.sources as registry
+import synth.entry_points as registry
 from pipelines.cli.ingest import _intake
 from pipelines.cli.sources import sources_command
 from synth.errors import SourceError

@@ -28,7 +28,12 @@ def read(tmp_path: Path, text: str) -> None:
         ("", "expected keys and values"),
         ("- 1\n", "expected keys and values"),
         ("corpus: [\n", "not YAML"),
-        (GOOD.replace("mine", "Mine"), r":1:[0-9]+: corpus: "),
+        (GOOD.replace("mine", "Mine_1"), r":1:[0-9]+: corpus: expected lower.*try 'mine-1'"),
+        (
+            GOOD + "splits: {train: 70, test: 30}\n",
+            r":4:[0-9]+: splits: .*did you mean \{train: 0.7, test: 0.3\}\?",
+        ),
+        (GOOD + "licences: [CCBYX]\n", r":4:[0-9]+: licences: 'CCBYX' .*a version \(CC-BY-4.0\)"),
         (GOOD + "seed: -1\n", r":4:[0-9]+: seed: "),
         (GOOD + "sede: 1\n", r":4:[0-9]+: there is no setting 'sede'; did you mean 'seed'"),
         (GOOD + "seed: 1\nseed: 2\n", r":5:[0-9]+: 'seed' is given twice, first in line 4"),
@@ -110,6 +115,19 @@ def test_missing_file_is_a_clear_error(tmp_path: Path) -> None:
         read_spec(tmp_path / "nowhere.yaml")
 
 
+def test_what_is_no_spec_is_told_with_those_that_are_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as folder:
+        read_spec(tmp_path)
+    assert f"segue new triplets --source folder:{tmp_path}" in folder.value.mend
+    with pytest.raises(SpecError) as nothing:
+        read_spec(tmp_path / "nope.yaml")
+    assert "segue new RECIPE" in nothing.value.mend
+    (tmp_path / "birds.yaml").write_text(GOOD)
+    with pytest.raises(SpecError) as other:
+        read_spec(tmp_path / "nope.yaml")
+    assert "birds.yaml" in other.value.mend
+
+
 def test_relative_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(GOOD.replace("foley", "{folder: {root: sounds}}"))
@@ -165,7 +183,7 @@ zzz: 1
         "8:26: audio has no setting 'lenght'; did you mean 'length'?",
         "9:22: splits.tets: there is no 'tets'; did you mean 'test'?",
         "10:1: shards: expected settings, as in {name: value}",
-        "12:3: clips.max_s: should be a valid number, got 'long'",
+        "12:3: clips.max_s: expected a number, got 'long'",
     ]
     assert told[9].startswith("13:1: there is no setting 'zzz'; there are corpus, version, ")
     assert len(told) == 10
@@ -173,7 +191,11 @@ zzz: 1
 
 def test_a_value_of_several_forms_is_told_once(tmp_path: Path) -> None:
     for pairs, told in (
-        ("few", "recipe.acba.pairs: should be a valid integer, got 'few' or expected settings"),
+        (
+            "few",
+            "recipe.acba.pairs: expected a whole number or settings, as in {name: value}, "
+            "got 'few'",
+        ),
         ("{train: 0}", "recipe.acba.pairs.train: should be greater than 0, got 0"),
     ):
         with pytest.raises(SpecError) as caught:

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 from builds import product, segue
+from typer.testing import CliRunner
 
 from pipelines.build import build
 from pipelines.checks.audit import audit
+from pipelines.cli.versions import versions_command
 from pipelines.inspection import describe
 from pipelines.locks import sole_writer
 from pipelines.places import Places
@@ -102,6 +105,14 @@ def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -
     assert [each.latest for each in found] == [False, False, True]
     digest = Corpus.open(manifests(out) / "one").facts["digest"]
     assert found[0].digest == digest
+
+
+def test_no_cell_is_cut_on_a_narrow_terminal(out: Path) -> None:
+    app = typer.Typer()
+    app.command()(versions_command)
+    shown = CliRunner().invoke(app, [str(manifests(out))], env={"COLUMNS": "30"}).stdout
+    assert "rendered, latest" in shown
+    assert "…" not in shown
 
 
 def test_hard_links_are_counted_once(out: Path) -> None:

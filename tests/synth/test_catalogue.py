@@ -226,18 +226,11 @@ def assert_no_recording_in_two_splits(rows: list[dict[str, Any]]) -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 12), st.integers(1, 3), st.integers(0, 2**32))
-def test_no_recording_is_in_two_splits_and_every_label_has_its_share(
-    labels: int, recordings: int, takes: int, seed: int
-) -> None:
+def test_no_recording_is_in_two_splits(labels: int, recordings: int, takes: int, seed: int) -> None:
     rows = rows_of(labels, recordings, takes)
     assert assign_splits(rows, RULES, seed) == []
     assert_no_recording_in_two_splits(rows)
-    for label in range(labels):
-        found = {r["recording"]: r["split"] for r in rows if r["labels"] == [f"label {label}"]}
-        counts = Counter(found.values())
-        assert set(counts) <= {"train", "val", "test"}
-        for rule in RULES:
-            assert abs(counts[rule.name] - (rule.fraction or 0) * recordings) < 1 + 1e-9
+    assert {row["split"] for row in rows} <= {"train", "val", "test"}
 
 
 def test_fractions_hold_over_many_small_labels() -> None:
@@ -257,18 +250,19 @@ def test_splits_depend_on_the_seed_and_on_names_not_on_order() -> None:
     assert split_of(rows) != split_of(other)
 
 
-def test_another_label_moves_no_recording() -> None:
-    few, more = rows_of(3, 20), rows_of(4, 20)
-    assign_splits(few, RULES, 7)
-    assign_splits(more, RULES, 7)
-    assert split_of(few).items() <= split_of(more).items()
+def test_clips_that_come_or_go_move_no_recording() -> None:
+    every = rows_of(4, 20, 2)
+    assign_splits(every, RULES, 7)
+    for kept in (rows_of(3, 20, 2), rows_of(4, 19, 2), rows_of(4, 20, 2)[::3]):
+        assign_splits(kept, RULES, 7)
+        assert split_of(kept).items() <= split_of(every).items()
 
 
 def test_what_the_fractions_leave_is_in_no_split() -> None:
-    rows = rows_of(1, 100)
+    rows = rows_of(1, 2000)
     assign_splits(rows, (SplitRule("train", 0.5), SplitRule("test", 0.2)), 7)
-    counts = Counter(row["split"] for row in rows)
-    assert (counts["train"], counts["test"], counts[""]) == (50, 20, 30)
+    shares = {split: count / 2000 for split, count in Counter(r["split"] for r in rows).items()}
+    assert shares == pytest.approx({"train": 0.5, "test": 0.2, "": 0.3}, abs=0.05)
 
 
 @pytest.mark.parametrize("shares", [(1.0,), (0.9, 0.05, 0.05), (0.7, 0.2, 0.1), (1 / 3,) * 3])

@@ -21,7 +21,7 @@ from synth.sources import SOURCES, ClipRef, Source, Unheard, opened, source_clas
 from synth.sources.audiocaps import AudioCaps
 from synth.sources.esc10 import ESC50_NAMES, Esc10
 from synth.sources.esc50 import Esc50
-from synth.sources.folder import Folder
+from synth.sources.folder import Folder, index_line
 from synth.sources.foley import Foley
 from synth.sources.tables import Columns, read_rows
 from synth.tag import Tag
@@ -332,6 +332,54 @@ def test_a_parquet_index_without_the_column_is_a_source_error(tmp_path: Path, ro
     pq.write_table(pa.table({"file": pa.array(["a"] * rows, pa.string())}), tmp_path / "i.parquet")
     with pytest.raises(SourceError, match="no column 'path'"):
         list(Folder(root=tmp_path, index=Path("i.parquet")).refs())
+
+
+def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
+    # It was ignored: licences and recordings were lost, and it counted as a sound.
+    sound(tmp_path / "dog" / "a.wav")
+    (tmp_path / "notes.txt").write_text("beside the folders")
+    (without,) = Folder(root=tmp_path).refs()
+    assert (without.licence, index_line(Folder(root=tmp_path))) == ("unknown", "")
+    write_csv(tmp_path / "mine.csv", ("path", "licence"), [("dog/a.wav", "CC0-1.0")])
+    write_csv(tmp_path / "other.csv", ("name", "rating"), [("a", "5")])
+    (ref,) = Folder(root=tmp_path).refs()
+    assert (ref.licence, ref.labels) == ("CC0-1.0", ("dog",))
+    assert index_line(Folder(root=tmp_path)) == "index: mine.csv"
+    pq.write_table(pa.table({"path": ["dog/a.wav"]}), tmp_path / "more.parquet")
+    with pytest.raises(SourceError, match=r"each of mine\.csv, more\.parquet could be the index"):
+        list(Folder(root=tmp_path).refs())
+    write_csv(tmp_path / "index.csv", ("path", "label"), [("dog/a.wav", "hound")])
+    (ref,) = Folder(root=tmp_path).refs()
+    assert ref.labels == ("hound",)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "mend"),
+    [
+        (b"file,category\na,b\n", "no column 'path' among file, category", "'file' to 'path', ren"),
+        (b"path;label\na;b\n", "columns are parted by ';', expected ','", "with commas"),
+        (b"path,label\n" + b"\n" * 5000 + b"c,\xe9t\xe9\n", "line 5002: ", "UTF-8"),
+    ],
+)
+def test_an_index_of_another_form_is_told_with_what_it_is(
+    tmp_path: Path, data: bytes, reason: str, mend: str
+) -> None:
+    (tmp_path / "index.csv").write_bytes(data)
+    with pytest.raises(SourceError, match=reason) as caught:
+        list(Folder(root=tmp_path).refs())
+    assert mend in caught.value.mend
+
+
+def test_a_folder_or_index_of_another_name_is_told_with_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "sounds").mkdir()
+    with pytest.raises(SourceError, match="soundz: sound folder not found") as folder:
+        list(Folder(root=tmp_path / "soundz").refs())
+    assert folder.value.mend == f"did you mean {tmp_path / 'sounds'}?"
+    write_csv(tmp_path / "sounds" / "mine.csv", ("path",), [("a.wav",)])
+    with pytest.raises(SourceError, match="index not found") as index:
+        list(Folder(root=tmp_path / "sounds", index=Path("indx.csv")).refs())
+    assert "below root" in index.value.mend
+    assert "mine.csv" in index.value.mend
 
 
 # Tables

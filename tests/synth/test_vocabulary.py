@@ -214,7 +214,7 @@ def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: 
     line = done.stdout.splitlines()[-1]
     told = json.loads(line)
     assert told["samples"] == 8
-    assert set(told) == {"samples", "quarantined", "blocked", "seconds", "paths"}
+    assert set(told) == {"samples", "quarantined", "findings", "blocked", "seconds", "paths"}
     assert (Path(told["paths"]["manifests"]) / "plan.parquet").is_file()
 
 

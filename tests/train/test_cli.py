@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from synth.errors import SpecError
 from train.bench.evaluate import Evaluation, evaluate
 from train.bench.metrics import Metric
-from train.cli.eval import result_json
+from train.cli.eval import eval_command, result_json
 from train.cli.train import make_config, train_command
 from train.config.run import Stage, TrainConfig
+from train.data.recordings import RECORDINGS_FILE
 from train.engine.loop import train
+from train.report.run import run_page
 
 FIELDS = {"value", "low", "high", "chance", "n"}
 
@@ -72,3 +75,23 @@ def test_json_of_a_test_counts_what_was_left_out_beside_the_metrics() -> None:
         "_left_out": {"negatives: samples without a false text": 3},
     }
     assert result_json(replace(found, left_out={})) == {"bat": bat.to_json()}
+
+
+def test_a_spec_is_told_from_a_corpus(tmp_path: Path) -> None:
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("corpus: mine\n")
+    for command in (lambda: train_command(spec), lambda: eval_command(tmp_path, spec)):
+        with pytest.raises(SpecError, match=r"mine\.yaml: this is a spec, not a corpus") as error:
+            command()
+        assert "data_manifests/NAME" in str(error.value.mend)
+
+
+def test_without_val_the_last_weights_are_kept_and_that_is_told(
+    build_corpus: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = build_corpus(splits={"train": [1, 2, 3, 4], "test": [5]})
+    train_command(corpus, steps=2, out=tmp_path / "run")
+    assert "no split val: the last weights are kept" in capsys.readouterr().out
+    told = run_page(tmp_path / "run").html
+    assert "No split val: the last weights are kept." in told
+    assert json.loads((tmp_path / "run" / RECORDINGS_FILE).read_text())["recordings"]

@@ -8,11 +8,13 @@ from typing import Any, get_args
 import pytest
 import yaml
 
+from train.bench.glossary import GLOSSARY
 from train.bench.plan import Task
 from train.config.loss import Loss
 from train.config.run import TrainConfig
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "training.md"
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +39,9 @@ def test_every_loss_and_every_task_is_named(page: str) -> None:
         assert f"`{loss().name}`" in page
         assert all(f"`{name}" in page for name in loss.model_fields if name != "name")
     assert all(f"`{task}`" in page for task in Task)
+
+
+def test_every_metric_has_its_line_of_the_code() -> None:
+    page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
+    told = [line for line in page.splitlines() if line.startswith("- `")]
+    assert told == [f"- `{name}`: {line}" for name, line in GLOSSARY.items()]

@@ -12,6 +12,7 @@ from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.settings import BenchSettings
 from train.bench.sounds import Sounds
+from train.data.recordings import Recordings
 
 Metrics: TypeAlias = dict[str, Metric]
 
@@ -94,6 +95,7 @@ class Benchmark:
         settings: What it was planned with.
         answers: The plan of each task that its kind knows, or why there is none.
         left_out: How many items of the data no task sees, by reason.
+        recordings: What its sounds are made of; None where that is not told.
     """
 
     kind: DataKind
@@ -103,6 +105,7 @@ class Benchmark:
     settings: BenchSettings
     answers: Mapping[Task, Plan | Refusal]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    recordings: Recordings | None = None
 
     @property
     def allowed(self) -> tuple[Task, ...]:

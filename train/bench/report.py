@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,12 +11,16 @@ from typing import Any, Final
 from synth.atomic import replacing, write_text
 from synth.errors import SpecError
 from train.bench.evaluate import Evaluation
+from train.bench.figures import is_share, shown
+from train.bench.glossary import MAIN, explained
+from train.bench.heard import heard_warning
+from train.bench.metrics import Metric
+from train.bench.verdicts import verdicts
 
 METRICS_FILE: Final = "metrics.json"
 FACTS_FILE: Final = "facts.json"
 REPORT_FILE: Final = "report.md"
 PLOT_FILE: Final = "report.png"
-_RANK: Final = "median_rank"
 _TITLE: Final = ("model", "corpus", "table", "set", "split", "fold")
 _TITLE_WIDTH: Final = 90
 _IN_FRONT: Final = 3  # of the frame, which would hide what lies at 0 and 100 %
@@ -55,11 +58,38 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
 
 
 def markdown(evaluation: Evaluation) -> str:
-    """The results as a table, what they are of, and what was left out."""
+    """What the results say, the results as tables, what they are of, and what was left out."""
     lines = ["# Evaluation", ""]
     lines += [", ".join(f"{name}: {_cell(value)}" for name, value in evaluation.facts.items()), ""]
-    lines += ["| metric | value | 95 % interval | chance | n |", "|---|---:|---:|---:|---:|"]
-    for name, metric in evaluation.metrics.items():
+    if warning := heard_warning(evaluation.facts):
+        lines += [f"**{_cell(warning)}**", ""]
+    if said := verdicts(evaluation.metrics):
+        lines += [*(f"- {line}" for line in said), ""]
+    main, others = parted(evaluation.metrics)
+    lines += _table(main)
+    if others:
+        lines += ["", "## Other tests", "", *_table(others)]
+    if evaluation.left_out:
+        lines += ["", "Left out:", ""]
+        lines += [f"- {_cell(reason)}: {count:,}" for reason, count in evaluation.left_out.items()]
+    if told := explained(evaluation.metrics):
+        lines += ["", "What they are:", "", *(f"- `{name}`: {line}" for name, line in told.items())]
+    return "\n".join(lines) + "\n"
+
+
+def parted(
+    metrics: Mapping[str, Metric],
+) -> tuple[Mapping[str, Metric], Mapping[str, Metric]]:
+    """The main metrics and the others; all in the first where none is a main one."""
+    main = {name: one for name, one in metrics.items() if MAIN.fullmatch(name)}
+    if not main:
+        return metrics, {}
+    return main, {name: one for name, one in metrics.items() if name not in main}
+
+
+def _table(metrics: Mapping[str, Metric]) -> list[str]:
+    lines = ["| metric | value | 95 % interval | chance | n |", "|---|---:|---:|---:|---:|"]
+    for name, metric in metrics.items():
         cells = (
             _cell(name),
             shown(name, metric.value),
@@ -68,25 +98,7 @@ def markdown(evaluation: Evaluation) -> str:
             f"{metric.n:,}",
         )
         lines.append(f"| {' | '.join(cells)} |")
-    if evaluation.left_out:
-        lines += ["", "Left out:", ""]
-        lines += [f"- {_cell(reason)}: {count:,}" for reason, count in evaluation.left_out.items()]
-    return "\n".join(lines) + "\n"
-
-
-def shown(name: str, value: float) -> str:
-    """A value for people: a median rank as a number, anything else in percent."""
-    if math.isnan(value):
-        return "-"
-    if name.endswith(_RANK):
-        return f"{value:.1f}"
-    # Chances such as 0.082 % would be lost at one decimal.
-    return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
-
-
-def is_share(name: str, value: float) -> bool:
-    """Whether a metric's value lies between 0 and 1: not a median rank, nor one of nothing."""
-    return not name.endswith(_RANK) and not math.isnan(value)
+    return lines
 
 
 def draw(evaluation: Evaluation, path: Path) -> None:

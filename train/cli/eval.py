@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,11 +13,14 @@ from rich.console import Console
 from synth.progress_display import show_progress
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import Evaluation, assess, open_benchmark
+from train.bench.glossary import explained
+from train.bench.heard import heard_warning, with_heard
 from train.bench.plan import Task
-from train.bench.report import write_report
+from train.bench.report import parted, write_report
 from train.bench.settings import BenchSettings
-from train.cli.options import JsonOption, VirtualOption
-from train.cli.show import metric_table, quieten_transformers
+from train.bench.verdicts import verdicts
+from train.cli.options import JsonOption, VirtualOption, refuse_spec
+from train.cli.show import metric_table, quieten_transformers, tell_of_hub
 from train.config.run import Mode
 
 _TEMPLATES = list(BenchSettings().templates)
@@ -80,6 +84,8 @@ def eval_command(
     `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
     """
     quieten_transformers()
+    refuse_spec(data)
+    tell_of_hub(str(model))
     embedder = open_embedder(model, device)
     settings = BenchSettings(
         seed=seed,
@@ -101,14 +107,28 @@ def eval_command(
         caption_columns=caption_column or (),
         fold=fold,
     )
+    benchmark = with_heard(benchmark, model)
     with show_progress(as_json) as observer:
         found = assess(embedder, benchmark, task, str(model), observer, embedder.digest)
     files = write_report(found, out) if out is not None else {}
+    warning = heard_warning(found.facts)
     if as_json:
         print(json.dumps(result_json(found)))
+        if warning:
+            print(warning, file=sys.stderr)
         return
     console = Console(soft_wrap=True, highlight=False)
-    console.print(metric_table(f"{model} on {data}", found.metrics), soft_wrap=False)
+    if warning:
+        console.print(warning, style="bold", markup=False)
+    for line in verdicts(found.metrics):
+        console.print(line, markup=False)
+    main, others = parted(found.metrics)
+    console.print(metric_table(f"{model} on {data}", main), soft_wrap=False)
+    for name, line in explained(main).items():
+        console.print(f"{name}: {line}", markup=False)
+    if others:
+        console.print(metric_table("Other tests", others), soft_wrap=False)
+        console.print("what they are: report.md of --out, or docs/reference/metrics.md")
     for reason, count in found.left_out.items():
         console.print(f"left out: {count:,} ({reason})", markup=False)
     for path in files.values():

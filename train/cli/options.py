@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from synth.completion import corpus_completions
+from synth.errors import SpecError
 
 CorpusArgument = Annotated[
     Path,
@@ -24,3 +25,16 @@ JsonOption = Annotated[
 VirtualOption = Annotated[
     bool, typer.Option("--virtual", help="Render from plan and bank instead of reading shards.")
 ]
+
+
+def refuse_spec(path: Path) -> None:
+    """Refuse a spec where a corpus is to be given.
+
+    Raises:
+        SpecError: If the path is a YAML file.
+    """
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        raise SpecError(
+            f"{path}: this is a spec, not a corpus",
+            mend="give data_manifests/NAME, which `segue build` makes of it",
+        )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.table import Table
 
+from train.bench.figures import shown
 from train.bench.metrics import Metric
-from train.bench.report import shown
+from train.opening import is_hub_name
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
@@ -22,6 +25,16 @@ def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
         )
         table.add_row(name, value, f"{low} to {high}", chance, f"{metric.n:,}")
     return table
+
+
+def tell_of_hub(model: str) -> None:
+    """Say that a model is asked for at huggingface.co, before it is."""
+    if is_hub_name(Path(model)):
+        print(
+            f"{model}: no such folder here, so huggingface.co is asked for it "
+            "(HF_HUB_OFFLINE=1 takes downloaded models only)",
+            file=sys.stderr,
+        )
 
 
 def quieten_transformers() -> None:

@@ -20,14 +20,15 @@ from synth.progress_display import show_progress
 from synth.storage import url_of
 from synth.yaml_file import YamlFile
 from train.bench.evaluate import evaluate
-from train.cli.options import CorpusArgument, JsonOption, VirtualOption
-from train.cli.show import quieten_transformers
+from train.cli.options import CorpusArgument, JsonOption, VirtualOption, refuse_spec
+from train.cli.show import quieten_transformers, tell_of_hub
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
 from train.data.split import VAL
 from train.engine.loop import TrainResult, train
 from train.engine.ranks import leads
+from train.opening import is_hub_name
 from train.presets import default, fine_tuning
 from train.run_folder import CHECKPOINT_FILE
 
@@ -46,7 +47,12 @@ def train_command(
     head: Annotated[HeadKind | None, typer.Option(help="How tokens become an embedding.")] = None,
     virtual: VirtualOption = False,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Shorten or lengthen all stages to this many steps.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Shorten or lengthen all stages to this many steps, at least one a stage: 2 or "
+            "more with the demo's settings.",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the run.")] = None,
     out: Annotated[
@@ -67,6 +73,11 @@ def train_command(
     Examples: `segue train data_manifests/foley --head transformer --out runs/foley`,
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
+    refuse_spec(corpus)
+    if clap is not None:
+        if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
+            raise SpecError(f"--clap {clap}: no such folder", mend="give one, or OWNER/NAME")
+        tell_of_hub(clap)
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not (settings.out / CHECKPOINT_FILE).is_file() and leads():
         print(f"no checkpoint in {settings.out}: this run begins anew", file=sys.stderr)
@@ -177,8 +188,12 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     )
     if result.step < steps:
         console.print(f"stopped early: validation found nothing better after {result.best_step:,}")
-    loss = "" if result.best_loss is None else f", val_loss {result.best_loss:.3f}"
-    console.print(f"weights of step {result.best_step:,} kept{loss}")
+    if result.best_loss is not None:
+        console.print(f"weights of step {result.best_step:,} kept, val_loss {result.best_loss:.3f}")
+    elif VAL in Corpus.open(corpus).splits:
+        console.print(f"too few samples of split {VAL} are in play: the last weights are kept")
+    else:
+        console.print(f"no split {VAL}: the last weights are kept")
     console.print(f"model  {result.folder}", markup=False)
     evaluate = shlex.join(["segue", "eval", str(result.folder), url_of(corpus) or str(corpus)])
     console.print(f"next: {evaluate}", markup=False)

@@ -153,9 +153,11 @@ class TrainConfig(Section):
             SpecError: If there are more stages than steps.
         """
         if steps < len(self.stages):
+            names = "; ".join(", ".join(stage.relations) or "all" for stage in self.stages)
             raise SpecError(
-                f"{steps} steps cannot hold {len(self.stages)} stages",
-                mend=f"take at least {len(self.stages)} steps",
+                f"--steps {steps} cannot hold the {len(self.stages)} stages of these settings "
+                f"(relations in play: {names})",
+                mend=f"give {len(self.stages)} or more, one a stage",
             )
         ends = [sum(stage.steps for stage in self.stages[:k]) for k in range(len(self.stages) + 1)]
         cuts = [round(end * steps / self.steps) for end in ends]

@@ -11,6 +11,7 @@ from synth.progress import Observer
 from train.config.run import TrainConfig
 from train.data.audio import FeatureCache, feature_cache
 from train.data.loader import Assembler, Loader
+from train.data.recordings import Recordings
 from train.data.split import TRAIN, SplitData
 from train.data.texts import added_words
 from train.data.tokenizer import TextTokenizer
@@ -76,6 +77,7 @@ class Run:
         _open_folder(config, origin, state, process, resume)
         if process.leads:
             save_settings(config.out, config, corpus.sample_rate, tokenizer)
+            Recordings.of_split(corpus, TRAIN).save(config.out)
         cache = _features(data, config, state, observer)
         assembler = replace(assembler, cached=cache is not None)
         run = cls(

@@ -10,7 +10,11 @@ from typing import Any, Final
 from synth.errors import CorpusError
 from synth.page import Page, render_page
 from synth.storage import url_of
-from train.bench.report import is_share, shown
+from train.bench.figures import is_share, shown
+from train.bench.glossary import explained
+from train.bench.heard import heard_warning
+from train.bench.report import parted
+from train.bench.verdicts import verdicts
 from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.report.evaluations import read_evaluations
@@ -50,6 +54,10 @@ def run_page(folder: Path) -> Page:
         evaluate=_how_to_evaluate(folder, config),
         shown=shown,
         is_share=is_share,
+        parted=parted,
+        verdicts=verdicts,
+        heard_warning=heard_warning,
+        glossary=explained(name for each in tested for name in each.metrics),
     )
     facts: dict[str, Any] = {
         "run": name,

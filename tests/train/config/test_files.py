@@ -88,8 +88,10 @@ def test_stages_are_scaled_to_any_number_of_steps(steps: int) -> None:
     scaled = config.with_steps(steps)
     assert scaled.steps == steps
     assert len(scaled.stages) == 2
-    with pytest.raises(SpecError, match="cannot hold"):
-        config.with_steps(1)
+    with pytest.raises(SpecError, match="cannot hold the 2 stages") as error:
+        demo(Path("c"), Path("o")).with_steps(1)
+    assert "(relations in play: before; all)" in str(error.value)
+    assert error.value.mend == "give 2 or more, one a stage"
 
 
 def test_options_stand_over_the_file(tmp_path: Path) -> None:

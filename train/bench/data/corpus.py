@@ -13,6 +13,7 @@ from train.bench.sounds import CorpusSounds
 from train.bench.tasks import minimal_pairs, negation, ordering, recall, zero_shot, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import Mode
+from train.data.recordings import Recordings
 from train.data.split import SplitData
 
 _PLANNERS: Final = {
@@ -67,4 +68,12 @@ def corpus_benchmark(
         "split": split,
     }
     name = f"split {split} of corpus {opened.name}"
-    return Benchmark(DataKind.CORPUS, name, facts, CorpusSounds(data, rows), chosen, answers)
+    return Benchmark(
+        DataKind.CORPUS,
+        name,
+        facts,
+        CorpusSounds(data, rows),
+        chosen,
+        answers,
+        recordings=Recordings.of_split(opened, split),
+    )

@@ -1,0 +1,70 @@
+"""Why clips are quarantined: reasons that differ in numbers and names alone, counted as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+SHOWN: Final = 20
+KIND_WORDS: Final = 4
+_NUMBER: Final = re.compile(r"\d[\d,.]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A kind of reason.
+
+    Args:
+        clips: How many clips it holds of.
+        reason: The reason where it is the same for all, else the words that all begin with.
+        location: Of the first of these clips.
+    """
+
+    clips: int
+    reason: str
+    location: str
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        return f"{self.clips:,} quarantined: {self.reason} (as {self.location})"
+
+
+def refusals(quarantine: Iterable[Mapping[str, str]]) -> list[Refusal]:
+    """Quarantined clips, counted by kind of reason, the most frequent first.
+
+    Args:
+        quarantine: Rows of `schema.QUARANTINE`.
+    """
+    kinds: dict[str, list[Mapping[str, str]]] = {}
+    for row in quarantine:
+        kinds.setdefault(_kind(row["reason"]), []).append(row)
+    ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
+    return [
+        Refusal(len(rows), _shared([row["reason"] for row in rows]), rows[0]["location"])
+        for rows in ranked
+    ]
+
+
+def refusal_lines(found: Sequence[Refusal]) -> list[str]:
+    """For people: the most frequent reasons, and how many clips have others."""
+    lines = [each.line for each in found[:SHOWN]]
+    others = sum(each.clips for each in found[SHOWN:])
+    return [*lines, f"and {others:,} for other reasons"] if others else lines
+
+
+def _kind(reason: str) -> str:
+    """What reasons that differ in numbers and names have in common: their first words."""
+    return " ".join(_NUMBER.sub("#", reason).split()[:KIND_WORDS])
+
+
+def _shared(reasons: list[str]) -> str:
+    """The reason itself where all are the same, else the words that all begin with."""
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    columns = zip(*(reason.split() for reason in reasons), strict=False)
+    common = takewhile(lambda words: len(set(words)) == 1, columns)
+    return " ".join([*(words[0] for words in common), "…"])

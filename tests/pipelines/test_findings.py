@@ -1,0 +1,105 @@
+"""What plan and build tell of a library: why clips are out, and what splits and lexicon lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.build import Summary
+from pipelines.cli.build import print_summary
+from pipelines.cli.plan import _show as show_plan
+from pipelines.findings import Findings
+from pipelines.places import Places
+from pipelines.quarantine import refusal_lines, refusals
+
+SHORT = "sounds for {} s; a crossfade of 0.5 s needs twice its length"
+LINES = (
+    "  2 quarantined: sounds for … (as dog/0.wav)",
+    "  1 quarantined: is silent (as cat/2.wav)",
+    "note: split test has no clip of: hound (1 of 2 labels)",
+    "note: 1 label has no phrase, told as 'the sound of …': hound; "
+    "write labels as you would say them, such as 'a hound'",
+)
+
+
+def refused(name: str, location: str, reason: str) -> dict[str, str]:
+    return {"id": name, "location": location, "reason": reason}
+
+
+REFUSED = [
+    refused("a", "cat/2.wav", "is silent"),
+    refused("b", "dog/0.wav", SHORT.format("0.75")),
+    refused("hound-test", "dog/1.wav", SHORT.format("0.80")),
+]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """A plan's folder, with what findings are read from."""
+    found = Places(tmp_path, "tiny", "v1", None)
+    found.manifests.mkdir(parents=True)
+    clips = [
+        {"id": f"{label}-{split}", "split": split, "labels": [label], "recording": label}
+        for label in ("dog", "hound")
+        for split in ("train", "test")
+    ]
+    captions = ["The sound of hound is heard before a dog barks"]
+    pq.write_table(pa.Table.from_pylist(REFUSED), found.manifests / "quarantine.parquet")
+    pq.write_table(pa.Table.from_pylist(clips), found.manifests / "clips.parquet")
+    pq.write_table(pa.table({"caption": captions}), found.manifests / "plan.parquet")
+    return found
+
+
+def summary(places: Places, findings: Findings) -> Summary:
+    return Summary(
+        corpus="tiny",
+        version="v1",
+        samples=1,
+        shards=1,
+        rendered=1,
+        skipped=0,
+        quarantined=1,
+        hours=0.1,
+        excerpts_of_captioned_clips=0,
+        seconds=1.0,
+        paths={"manifests": str(places.manifests), "shards": "s"},
+        findings=json.loads(json.dumps(findings.to_json())),
+    )
+
+
+def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    show_plan(places, 1, 0.1, (), None, as_json=False)
+    planned = capsys.readouterr().out
+    print_summary(summary(places, Findings.read(places.manifests)))
+    built = capsys.readouterr().out
+    for line in (*LINES, f"quarantine {places.manifests}/quarantine.parquet"):
+        assert line in planned.splitlines()
+        assert line in built.splitlines()
+    assert "tiny v1: 1 sample, " in planned
+    assert "1 shard rendered, 0 there already, 1 clip quarantined" in built
+
+
+def test_programs_are_told_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    show_plan(places, 1, 0.1, (), None, as_json=True)
+    told = json.loads(capsys.readouterr().out)["findings"]
+    assert Findings.of_json(told) == Findings.read(places.manifests)
+    assert told["lacking"] == [{"split": "test", "labels": ["hound"], "of": 2}]
+    assert told["unphrased"] == ["hound"]
+    assert told["refusals"][0]["clips"] == 2
+
+
+def test_labels_that_no_caption_tells_of_need_no_phrase(places: Places) -> None:
+    captions = pa.table({"caption": ["hound before dog"]})
+    pq.write_table(captions, places.manifests / "plan.parquet")
+    assert Findings.read(places.manifests).unphrased == []
+
+
+def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
+    rows = [refused(str(n), "x.wav", f"reason {'abcdefghijklmnopqrstuvw'[n]}") for n in range(23)]
+    lines = refusal_lines(refusals(rows))
+    assert len(lines) == 21
+    assert lines[-1] == "and 3 for other reasons"

@@ -1,0 +1,48 @@
+"""Had the model heard what it is tested on?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from train.bench.plan import Benchmark
+from train.data.recordings import RECORDINGS_FILE, heard_by
+
+HEARD: Final = "heard in training"
+"""The fact that tells how many recordings of a test the model was trained on."""
+_UNKNOWN: Final = "not known"
+
+
+def with_heard(benchmark: Benchmark, model: Path) -> Benchmark:
+    """The benchmark, with the fact of how many of its recordings a model was trained on.
+
+    Args:
+        benchmark: The data.
+        model: Folder of a run; of any other model it is not known.
+
+    Raises:
+        CorpusError: If a file of the run is damaged.
+    """
+    return replace(benchmark, facts={**benchmark.facts, HEARD: _told(benchmark, model)})
+
+
+def _told(benchmark: Benchmark, model: Path) -> str:
+    if benchmark.recordings is None:
+        return f"{_UNKNOWN}, a {benchmark.kind} does not name its recordings"
+    training = heard_by(model)
+    if training is None:
+        return f"{_UNKNOWN}, there is no {RECORDINGS_FILE} in {model}"
+    heard, all_ = benchmark.recordings.also_in(training), len(benchmark.recordings.clips)
+    return f"{heard:,} of {all_:,} recordings"
+
+
+def heard_warning(facts: Mapping[str, str]) -> str:
+    """One line for whoever reads the figures of a test; "" where nothing speaks against them."""
+    told = facts.get(HEARD, "0 ")
+    if told.startswith("0 "):
+        return ""
+    if told.startswith(_UNKNOWN):
+        return f"whether the model was trained on recordings of this test is {told}"
+    return f"{told} of this test were heard in training: its figures are too good"

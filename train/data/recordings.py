@@ -1,0 +1,74 @@
+"""Which recordings a split is made of, and which of them a run has heard in training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from synth.atomic import write_text
+from synth.corpus import CLIPS_FILE, Corpus
+from synth.errors import CorpusError
+
+RECORDINGS_FILE: Final = "recordings.json"
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """The recordings behind some samples.
+
+    Args:
+        clips: SHA-256 of the files of the clips in use, by the name of their recording.
+    """
+
+    clips: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of_split(cls, corpus: Corpus, split: str) -> Recordings:
+        """Those of the clips that the samples of a split are made of.
+
+        Raises:
+            CorpusError: If the corpus has no such split.
+        """
+        used = corpus.samples(split, columns=["clips"])["clips"].combine_chunks().flatten()
+        columns = ["id", "recording", "sha256"]
+        table = pq.read_table(corpus.folder / CLIPS_FILE, columns=columns)
+        found: dict[str, set[str]] = {}
+        for row in table.filter(pc.is_in(table["id"], used.unique())).to_pylist():
+            found.setdefault(row["recording"], set()).add(row["sha256"])
+        return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
+
+    def also_in(self, others: Recordings) -> int:
+        """How many of these are among the others, by name or with a file of the same bytes."""
+        digests = frozenset().union(*others.clips.values())
+        return sum(
+            name in others.clips or not digests.isdisjoint(own) for name, own in self.clips.items()
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write them into a run's folder, where `heard_by` finds them."""
+        clips = {name: sorted(digests) for name, digests in self.clips.items()}
+        text = json.dumps({"format": _FORMAT, "recordings": clips}, indent=0, ensure_ascii=False)
+        write_text(folder / RECORDINGS_FILE, text + "\n")
+
+
+def heard_by(run: Path) -> Recordings | None:
+    """The recordings that a run is trained on; None where its folder does not tell.
+
+    Raises:
+        CorpusError: If the file is damaged.
+    """
+    path = run / RECORDINGS_FILE
+    if not path.is_file():
+        return None
+    try:
+        clips = json.loads(path.read_text(encoding="utf-8"))["recordings"]
+        return Recordings({name: frozenset(digests) for name, digests in clips.items()})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorpusError(f"{path}: damaged", mend="train the run again") from error
