@@ -16,6 +16,7 @@ from pipelines.cli.destination import destination
 from pipelines.cli.findings import print_findings
 from pipelines.cli.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.show import print_blocked, print_json, print_next
+from pipelines.cli.source_settings import print_index
 from pipelines.findings import Findings
 from pipelines.places import Places
 from pipelines.preflight.report import Report
@@ -122,6 +123,8 @@ def plan_command(
         )
     out = destination(out, stage)
     parsed = read_spec(spec)
+    if not as_json:
+        print_index(Console(soft_wrap=True, highlight=False), parsed.source.chosen)
     started = time.monotonic()
     report = None
     with show_progress(as_json) as observer:
