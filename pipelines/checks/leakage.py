@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.manifest import find_manifest
+from pipelines.row_groups import batches
 from pipelines.spec import SPLITS
 from synth.corpus import CLIPS_FILE
 from synth.errors import CorpusError
@@ -82,12 +83,11 @@ def used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
 def _used(manifest: Path) -> dict[str, set[str]]:
     """The ids of the clips that each split's samples use."""
     used: dict[str, set[str]] = {}
-    with pq.ParquetFile(manifest) as file:
-        for batch in file.iter_batches(_BATCH, columns=["split", "clips"]):
-            for split in pc.unique(batch.column("split")).to_pylist():
-                part = batch.filter(pc.equal(batch.column("split"), split))
-                ids = pc.unique(pc.list_flatten(part.column("clips")))
-                used.setdefault(split, set()).update(ids.to_pylist())
+    for batch in batches(manifest, ["split", "clips"]):
+        for split in pc.unique(batch.column("split")).to_pylist():
+            part = batch.filter(pc.equal(batch.column("split"), split))
+            ids = pc.unique(pc.list_flatten(part.column("clips")))
+            used.setdefault(split, set()).update(ids.to_pylist())
     return used
 
 

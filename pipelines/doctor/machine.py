@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from pipelines.doctor.asking import SilentModuleError, printed_by
 from pipelines.doctor.check import Check
 from pipelines.executor import processors
 from synth.atomic import readable
 
-TIMEOUT_S: Final = 120.0
 LEAST_FILES: Final = 1024
 LEAST_MEMORY: Final = 2_000_000_000
 CGROUP: Final = Path("/sys/fs/cgroup")
@@ -38,17 +37,9 @@ def device_checks() -> Iterator[Check]:
         yield Check.of("gpu", "", _TRAINING, "torch is not installed", mend)
         return
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", DEVICES],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=True,
-        )
-        yield from _devices(json.loads(done.stdout))
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        told = getattr(error, "stderr", None) or str(error)
-        fault = f"torch does not start: {str(told).strip().splitlines()[-1]}"
+        yield from _devices(json.loads(printed_by(DEVICES)))
+    except (SilentModuleError, ValueError) as error:
+        fault = f"torch does not start: {error}"
         yield Check.of("gpu", "", _TRAINING, fault, "install torch again: see README, Install")
 
 

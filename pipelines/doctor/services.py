@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
+from pipelines.doctor.asking import SilentModuleError, printed_by
 from pipelines.doctor.check import Check, State
 from pipelines.llm.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.errors import NO_KEY, Fault
 from synth.errors import SegueError
 
 TIMEOUT_S: Final = 10.0
-START_TIMEOUT_S: Final = 120.0
 OPENAI: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 SETTINGS: Final = "pipelines.flows.address"
@@ -29,24 +27,16 @@ _TEXTS: Final = "segue llm; without it rules write the captions"
 
 def prefect_checks() -> Iterator[Check]:
     """Prefect's server: the configured one answers, or each run starts one of its own."""
+    mend = "pip install -c constraints.txt prefect, or use --no-prefect"
     if find_spec("prefect") is None:
-        mend = "pip install -c constraints.txt prefect, or use --no-prefect"
         yield Check.of("prefect", "", _FLOWS, "not installed", mend)
         return
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", SETTINGS],
-            capture_output=True,
-            text=True,
-            timeout=START_TIMEOUT_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        told = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1]
-        mend = "pip install -c constraints.txt prefect, or use --no-prefect"
-        yield Check.of("prefect", "", _FLOWS, f"does not start: {told}", mend)
+        address = printed_by(SETTINGS).strip()
+    except SilentModuleError as error:
+        yield Check.of("prefect", "", _FLOWS, f"does not start: {error}", mend)
         return
-    yield _prefect_server(done.stdout.strip())
+    yield _prefect_server(address)
 
 
 def _prefect_server(address: str) -> Check:
