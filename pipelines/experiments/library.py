@@ -34,10 +34,12 @@ class Library:
     Args:
         name: Of the source.
         settings: As a spec has them.
+        known_splits: As a spec's `splits`; None to find them in what the library lists.
     """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    known_splits: Mapping[str, Any] | None = None
 
     @classmethod
     def parse(cls, text: str) -> Library:
@@ -65,6 +67,8 @@ class Library:
 
         Of folds the last is for tests, and of five or more the last but one for validation.
         """
+        if self.known_splits is not None:
+            return dict(self.known_splits)
         named = {ref.split for ref in self._refs}
         own = {split: sorted(named & set(names)) for split, names in OWN_SPLITS.items()}
         if own["train"] and own["test"]:

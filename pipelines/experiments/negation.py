@@ -10,6 +10,7 @@ from typing import Any, Final
 from pipelines.experiments.claims import Cell, Claim, at_least, at_most, better, near
 from pipelines.experiments.exams import on_split
 from pipelines.experiments.experiment import Arm, Experiment, Line, Scale, View, learning
+from pipelines.experiments.jam import jam
 from pipelines.experiments.library import Library
 from pipelines.experiments.negation_captions import MOST, with_idioms
 from train.bench.plan import Task
@@ -169,7 +170,7 @@ def _claims(loss: str, both: str) -> tuple[Claim, ...]:
 
 def experiment(scale: Scale, library: Library | None = None) -> Experiment:
     """The experiment at a scale, over a library of tagged music."""
-    heard = library or Library("jam", {"tracks": 1000 if scale is Scale.TINY else 4000})
+    heard = library or jam(1000 if scale is Scale.TINY else 4000)
     best = BEST if BEST in WEIGHTS[scale] else WEIGHTS[scale][0]
     music = heard.spec(**_music(scale))
     trained = scale is Scale.PAPER

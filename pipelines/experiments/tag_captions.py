@@ -10,6 +10,7 @@ from typing import Any, Final
 from pipelines.experiments.claims import Cell, better
 from pipelines.experiments.exams import on_split
 from pipelines.experiments.experiment import Arm, Experiment, Line, Scale, learning
+from pipelines.experiments.jam import jam
 from pipelines.experiments.library import Library
 from pipelines.experiments.tag_captions_told import told_anew
 from pipelines.spec import Spec
@@ -38,7 +39,6 @@ SUBSET: Final = {Scale.TINY: 150, Scale.SMALL: 500, Scale.PAPER: 500}
 SUBSETS: Final = 10
 TRACKS: Final = {Scale.TINY: 1000, Scale.SMALL: 10_000, Scale.PAPER: 60_000}
 """Of the embedded library; at the paper's scale 100 hours are for training."""
-JAM_SPLITS: Final = {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
 
 PAPER_AUDIO: Final = "laion/larger_clap_general"
 """Stands in for MERT, whose code transformers does not hold; it was trained on music, too."""
@@ -130,12 +130,7 @@ def _tagged(scale: Scale, library: Library | None) -> Spec:
             "length": "natural" if scale is Scale.TINY else "exact 10 s",
         },
     }
-    if library is not None:
-        return library.spec(**values)
-    # A library asks every track for its fold; the embedded ones would first be composed.
-    source = {"jam": {"tracks": TRACKS[scale]}}
-    named = values | {"corpus": f"{values['corpus']}-{Jam.name}"}
-    return Spec.model_validate({"source": source, "splits": JAM_SPLITS, **named})
+    return (library or jam(TRACKS[scale])).spec(**values)
 
 
 def _telling(p_caption: float) -> TextSampling:
