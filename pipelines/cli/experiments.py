@@ -17,6 +17,7 @@ from pipelines.cli.show import print_json
 from synth.progress_display import show_progress
 
 if TYPE_CHECKING:
+    from pipelines.experiments.experiment import ExamSplit
     from pipelines.experiments.library import Library
     from pipelines.experiments.runner import Outcome
 
@@ -25,7 +26,7 @@ def experiments_command(
     name: Annotated[
         str,
         typer.Argument(
-            help="acba, triplets, scenes, negation or tag-captions.", show_default=False
+            help="acba, triplets, scenes, negation, tag-captions; or additions.", show_default=False
         ),
     ],
     source: Annotated[
@@ -40,6 +41,10 @@ def experiments_command(
             help="tiny: minutes on two cores; small: minutes on a GPU; paper: its own sizes."
         ),
     ] = "tiny",
+    split: Annotated[
+        str,
+        typer.Option(help="Recordings to test on: val to choose settings, test for results."),
+    ] = "test",
     seeds: Annotated[int, typer.Option(min=1, help="How often each arm is trained.")] = 3,
     out: Annotated[Path, typer.Option(help="Where corpora and models go.", file_okay=False)] = Path(
         "out/reproduce"
@@ -51,24 +56,24 @@ def experiments_command(
     workers: WorkersOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Do a paper's experiment again: build, train, test, and judge the paper's claims.
+    """Do a paper's experiment again: build, train, test, and judge the paper's claims; or our own.
 
     What is there in --out is not made again: a killed command that is given again goes on.
 
     Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
     """
     from pipelines.experiments.library import Library
-    from pipelines.experiments.registry import experiment_of
+    from pipelines.experiments.registry import exam_split_of, experiment_of
     from pipelines.experiments.results import to_json, write_results
     from pipelines.experiments.runner import Machine, carry_out
 
     started = time.monotonic()
     library = Library.parse(source) if source is not None else None
-    experiment = experiment_of(name, scale, library)
+    experiment, heard = experiment_of(name, scale, library), exam_split_of(split)
     machine = Machine(out, worker_count(workers), device)
     with show_progress(as_json) as observer:
-        outcome = carry_out(experiment, tuple(range(seeds)), machine, observer)
-    command = command_line(name, library, scale, seeds)
+        outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
+    command = command_line(name, library, scale, seeds, heard)
     paths = write_results(outcome, command, results)
     seconds = round(time.monotonic() - started, 1)
     if as_json:
@@ -82,11 +87,15 @@ def experiments_command(
     console.print(f"{seconds:.0f} s in all")
 
 
-def command_line(name: str, library: Library | None, scale: str, seeds: int) -> str:
+def command_line(
+    name: str, library: Library | None, scale: str, seeds: int, split: ExamSplit
+) -> str:
     """The command that makes the results again; where the sounds lie is the reader's affair."""
     words = ["segue", "reproduce", name, "--scale", scale, "--seeds", str(seeds)]
     if library is not None:
         words += ["--source", f"{library.name}:PATH" if library.settings else library.name]
+    if split != "test":
+        words += ["--split", split]
     return shlex.join(words)
 
 

@@ -1,11 +1,11 @@
-"""Tests of arms on the split `test` of a corpus."""
+"""Tests of arms on a split of a corpus that none of them has heard."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from pipelines.experiments.experiment import Exam, Folders
+from pipelines.experiments.experiment import Exam, ExamSplit, Folders
 from synth.corpus import Corpus
 from synth.language.probes import Caption, Probe, probe
 from train.bench.data.corpus import corpus_benchmark
@@ -17,8 +17,6 @@ from train.config.run import Mode
 from train.data.meaning import meaning
 from train.data.split import SplitData
 
-TEST: Final = "test"
-
 _Planner: TypeAlias = Callable[[Sequence[Sentence], BenchSettings], Plan | Refusal]
 _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
     Probe.PTE: (Task.PTE, plan_pte),
@@ -27,24 +25,23 @@ _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
 }
 
 
-def on_split(
-    name: str, corpus: str, *tasks: Task, split: str = TEST, settings: BenchSettings | None = None
-) -> Exam:
-    """Tasks that `segue eval` knows, on a split.
+def on_split(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
+    """Tasks that `segue eval` knows.
 
     Args:
         name: Of the exam.
         corpus: Name of the corpus in the experiment.
         tasks: Which tasks.
-        split: The split.
         settings: Of the bench.
     """
     return Exam(
-        name, lambda folders: corpus_benchmark(folders[corpus], split, settings=settings), tasks
+        name,
+        lambda folders, split: corpus_benchmark(folders[corpus], split.value, settings=settings),
+        tasks,
     )
 
 
-def probe_on_split(name: str, corpus: str, kind: Probe, split: str = TEST) -> Exam:
+def probe_on_split(name: str, corpus: str, kind: Probe) -> Exam:
     """A probe set cut from a split's own captions, as `segue text` cuts it from a file.
 
     Of the samples that claim the same only the first is kept, so that a caption has one right
@@ -54,13 +51,14 @@ def probe_on_split(name: str, corpus: str, kind: Probe, split: str = TEST) -> Ex
         name: Of the exam.
         corpus: Name of the corpus in the experiment.
         kind: `PTE`, `BAT` or `AS_THEN_SET`.
-        split: The split.
     """
-    return Exam(name, lambda folders: _probes(folders, corpus, kind, split), (_PROBES[kind][0],))
+    return Exam(
+        name, lambda folders, split: _probes(folders, split, corpus, kind), (_PROBES[kind][0],)
+    )
 
 
-def _probes(folders: Folders, corpus: str, kind: Probe, split: str) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split, Mode.SHARDS)
+def _probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
+    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
     rows = list(reversed(first.values()))
     probed = probe(kind, [Caption(row["id"], row["caption"]) for row in rows])
@@ -71,7 +69,7 @@ def _probes(folders: Folders, corpus: str, kind: Probe, split: str) -> Benchmark
     ]
     settings = BenchSettings()
     task, planner = _PROBES[kind]
-    facts = {"corpus": corpus, "split": split, "probe": kind.value}
+    facts = {"corpus": corpus, "split": split.value, "probe": kind.value}
     sounds = CorpusSounds(data, rows)
     plan = planner(sentences, settings)
     return Benchmark(DataKind.PROBES, f"{kind} of {corpus}", facts, sounds, settings, {task: plan})

@@ -21,6 +21,15 @@ Folders: TypeAlias = Mapping[str, Path]
 LATER: Final = Path()
 
 
+class ExamSplit(StrEnum):
+    """Which recordings an experiment's tests are on."""
+
+    TEST = "test"
+    """Those that its results are of."""
+    VAL = "val"
+    """Those that its settings are chosen on."""
+
+
 class Scale(StrEnum):
     """How large an experiment is."""
 
@@ -76,12 +85,12 @@ class Exam:
 
     Args:
         name: Its name.
-        benchmark: From the folders of the corpora to the test.
+        benchmark: From the folders of the corpora and a split to the test.
         tasks: Which tasks of the benchmark.
     """
 
     name: str
-    benchmark: Callable[[Folders], Benchmark]
+    benchmark: Callable[[Folders, ExamSplit], Benchmark]
     tasks: tuple[Task, ...]
 
 
@@ -127,8 +136,3 @@ class Experiment:
     exams: tuple[Exam, ...]
     lines: tuple[Line, ...]
     claims: tuple[Claim, ...]
-
-    @property
-    def label(self) -> str:
-        """The name of its result files."""
-        return f"{self.name}-{self.scale}-{self.source}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from importlib import import_module
-from typing import Final
+from typing import Final, TypeVar
 
-from pipelines.experiments.experiment import Experiment, Scale
+from pipelines.experiments.experiment import ExamSplit, Experiment, Scale
 from pipelines.experiments.library import Library
 from synth.errors import SpecError
 from synth.names import suggestion
@@ -16,7 +17,10 @@ EXPERIMENTS: Final = {
     "scenes": "pipelines.experiments.scenes",
     "tag-captions": "pipelines.experiments.tag_captions",
     "negation": "pipelines.experiments.negation",
+    "additions": "pipelines.experiments.additions",
 }
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def experiment_of(name: str, scale: str, library: Library | None = None) -> Experiment:
@@ -32,8 +36,24 @@ def experiment_of(name: str, scale: str, library: Library | None = None) -> Expe
     """
     if name not in EXPERIMENTS:
         raise SpecError(f"no experiment {name!r}", mend=suggestion(name, EXPERIMENTS))
-    scales = [each.value for each in Scale]
-    if scale not in scales:
-        raise SpecError(f"--scale {scale}: no such scale", mend=suggestion(scale, scales))
-    made: Experiment = import_module(EXPERIMENTS[name]).experiment(Scale(scale), library)
+    chosen = _member(Scale, scale, "--scale")
+    made: Experiment = import_module(EXPERIMENTS[name]).experiment(chosen, library)
     return made
+
+
+def exam_split_of(name: str) -> ExamSplit:
+    """The split of a name.
+
+    Raises:
+        SpecError: If experiments are not tested on such a split.
+    """
+    return _member(ExamSplit, name, "--split")
+
+
+def _member(kind: type[_Choice], name: str, option: str) -> _Choice:
+    known = [each.value for each in kind]
+    if name not in known:
+        raise SpecError(
+            f"{option} {name}: no such {option.strip('-')}", mend=suggestion(name, known)
+        )
+    return kind(name)

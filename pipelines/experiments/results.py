@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pipelines.experiments.claims import Judgement, judge
 from pipelines.experiments.estimate import INTERVAL, estimate
-from pipelines.experiments.experiment import View
+from pipelines.experiments.experiment import ExamSplit, View
 from pipelines.experiments.plot import draw
 from pipelines.experiments.runner import Outcome
 from pipelines.render import library_versions
@@ -37,8 +37,7 @@ def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Pat
     Returns:
         The files by suffix.
     """
-    label = outcome.experiment.label
-    paths = {suffix: folder / f"{label}.{suffix}" for suffix in ("json", "md", "svg")}
+    paths = {suffix: folder / f"{outcome.label}.{suffix}" for suffix in ("json", "md", "svg")}
     text = json.dumps(to_json(outcome, command), indent=1, ensure_ascii=False, allow_nan=False)
     write_text(paths["json"], text + "\n")
     write_text(paths["md"], markdown(outcome, command))
@@ -59,6 +58,7 @@ def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
         "paper": experiment.title,
         "scale": experiment.scale.value,
         "source": experiment.source,
+        "split": outcome.split.value,
         "command": command,
         "seeds": list(outcome.seeds),
         "interval": INTERVAL,
@@ -134,11 +134,12 @@ def markdown(outcome: Outcome, command: str) -> str:
         "",
         f"    {command}",
         "",
+        *_heard(outcome.split),
         f"Mean over seeds {', '.join(map(str, outcome.seeds))}. Interval, {INTERVAL}.",
         "",
         *_rows(COLUMNS, (row for rows in table_rows(outcome) for row in rows)),
         "",
-        f"![the same as a plot]({experiment.label}.svg)",
+        f"![the same as a plot]({outcome.label}.svg)",
         "",
         *_rows(CLAIM_COLUMNS, map(claim_row, judged(outcome))),
         "",
@@ -153,10 +154,17 @@ def markdown(outcome: Outcome, command: str) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in _versions().items())
     lines += [
         "",
-        f"Specs, settings, digests of the runs and every metric: `{experiment.label}.json`.",
+        f"Specs, settings, digests of the runs and every metric: `{outcome.label}.json`.",
         f"Made with {versions}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _heard(split: ExamSplit) -> Iterator[str]:
+    """A warning where the tests were on the recordings that settings are chosen on."""
+    if split is ExamSplit.VAL:
+        yield "**Tested on split `val`, to choose settings: these are no results.**"
+        yield ""
 
 
 def table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:

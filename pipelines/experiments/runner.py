@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.build import build
-from pipelines.experiments.experiment import Arm, Experiment, View
+from pipelines.experiments.experiment import Arm, ExamSplit, Experiment, View
 from pipelines.experiments.views import write_view
 from pipelines.spec import Spec
 from synth.atomic import GOES_ON
@@ -20,6 +20,7 @@ from synth.rng import digest
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import assess
 from train.bench.metrics import Metric
+from train.bench.plan import Benchmark
 from train.config.run import TrainConfig
 from train.engine.loop import train
 from train.engine.progress import PHASE
@@ -80,6 +81,7 @@ class Outcome:
     Args:
         experiment: The experiment.
         seeds: The seeds.
+        split: Which recordings the tests were on.
         corpora: What `corpus.json` says of each corpus, by name.
         runs: Every run, arm by arm.
         metrics: By arm and metric, one measurement a seed.
@@ -88,14 +90,25 @@ class Outcome:
 
     experiment: Experiment
     seeds: tuple[int, ...]
+    split: ExamSplit
     corpora: Mapping[str, Mapping[str, Any]]
     runs: tuple[Run, ...]
     metrics: Mapping[str, Mapping[str, tuple[Metric, ...]]]
     seconds: Mapping[str, Mapping[int, float]]
 
+    @property
+    def label(self) -> str:
+        """The name of its result files."""
+        parts = [self.experiment.name, self.experiment.scale, self.experiment.source]
+        return "-".join(parts if self.split is ExamSplit.TEST else [*parts, self.split])
+
 
 def carry_out(
-    experiment: Experiment, seeds: tuple[int, ...], machine: Machine, observer: Observer
+    experiment: Experiment,
+    seeds: tuple[int, ...],
+    machine: Machine,
+    observer: Observer,
+    split: ExamSplit = ExamSplit.TEST,
 ) -> Outcome:
     """Build the corpora, train every arm with every seed, and test them all.
 
@@ -109,12 +122,15 @@ def carry_out(
         seeds: At least one.
         machine: Where.
         observer: Told of the progress: builds, then training in steps, then tests in runs.
+        split: Which recordings the tests are on.
 
     Raises:
-        SegueError: If a corpus cannot be built, or a model cannot be trained on it.
+        SegueError: If a corpus cannot be built or lacks the split, or a model cannot be trained
+            on it.
         InterruptedRunError: If training was interrupted.
     """
     folders = build_corpora(experiment, machine, observer)
+    benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
     runs = tuple(
         placed(arm, seed, folders[arm.corpus], machine) for arm in experiment.arms for seed in seeds
     )
@@ -122,9 +138,10 @@ def carry_out(
     return Outcome(
         experiment,
         seeds,
+        split,
         {name: Corpus.open(folder).facts for name, folder in folders.items()},
         runs,
-        _test_all(experiment, runs, folders, machine, observer),
+        _test_all(experiment, runs, benchmarks, machine, observer),
         seconds,
     )
 
@@ -174,11 +191,10 @@ def _train_all(runs: tuple[Run, ...], observer: Observer) -> dict[str, dict[int,
 def _test_all(
     experiment: Experiment,
     runs: tuple[Run, ...],
-    folders: Mapping[str, Path],
+    benchmarks: Mapping[str, Benchmark],
     machine: Machine,
     observer: Observer,
 ) -> dict[str, dict[str, tuple[Metric, ...]]]:
-    benchmarks = {exam.name: exam.benchmark(folders) for exam in experiment.exams}
     found: dict[str, dict[str, tuple[Metric, ...]]] = {}
     observer.start(TESTING, len(runs), "runs")
     for run in runs:

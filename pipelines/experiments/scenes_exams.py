@@ -11,10 +11,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
-from pipelines.experiments.exams import TEST
-from pipelines.experiments.experiment import Exam, Folders
+from pipelines.experiments.experiment import Exam, ExamSplit, Folders
 from synth.caption import Connective, Pair, Style, realize
 from synth.corpus import Corpus
 from synth.edit import Edit, edit_kind, meaning
@@ -51,7 +51,7 @@ def order_exam(name: str, corpus: str) -> Exam:
         name: Of the exam.
         corpus: Name of a corpus of `scenes` in the experiment.
     """
-    return Exam(name, lambda folders: _compa(folders, corpus, _in_order), (Task.COMPA,))
+    return Exam(name, partial(_compa, corpus=corpus, members=_in_order), (Task.COMPA,))
 
 
 def attribute_exam(name: str, corpus: str) -> Exam:
@@ -61,11 +61,11 @@ def attribute_exam(name: str, corpus: str) -> Exam:
         name: Of the exam.
         corpus: Name of a corpus of `scenes` in the experiment.
     """
-    return Exam(name, lambda folders: _compa(folders, corpus, _rebound), (Task.COMPA,))
+    return Exam(name, partial(_compa, corpus=corpus, members=_rebound), (Task.COMPA,))
 
 
-def _compa(folders: Folders, corpus: str, members: Members) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), TEST, Mode.SHARDS)
+def _compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
+    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     rows, settings = data.rows(range(len(data))), BenchSettings()
     instances = list(_instances(rows, members, data.audible))
     if not instances:
@@ -78,7 +78,7 @@ def _compa(folders: Folders, corpus: str, members: Members) -> Benchmark:
     return Benchmark(
         DataKind.COMPA,
         f"CompA over {corpus}",
-        {"corpus": corpus, "split": TEST, "instances": str(len(instances))},
+        {"corpus": corpus, "split": split.value, "instances": str(len(instances))},
         CorpusSounds(data, [rows[sound] for sound in heard]),
         settings,
         {Task.COMPA: plan_compa(renumbered, settings)},

@@ -9,8 +9,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from pipelines.experiments.exams import TEST
-from pipelines.experiments.experiment import Exam, Folders
+from pipelines.experiments.experiment import Exam, ExamSplit, Folders
 from synth.caption import capitalised
 from synth.corpus import CLIPS_FILE, Corpus
 from synth.language.tag_captions import enumeration, joined, views
@@ -98,7 +97,7 @@ def _sentence(parts: Sequence[str], between: str) -> str:
 
 
 def told_anew(name: str, corpus: str, subset_size: int, subsets: int) -> Exam:
-    """Retrieval within random subsets of the split `test`, by captions unlike training's.
+    """Retrieval within random subsets of a split, by captions unlike training's.
 
     `text_to_audio_r10` is the mean over captions of all manners of `MADE`, or over those that
     people wrote where the library has any; `MANNER_text_to_audio_r10` that of one manner.
@@ -113,8 +112,10 @@ def told_anew(name: str, corpus: str, subset_size: int, subsets: int) -> Exam:
     return Exam(name, partial(_benchmark, corpus=corpus, settings=settings), (Task.RETRIEVAL,))
 
 
-def _benchmark(folders: Folders, corpus: str, settings: BenchSettings) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), TEST, Mode.SHARDS)
+def _benchmark(
+    folders: Folders, split: ExamSplit, corpus: str, settings: BenchSettings
+) -> Benchmark:
+    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     rows = data.rows(range(len(data)))
     told = {manner: list(_told(manner, data, rows)) for manner in Manner}
     chosen = BenchSettings(
@@ -122,7 +123,7 @@ def _benchmark(folders: Folders, corpus: str, settings: BenchSettings) -> Benchm
         subset_size=min(settings.subset_size or len(rows), len(rows)),
         subsets=settings.subsets,
     )
-    facts = {"corpus": corpus, "split": TEST}
+    facts = {"corpus": corpus, "split": split.value}
     answers = {Task.RETRIEVAL: _plan(told, len(rows), chosen)}
     sounds = CorpusSounds(data, rows)
     return Benchmark(DataKind.CAPTIONS, f"{corpus}, told anew", facts, sounds, chosen, answers)

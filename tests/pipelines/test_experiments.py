@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,23 @@ from pipelines.experiments.acba_captions import (
 from pipelines.experiments.claims import Cell, Claim, Verdict, alike, at_least, better, judge, near
 from pipelines.experiments.estimate import difference, estimate
 from pipelines.experiments.exams import on_split, probe_on_split
-from pipelines.experiments.experiment import Arm, Experiment, Line, Row, Scale, View, learning
+from pipelines.experiments.experiment import (
+    Arm,
+    ExamSplit,
+    Experiment,
+    Line,
+    Row,
+    Scale,
+    View,
+    learning,
+)
 from pipelines.experiments.library import SHARES, Library
-from pipelines.experiments.registry import EXPERIMENTS, experiment_of
+from pipelines.experiments.registry import EXPERIMENTS, exam_split_of, experiment_of
 from pipelines.experiments.results import write_results
 from pipelines.experiments.runner import Machine, Outcome, carry_out
 from pipelines.spec import Spec
 from synth.corpus import Corpus
-from synth.errors import SourceError, SpecError
+from synth.errors import CorpusError, SourceError, SpecError
 from synth.language.probes import Probe
 from synth.progress import Silent
 from train.bench.metrics import Metric
@@ -109,6 +119,21 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
+def test_what_was_tested_on_validation_is_called_so(outcome: Outcome, tmp_path: Path) -> None:
+    chosen = replace(outcome, split=ExamSplit.VAL)
+    paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
+    assert paths["md"].name == "miniature-tiny-foley-val.md"
+    assert "these are no results" in paths["md"].read_text()
+
+
+def test_a_library_without_the_split_is_refused_before_training(
+    outcome: Outcome, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "train", None)
+    with pytest.raises(CorpusError, match=r"no split 'val' \(it has train, test\)"):
+        carry_out(miniature(), (0, 1, 2), machine, Silent(), ExamSplit.VAL)
+
+
 def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
     outcome: Outcome, machine: Machine
 ) -> None:
@@ -187,7 +212,7 @@ def test_a_view_that_leaves_nothing_is_refused(outcome: Outcome, machine: Machin
 
 def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: Outcome) -> None:
     folder = outcome.runs[0].config.corpus
-    found = probe_on_split("swap", "pairs", Probe.PTE).benchmark({"pairs": folder})
+    found = probe_on_split("swap", "pairs", Probe.PTE).benchmark({"pairs": folder}, ExamSplit.TEST)
     # Four classes: six pairs before, six after, and six together, which the probe leaves out.
     assert found.allowed == (Task.PTE,)
     assert len(found.sounds) == 18
@@ -238,6 +263,8 @@ def test_unknown_names_are_told_with_what_was_meant() -> None:
         experiment_of("acbaa", "tiny")
     with pytest.raises(SpecError, match="did you mean 'tiny'"):
         experiment_of("acba", "tny")
+    with pytest.raises(SpecError, match="did you mean 'val'"):
+        exam_split_of("vall")
     with pytest.raises(SpecError, match="expected NAME:PATH"):
         Library.parse("esc10")
     with pytest.raises(SourceError, match="'esc50'"):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.build import build
-from pipelines.experiments.experiment import Experiment, Scale
+from pipelines.experiments.experiment import ExamSplit, Experiment, Scale
 from pipelines.experiments.library import Library
 from pipelines.experiments.tag_captions import CORPUS, RECALL, experiment
 from pipelines.experiments.tag_captions_told import MADE, Manner, reworded, told_anew
@@ -80,7 +80,7 @@ def test_every_line_and_claim_is_of_a_metric_that_the_exams_give(tagged: Path) -
     given = {
         f"{exam.name}.{metric}"
         for exam in made.exams
-        for metric in measured(exam.benchmark({CORPUS: tagged}), *exam.tasks)
+        for metric in measured(exam.benchmark({CORPUS: tagged}, ExamSplit.TEST), *exam.tasks)
     }
     cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
     asked = {line.metric for line in made.lines} | {cell.metric for cell in cells}
@@ -99,7 +99,7 @@ def test_captions_that_people_wrote_stand_in_for_ours(tagged: Path, tmp_path: Pa
     pq.write_table(
         clips.set_column(at, clips.schema.field("captions"), column), folder / CLIPS_FILE
     )
-    benchmark = told_anew("told", CORPUS, 500, 2).benchmark({CORPUS: folder})
+    benchmark = told_anew("told", CORPUS, 500, 2).benchmark({CORPUS: folder}, ExamSplit.TEST)
     found = measured(benchmark, Task.RETRIEVAL)
     name = RECALL.removeprefix("told.")
     assert found[name] == found[f"written_{name}"]
@@ -107,8 +107,8 @@ def test_captions_that_people_wrote_stand_in_for_ours(tagged: Path, tmp_path: Pa
 
 
 def test_a_subset_is_no_larger_than_the_split(tagged: Path) -> None:
-    asked = told_anew("told", CORPUS, 2, 3).benchmark({CORPUS: tagged})
-    whole = told_anew("told", CORPUS, 500, 3).benchmark({CORPUS: tagged})
+    asked = told_anew("told", CORPUS, 2, 3).benchmark({CORPUS: tagged}, ExamSplit.TEST)
+    whole = told_anew("told", CORPUS, 500, 3).benchmark({CORPUS: tagged}, ExamSplit.TEST)
     assert asked.settings.subset_size == 2
     assert whole.settings.subset_size == len(whole.sounds)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.build import build
-from pipelines.experiments.experiment import Scale, View
+from pipelines.experiments.experiment import ExamSplit, Scale, View
 from pipelines.experiments.library import Library
 from pipelines.experiments.registry import experiment_of
 from pipelines.experiments.triplets_captions import ALONE, STAGE_A, STAGE_B, by_stage
@@ -62,7 +62,7 @@ def test_every_line_and_claim_is_of_a_metric_that_its_exam_gives(folders: dict[s
     rng = np.random.default_rng(0)
     given: set[str] = set()
     for exam in made.exams:
-        benchmark = exam.benchmark(folders)
+        benchmark = exam.benchmark(folders, ExamSplit.TEST)
         for plan in benchmark.plans(exam.tasks).values():
             said = dict(zip(plan.texts, rng.normal(size=(len(plan.texts), 4)), strict=True))
             found = plan.measure(rng.normal(size=(len(benchmark.sounds), 4)), said)

@@ -39,6 +39,15 @@ class Decay(StrEnum):
     CONSTANT = "constant"
 
 
+class CropTold(StrEnum):
+    """The captions that a part of a sample is told by."""
+
+    PROVEN = "proven"
+    """Those that are proven in the part."""
+    WHOLE = "whole"
+    """Those of the whole sample, true of the part or not: to measure what proving adds."""
+
+
 class Stage(Section):
     """A stretch of training.
 
@@ -77,8 +86,9 @@ class TrainConfig(Section):
         batch: Samples a step, those of all processes together.
         keep_groups: Whether the members of a minimal-pair group share a batch.
         text: How captions are chosen and changed when loaded.
-        crop_s: Longest audio in seconds; longer samples are heard in a random part, and told by
-            captions that hold in it. None keeps all whole.
+        crop_s: Longest audio in seconds; longer samples are heard in a random part. None keeps
+            all whole.
+        crop_told: The captions that such a part is told by.
         lr: Peak learning rate.
         schedule: How it falls after the warm-up.
         warmup: Share of the steps in which the rate rises.
@@ -111,6 +121,7 @@ class TrainConfig(Section):
     keep_groups: bool = False
     text: TextSampling = TextSampling()
     crop_s: float | None = Field(default=None, ge=0.1)
+    crop_told: CropTold = CropTold.PROVEN
     lr: float = Field(default=1e-3, gt=0)
     schedule: Decay = Decay.COSINE
     warmup: float = Field(default=0.15, ge=0, le=1)
@@ -139,6 +150,8 @@ class TrainConfig(Section):
         grouped = [stage.loss.name for stage in self.stages if stage.loss.name in _GROUPED]
         if grouped and not self.keep_groups:
             raise ValueError(f"loss {grouped[0]} needs keep_groups: true")
+        if self.crop_told is CropTold.WHOLE and self.crop_s is None:
+            raise ValueError("crop_told says how parts are told: give crop_s too")
         return self
 
     @property

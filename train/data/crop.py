@@ -20,7 +20,7 @@ from synth.scene import from_json
 from synth.timeline import Timeline, timeline
 from synth.truth import Tolerance
 from synth.units import Frames
-from train.config.run import Stage
+from train.config.run import CropTold, Stage
 from train.data.split import Row, SplitData
 
 _TRIES: Final = 8
@@ -37,23 +37,27 @@ class Cropper:
         data: The split.
         frames: Longest that a sample may be.
         seed: Of the run.
+        told: The captions that a part keeps.
     """
 
     data: SplitData
     frames: Frames
     seed: int
+    told: CropTold = CropTold.PROVEN
 
     def crop(self, row: Row, stage: Stage, step: int) -> Row:
         """The row with a `crop` (start, frames), and only the captions that still hold in it.
 
         Shorter samples stay as they are, and so does one of which no part tried proves a caption
-        in play: it is then heard whole.
+        in play: it is then heard whole. Told by captions of the whole, the first part drawn does.
         """
         if row["frames"] <= self.frames:
             return row
         rng = Randomness(self.seed).at(f"crop/{step}", row["position"])
         spare = row["frames"] - self.frames
         drawn = rng.integers(spare + 1, size=_TRIES).tolist()
+        if self.told is CropTold.WHOLE:
+            return row | {"crop": (drawn[0], self.frames)}
         return self._first(row, stage, iter(drawn)) or row
 
     def refuse_long(self, positions: Sequence[int], stage: Stage, longest: Frames) -> None:
@@ -62,6 +66,8 @@ class Cropper:
         Raises:
             SpecError: Naming the first that would.
         """
+        if self.told is CropTold.WHOLE:
+            return
         most = max(longest, self.frames)
         for position in (one for one in positions if self.data.frames[one] > most):
             (row,) = self.data.rows([position])

@@ -113,7 +113,7 @@ class Assembler:
         """
         sampler = TextSampler.of(config.text, data.tags, config.seed)
         frames = crop_frames(data, config)
-        cropper = None if frames is None else Cropper(data, frames, config.seed)
+        cropper = None if frames is None else Cropper(data, frames, config.seed, config.crop_told)
         return cls(data, tokenizer, sampler, cropper, cached)
 
     def check(self, stage: Stage, positions: Sequence[int], longest: Frames | None) -> None:

@@ -15,7 +15,7 @@ from synth.errors import SpecError
 from synth.scene import Event, Excerpt, Overlay, Sequence, from_json
 from synth.timeline import timeline
 from synth.truth import Tolerance
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import CropTold, Mode, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler
 from train.data.split import SplitData
@@ -105,6 +105,15 @@ def test_every_caption_of_a_cropped_sample_holds_in_what_is_heard(data: SplitDat
             false = [text["claim"] for text in told["negatives"]]
             assert all(crop.refutes(claim_from_json(json.loads(claim))) for claim in false)
     assert cropped > 100
+
+
+def test_told_as_a_whole_every_part_keeps_every_caption(data: SplitData) -> None:
+    cropper = Cropper(data, 16_000, 0, CropTold.WHOLE)
+    long = [row for row in data.rows(range(len(data))) if row["frames"] > 16_000]
+    told = [cropper.crop(row, ALL, 0) for row in long]
+    assert len(told) > 20
+    assert all(part == row | {"crop": part["crop"]} for part, row in zip(told, long, strict=True))
+    cropper.refuse_long(range(len(data)), ALL, longest=16_000)
 
 
 def test_short_samples_stay_whole_and_those_that_must_are_counted(

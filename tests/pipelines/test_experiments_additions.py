@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from pipelines.experiments.additions import (
+    ALL,
+    CROPPED,
+    LONGER,
+    MISTOLD,
+    SCATTERED,
+    UNSTAGED,
+    UNTESTED,
+    experiment,
+)
+from pipelines.experiments.experiment import Scale, View
+from pipelines.experiments.scenes import seconds_of
+from pipelines.spec import Spec
+from train.config.run import CropTold
+
+SCALES = pytest.mark.parametrize("scale", list(Scale))
+
+
+@SCALES
+def test_every_arm_lacks_one_thing_and_takes_as_many_steps(scale: Scale) -> None:
+    arms = {arm.name: arm for arm in experiment(scale).arms}
+    whole = arms[ALL].config
+    assert len({arm.config.steps for arm in arms.values()}) == 1
+    assert arms[UNTESTED].config == whole
+    assert arms[UNTESTED].corpus != arms[ALL].corpus
+    assert arms[SCATTERED].config == whole.model_copy(update={"keep_groups": False})
+    first, second = whole.stages
+    assert first.relations == ("while", "as", "with")
+    everything = first.model_copy(update={"relations": ()})
+    assert arms[UNSTAGED].config == whole.model_copy(update={"stages": (everything, second)})
+
+
+@SCALES
+def test_what_is_heard_of_long_scenes_is_as_long_as_those_of_the_test(scale: Scale) -> None:
+    made = experiment(scale)
+    arms = {arm.name: arm for arm in made.arms}
+    scenes, long = made.corpora["scenes"], made.corpora["long"]
+    assert isinstance(scenes, Spec)
+    assert isinstance(long, Spec)
+    assert long.setting.max_frames == LONGER * (scenes.setting.max_frames or 0)
+    assert arms[CROPPED].config.crop_s == arms[MISTOLD].config.crop_s == seconds_of(scale)
+    assert arms[CROPPED].config.crop_told is CropTold.PROVEN
+    assert arms[MISTOLD].config.crop_told is CropTold.WHOLE
+    assert arms[CROPPED].corpus == arms[MISTOLD].corpus
+    view = made.corpora[arms[CROPPED].corpus]
+    assert isinstance(view, View)
+    assert view.parts == ("long",)
