@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from pipelines.cli.tags import negate_command, tag_captions_command, textswap_command
-from pipelines.tags import caption_file, negate_file, textswap_file
+from pipelines.tags import negate_file
 from synth.caption import Style
 from synth.errors import SourceError
 from synth.language.negation import Mode
@@ -119,17 +121,26 @@ def test_a_file_without_what_is_asked_is_refused_and_nothing_written(files: Path
     assert sorted(path.name for path in files.iterdir()) == ["captions.csv", "tags.csv"]
 
 
+def counted(*arguments: str | Path) -> dict[str, Any]:
+    """What a command tells in its last line, run in a process that checks no types."""
+    command = [sys.executable, "-m", "pipelines.cli", *map(str, arguments), "--json"]
+    told = subprocess.run(command, check=True, capture_output=True)
+    found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+    return found
+
+
 def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
-    music = shared_data("LP-MusicCaps")
-    out = tmp_path / "x.parquet"
-    done = negate_file(
-        music / "caption_writing.json", music / "msd_tags.json", out, [Mode.HALF], Style.NATURAL, 7
+    music, out = shared_data("LP-MusicCaps"), tmp_path / "x.parquet"
+    captions, tags = music / "caption_writing.json", music / "msd_tags.json"
+    done = counted(
+        "negate", captions, "--vocabulary", tags, "--mode", "half", "--seed", "7", "--out", out
     )
-    assert done.rows == 2_839
+    assert done["rows"] == 2_839
     assert Counter(row["outcome"] for row in rows(out))["none"] < 60
-    done = textswap_file(music / "msd_tags.json", out, 0.05)
-    assert done.counts["tags"] == done.counts["tags listed"] >= 1_050
+    counts = counted("textswap", tags, "--out", out)["counts"]
+    assert counts["tags"] == counts["tags listed"] >= 1_050
     jamendo = shared_data("MTG-Jamendo/autotagging-validation.tsv")
-    done = caption_file(jamendo, out, Style.PAPER, 2, 2, 7)
-    assert done.counts["items"] == 11_101
-    assert done.counts["items left out"] == 0
+    captioned = ["tag-captions", jamendo, "--style", "paper", "--views", "2", "--seed", "7"]
+    counts = counted(*captioned, "--out", out)["counts"]
+    assert counts["items"] == 11_101
+    assert counts["items left out"] == 0
