@@ -15,7 +15,8 @@ from train.bench.metrics import Metric
 CONFIDENCE: Final = 0.95
 INTERVAL: Final = (
     "95 %: the spread of the seeds and that of the test's items (1000 bootstrap draws of whole "
-    "groups), combined as independent uncertainties by Welch and Satterthwaite"
+    "groups; for a difference of two on the same items, draw by draw), combined as independent "
+    "uncertainties by Welch and Satterthwaite"
 )
 _WIDTH: Final = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
 
@@ -68,14 +69,22 @@ def estimate(metrics: Sequence[Metric]) -> Estimate:
 def difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> Estimate:
     """One metric less another, seed by seed.
 
-    The items of the two count as independent, which makes the interval wider than it is where,
-    as in a comparison of arms, both were measured on the same items.
+    Where both were measured on the same items, as in a comparison of arms, the uncertainty that
+    comes of the items is that of the difference, draw by draw of the bootstrap; otherwise the
+    items of the two count as independent.
 
     Args:
         metrics: One a seed.
         others: As many, of the same seeds.
     """
     values = [one.value - other.value for one, other in zip(metrics, others, strict=True)]
+    pairs = [
+        one.draws.spread_from(other.draws) if one.draws and other.draws else None
+        for one, other in zip(metrics, others, strict=True)
+    ]
+    paired = [spread for spread in pairs if spread is not None]
+    if len(paired) == len(pairs):
+        return _combined(values, float(np.mean(paired)))
     return _combined(values, math.hypot(_spread(metrics), _spread(others)))
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -13,8 +12,7 @@ from builds import TINY, merged
 
 from pipelines.cli.experiments import experiments_command
 from pipelines.experiments import registry, runner
-from pipelines.experiments.claims import Cell, Claim, Verdict, alike, at_least, better, judge, near
-from pipelines.experiments.estimate import difference, estimate
+from pipelines.experiments.claims import Cell, near
 from pipelines.experiments.exams import on_split, probe_on_split
 from pipelines.experiments.experiment import (
     Arm,
@@ -35,7 +33,6 @@ from synth.corpus import Corpus
 from synth.errors import CorpusError, SourceError, SpecError
 from synth.language.probes import Probe
 from synth.progress import Silent
-from train.bench.metrics import Metric
 from train.bench.plan import Task
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage
@@ -212,45 +209,6 @@ def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: Outcome) -> 
     assert found.allowed == (Task.PTE,)
     assert len(found.sounds) == 18
     assert len(found.plans()[Task.PTE].texts) == 2 * 12
-
-
-def measured(*values: float, half: float = 0.02) -> tuple[Metric, ...]:
-    return tuple(Metric(value, value - half, value + half, 0.5, 100) for value in values)
-
-
-def test_an_interval_holds_both_seeds_and_items() -> None:
-    alone = estimate(measured(0.7))
-    assert (alone.low, alone.high) == pytest.approx((0.68, 0.72))
-    same = estimate(measured(0.7, 0.7, 0.7))
-    assert (same.low, same.high) == pytest.approx((0.68, 0.72)), "more seeds give no more items"
-    spread = estimate(measured(0.6, 0.7, 0.8, half=0.0))
-    # Student's t of two degrees of freedom: 4.303 * 0.1 / sqrt(3).
-    assert spread.high - spread.value == pytest.approx(4.3027 * 0.1 / math.sqrt(3), rel=1e-4)
-    assert estimate(measured(0.9, 1.0, 1.0, half=0.0)).high == 1.0
-
-
-def test_a_difference_is_taken_seed_by_seed() -> None:
-    found = difference(measured(0.7, 0.8, half=0.0), measured(0.5, 0.6, half=0.0))
-    assert (found.low, found.value, found.high) == pytest.approx((0.2, 0.2, 0.2))
-
-
-@pytest.mark.parametrize(
-    ("claim", "verdict"),
-    [
-        (better("a over b", Cell("a", "m"), Cell("b", "m")), Verdict.HOLDS),
-        (better("b over a", Cell("b", "m"), Cell("a", "m")), Verdict.FAILS),
-        (better("by far", Cell("a", "m"), Cell("b", "m"), by=0.39), Verdict.IN_MEAN),
-        (near("at chance", Cell("b", "m"), 0.5), Verdict.HOLDS),
-        (near("at chance", Cell("a", "m"), 0.5), Verdict.FAILS),
-        (alike("the same", Cell("a", "m"), Cell("a", "m")), Verdict.HOLDS),
-        (at_least("aim", Cell("a", "m"), 0.89), Verdict.IN_MEAN),
-        (Claim("at most", Cell("b", "m"), below=0.55), Verdict.HOLDS),
-        (better("no such metric", Cell("a", "m"), Cell("b", "other")), Verdict.UNTESTED),
-    ],
-)
-def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: Verdict) -> None:
-    results = {"a": {"m": measured(0.89, 0.9, 0.91)}, "b": {"m": measured(0.49, 0.5, 0.51)}}
-    assert judge(claim, results).verdict is verdict
 
 
 def test_unknown_names_are_told_with_what_was_meant() -> None:

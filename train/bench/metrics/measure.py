@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
+
+from synth.rng import digest
 
 RESAMPLES: Final = 1000
 _ENDS: Final = (2.5, 97.5)
@@ -16,6 +18,25 @@ _ENDS: Final = (2.5, 97.5)
 Positions: TypeAlias = Int[np.ndarray, "_"]
 Statistic: TypeAlias = Callable[[Positions], float]
 """From positions of units, repeats among them, to a value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """What a bootstrap gave, so that two metrics of the same units can be compared draw by draw.
+
+    Args:
+        values: The statistic of each draw.
+        units: Equal where the same units were drawn in the same order.
+    """
+
+    values: Float[np.ndarray, " draws"]
+    units: str
+
+    def spread_from(self, other: Draws) -> float | None:
+        """Standard deviation of the difference; None where other units were drawn."""
+        if self.units != other.units:
+            return None
+        return float(np.nanstd(self.values - other.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +49,7 @@ class Metric:
         high: Upper end.
         chance: What a guess at random gives.
         n: Number of units judged.
+        draws: Of the bootstrap, where it is at hand.
     """
 
     value: float
@@ -35,12 +57,14 @@ class Metric:
     high: float
     chance: float
     n: int
+    draws: Draws | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; NaN becomes null."""
+        """As JSON values, without draws; NaN becomes null."""
+        told = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in asdict(self).items()
+            for name, value in told.items()
         }
 
 
@@ -84,7 +108,8 @@ def measure(
         )
         drawn.append(statistic(order[places]))
     low, high = np.nanpercentile(drawn, _ENDS)
-    return Metric(statistic(np.arange(count)), float(low), float(high), chance, count)
+    draws = Draws(np.array(drawn), digest(str(seed), group.tobytes().hex()))
+    return Metric(statistic(np.arange(count)), float(low), float(high), chance, count, draws)
 
 
 def mean_of(points: np.ndarray) -> Statistic:
