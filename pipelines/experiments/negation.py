@@ -170,7 +170,7 @@ def _claims(loss: str, both: str) -> tuple[Claim, ...]:
 
 def experiment(scale: Scale, library: Library | None = None) -> Experiment:
     """The experiment at a scale, over a library of tagged music."""
-    heard = library or jam(1000 if scale is Scale.TINY else 4000)
+    heard = library or jam(3000 if scale is Scale.TINY else 4000)
     best = BEST if BEST in WEIGHTS[scale] else WEIGHTS[scale][0]
     music = heard.spec(**_music(scale))
     trained = scale is Scale.PAPER
@@ -219,7 +219,7 @@ def _arms(scale: Scale, corpus: str) -> tuple[Arm, ...]:
 
 def _learning(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> TrainConfig:
     """The settings of an arm; at the scale `paper`, ten epochs of ECALS (section 4.1)."""
-    steps = {Scale.TINY: 800, Scale.SMALL: 3000, Scale.PAPER: 17_000}[scale]
+    steps = {Scale.TINY: 1600, Scale.SMALL: 3000, Scale.PAPER: 17_000}[scale]
     shared: dict[str, Any] = {
         "stages": (Stage(steps=steps, loss=InfoNce(), dissimilarity=weight),),
         "text": TextSampling(restatements=False, p_insert=Ramp(start=inserted, end=inserted)),
