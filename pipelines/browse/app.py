@@ -22,8 +22,9 @@ from pipelines.browse.audio import Sounds, media_type, part
 from pipelines.browse.filters import Filter
 from pipelines.browse.guard import Guard, Hosts
 from pipelines.browse.query import Facets, Manifest
-from pipelines.browse.texts import found_in, link, marked, plural
+from pipelines.browse.texts import found_in, link, marked
 from pipelines.browse.view import View, view
+from pipelines.counted import plural
 from pipelines.manifest import find_manifest
 from synth.corpus import SAMPLES_FILE, Corpus
 from synth.errors import SegueError

@@ -53,8 +53,3 @@ def found_in(row: Mapping[str, Any], words: str) -> tuple[str, str] | None:
             if holds(text):
                 return kind, text
     return None
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 sample`, `1,200 samples`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

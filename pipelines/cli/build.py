@@ -8,7 +8,6 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from pipelines.browse.texts import plural
 from pipelines.build import Summary
 from pipelines.cli.findings import print_findings
 from pipelines.cli.options import (
@@ -20,6 +19,7 @@ from pipelines.cli.options import (
 )
 from pipelines.cli.reproduce import Request, asked_for, show
 from pipelines.cli.show import print_blocked, print_json, print_next
+from pipelines.counted import plural
 from pipelines.engines.engine import engine as open_engine
 from pipelines.executor import processors
 from pipelines.findings import Findings

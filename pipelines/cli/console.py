@@ -14,10 +14,10 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.browse.texts import plural
 from pipelines.cli.show import print_json
 from pipelines.console.answer import Answer, check_answer_file
 from pipelines.console.database import Database
+from pipelines.counted import plural
 
 _ABREAST: Final = 8
 """Columns that are shown beside each other; more are shown below each other."""

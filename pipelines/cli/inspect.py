@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.browse.texts import plural
 from pipelines.cli.compare import print_comparison
 from pipelines.cli.console import ask, print_tables
 from pipelines.cli.options import JsonOption
 from pipelines.cli.show import print_json, print_next
+from pipelines.counted import plural
 from pipelines.coverage import Lacking
 from pipelines.inspection import describe, draw, draw_captions, rebuild, verify
 from synth.completion import corpus_completions

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pipelines.browse.texts import plural
 from pipelines.build import plan_library
 from pipelines.cli.build import worker_count
 from pipelines.cli.destination import destination
@@ -17,6 +16,7 @@ from pipelines.cli.findings import print_findings
 from pipelines.cli.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.show import print_blocked, print_json, print_next
 from pipelines.cli.source_settings import print_index
+from pipelines.counted import plural
 from pipelines.findings import Findings
 from pipelines.places import Places
 from pipelines.preflight.report import Report
