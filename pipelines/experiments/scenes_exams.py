@@ -44,14 +44,17 @@ Members: TypeAlias = Callable[[Numbered], list[Member]]
 """From a group to the members of an instance; none where it makes none."""
 
 
-def order_exam(name: str, corpus: str) -> Exam:
+def order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exam:
     """CompA-order: A before B, B before A, and in every fourth instance A while B.
 
     Args:
         name: Of the exam.
-        corpus: Name of a corpus of `scenes` in the experiment.
+        corpus: Name of a corpus of `scenes` or `triplets` in the experiment.
+        style: Of the captions.
     """
-    return Exam(name, partial(_compa, corpus=corpus, members=_in_order), (Task.COMPA,))
+    return Exam(
+        name, partial(_compa, corpus=corpus, members=partial(_in_order, style=style)), (Task.COMPA,)
+    )
 
 
 def attribute_exam(name: str, corpus: str) -> Exam:
@@ -114,7 +117,7 @@ def _told_apart(rows: Sequence[Row], members: Sequence[Member], audible: Frames)
     return True
 
 
-def _in_order(group: Numbered) -> list[Member]:
+def _in_order(group: Numbered, style: Style) -> list[Member]:
     """A before B, B before A and A while B, where a group of two sounds holds all three."""
     told = {meaning(claim): (number, claim) for number, claim in group}
     pairs = [claim for _, claim in group if isinstance(claim, Succession)]
@@ -129,7 +132,7 @@ def _in_order(group: Numbered) -> list[Member]:
         )
         if all(meaning(said) in told for said, _ in wanted):
             return [
-                (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, Style.NATURAL))
+                (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, style))
                 for said, word in wanted
             ]
     return []

@@ -12,6 +12,7 @@ from pipelines.experiments.exams import on_split
 from pipelines.experiments.experiment import Arm, Experiment, Scale, View, learning
 from pipelines.experiments.foley import foley
 from pipelines.experiments.library import Library
+from pipelines.experiments.scenes_exams import order_exam
 from pipelines.experiments.triplets_captions import ALONE, STAGE_A, STAGE_B, by_stage
 from pipelines.experiments.triplets_table import (
     AB,
@@ -23,9 +24,11 @@ from pipelines.experiments.triplets_table import (
     MIXED,
     ON_PAIRS,
     ON_SINGLES,
+    ORDER,
     SCATTERED,
     B,
 )
+from synth.caption import Style
 from synth.errors import SpecError
 from train.bench.plan import Task
 from train.config.loss import InfoNce, Loss, TeminalB
@@ -91,6 +94,7 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         exams=(
             on_split(ON_SINGLES, "stage-a", Task.ZSTE),
             on_split(ON_PAIRS, "triplets", Task.ZSTE),
+            order_exam(ORDER, "triplets", Style.PAPER),
         ),
         lines=LINES,
         claims=CLAIMS,

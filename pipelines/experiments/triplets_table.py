@@ -9,6 +9,9 @@ from pipelines.experiments.experiment import Line
 
 ON_SINGLES, ON_PAIRS = "single", "pairs"
 """Exams: on single sounds, and on two sounds joined or overlaid."""
+ORDER = "order"
+"""Exam of Ghosh et al.'s CompA-order, made of the same two sounds."""
+GROUP = f"{ORDER}.compa_all_group"
 
 CLAP, B, AB = "no post-training", "B", "A then B"
 B_ZERO, AB_ZERO = "B, alpha 0", "A then B, alpha 0"
@@ -48,6 +51,7 @@ LINES: Final = (
     _line(T5A_HALF, "T5A, half credit"),
     _line(T5B, "T5B: simultaneous, both orders, strict", 0.00, 1.10, 15.80, 2.01, 18.34),
     _line(T5B_HALF, "T5B, half credit"),
+    _line(GROUP, "ours: CompA-order of the same sounds, group score"),
 )
 
 
@@ -76,4 +80,7 @@ CLAIMS: Final = (
     _over("ours, T3", AB, SCATTERED, T3, "what minimal pairs in a batch add"),
     _over("ours, T4", AB, SCATTERED, T4, "what minimal pairs in a batch add"),
     at_least("our aim: T3 of A then B is 90 % or more", Cell(AB, T3), 0.9),
+    at_least(
+        "our aim: CompA-order's group score of A then B is 90 % or more", Cell(AB, GROUP), 0.9
+    ),
 )
