@@ -34,7 +34,7 @@ UNSTAGED: Final = "relations at once"
 CROPPED: Final = "crops, told by what is proven in them"
 MISTOLD: Final = "crops, told as the whole"
 
-STEPS: Final = {Scale.TINY: (300, 900), Scale.SMALL: (1500, 4500), Scale.PAPER: (40_000, 120_000)}
+STEPS: Final = {Scale.TINY: (300, 600), Scale.SMALL: (2000, 4000), Scale.PAPER: (40_000, 120_000)}
 """Of the first stage and of the second."""
 LONGER: Final = 2
 """How many times longer the scenes are that are cropped."""
