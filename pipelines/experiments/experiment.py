@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -57,6 +58,14 @@ class View:
 
     parts: tuple[str, ...]
     reword: Callable[[Row], Row | None] = keep
+
+    @property
+    def reworded_by(self) -> str:
+        """Name of the rewording, and what was given to it beside the rows."""
+        if not isinstance(self.reword, partial):
+            return self.reword.__name__
+        given = ", ".join(f"{name}={value}" for name, value in self.reword.keywords.items())
+        return f"{self.reword.func.__name__}({given})"
 
 
 @dataclass(frozen=True)

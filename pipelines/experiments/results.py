@@ -103,7 +103,7 @@ def _corpus(outcome: Outcome, name: str) -> dict[str, Any]:
         "samples": {split: each["samples"] for split, each in facts["splits"].items()},
     }
     if isinstance(corpus, View):
-        return told | {"view_of": list(corpus.parts), "reworded_by": corpus.reword.__name__}
+        return told | {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
     # Where a library lies says nothing of what it holds, which is in the digest.
     spec = corpus.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     spec["source"] = {

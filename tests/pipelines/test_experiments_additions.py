@@ -49,3 +49,11 @@ def test_what_is_heard_of_long_scenes_is_as_long_as_those_of_the_test(scale: Sca
     view = made.corpora[arms[CROPPED].corpus]
     assert isinstance(view, View)
     assert view.parts == ("long",)
+
+
+def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:
+    corpora = experiment(Scale.TINY).corpora
+    views = {name: view for name, view in corpora.items() if isinstance(view, View)}
+    assert views["tested"].reworded_by == "tested(most=3, audible=1600)"
+    assert views["untested"].reworded_by == "untested(most=3)"
+    assert View(("scenes",)).reworded_by == "keep"
