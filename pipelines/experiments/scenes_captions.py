@@ -24,6 +24,7 @@ from synth.schema import caption_row
 from synth.timeline import timeline
 from synth.truth import Hearing, Tolerance
 from synth.units import Frames
+from train.data.meaning import meaning as same
 
 _SEED: Final = 7
 
@@ -52,6 +53,12 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
     return _retold(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )
+
+
+def restated(row: Row) -> Row:
+    """The sample with those further true captions that say all of it, and none of a part."""
+    whole = same(row["claim"])
+    return {**row, "positives": [each for each in row["positives"] if same(each["claim"]) == whole]}
 
 
 def candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:

@@ -11,14 +11,14 @@ from pipelines.build import build
 from pipelines.experiments import scenes_captions
 from pipelines.experiments.experiment import ExamSplit, Row, Scale
 from pipelines.experiments.scenes import EXPRESSIONS, GROUPED, SHORT, experiment
-from pipelines.experiments.scenes_captions import candidates, untested
+from pipelines.experiments.scenes_captions import candidates, restated, untested
 from pipelines.experiments.scenes_exams import THREEFOLD_EVERY, attribute_exam, order_exam
 from pipelines.spec import Spec
 from synth.claim import claim_from_json
 from synth.corpus import Corpus
 from synth.edit import meaning
 from synth.notation import format_scene, parse
-from synth.scene import from_json
+from synth.scene import from_json, labels
 from synth.timeline import timeline
 from synth.truth import Hearing, Tolerance
 from train.bench.plan import Benchmark, Task
@@ -116,6 +116,17 @@ def test_the_papers_captions_are_parts_and_edits_of_parts() -> None:
     said = {format_scene(edit) for edit in false}
     assert {"siren + dog", "dog * siren", "dog + rain", "siren * rain + dog"} <= said
     assert not {meaning(part) for part in true} & {meaning(edit) for edit in false}
+
+
+def test_what_is_restated_says_all_of_a_scene(rows: list[Row]) -> None:
+    told = list(map(restated, rows))
+    counts = [len(row["positives"]) for row in rows], [len(row["positives"]) for row in told]
+    assert 0 < sum(counts[1]) < sum(counts[0])
+    for row in told:
+        whole = set(json.loads(row["labels"]) if isinstance(row["labels"], str) else row["labels"])
+        for text in row["positives"]:
+            claim = claim_from_json(json.loads(text["claim"]))
+            assert set(labels(claim)) == whole
 
 
 def test_tested_captions_hold_and_untested_ones_may_not(rows: list[Row]) -> None:
