@@ -19,7 +19,7 @@ from pipelines.experiments.claims import Cell, alike, at_least, at_most, better,
 from pipelines.experiments.exams import on_split, probe_on_split
 from pipelines.experiments.experiment import Arm, Experiment, Line, Scale, View, learning
 from pipelines.experiments.foley import foley
-from pipelines.experiments.library import Library
+from pipelines.experiments.library import Library, steps_for
 from synth.language.probes import Probe
 from train.bench.plan import Task
 from train.config.loss import InfoNce
@@ -123,7 +123,7 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
     As against then is left out where the library has captions and no labels.
     """
     heard = library or foley(scale)
-    steps = STEPS[scale] if library is None or scale is not Scale.TINY else STEPS_RECORDINGS
+    steps = steps_for(scale, library, STEPS, STEPS_RECORDINGS)
     mlp, transformer = (
         _learning(scale, head, steps) for head in (HeadKind.MLP, HeadKind.TRANSFORMER)
     )

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
+from pipelines.experiments.experiment import Scale
 from pipelines.ingestion.choice import SourceChoice
 from pipelines.spec import Spec
 from synth.errors import SpecError
 from synth.sources import opened, source_class
 from synth.sources.base import ClipRef
+
+_Steps = TypeVar("_Steps")
 
 SHARES: Final = {"train": 0.6, "val": 0.15, "test": 0.25}
 """Of the recordings of a library that has neither splits nor folds."""
@@ -105,6 +108,13 @@ class Library:
         whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
         spec: Spec = _checked(Spec, whole, name)
         return spec
+
+
+def steps_for(
+    scale: Scale, library: Library | None, steps: Mapping[Scale, _Steps], recordings: _Steps
+) -> _Steps:
+    """The steps at a scale; at `tiny` over a library that was given, `recordings`."""
+    return steps[scale] if library is None or scale is not Scale.TINY else recordings
 
 
 def _checked(model: Any, values: Any, where: str) -> Any:

@@ -24,7 +24,7 @@ from synth.schema import caption_row
 from synth.timeline import timeline
 from synth.truth import Hearing, Tolerance
 from synth.units import Frames
-from train.data.meaning import meaning as same
+from train.data.meaning import meaning as claim_meaning
 
 _SEED: Final = 7
 
@@ -57,8 +57,9 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
 
 def restated(row: Row) -> Row:
     """The sample with those further true captions that say all of it, and none of a part."""
-    whole = same(row["claim"])
-    return {**row, "positives": [each for each in row["positives"] if same(each["claim"]) == whole]}
+    whole = claim_meaning(row["claim"])
+    kept = [each for each in row["positives"] if claim_meaning(each["claim"]) == whole]
+    return {**row, "positives": kept}
 
 
 def candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pipelines.experiments.exams import on_split
 from pipelines.experiments.experiment import Arm, Experiment, Scale, View, learning
 from pipelines.experiments.foley import foley
-from pipelines.experiments.library import Library
+from pipelines.experiments.library import Library, steps_for
 from pipelines.experiments.scenes_exams import order_exam
 from pipelines.experiments.triplets_captions import ALONE, STAGE_A, STAGE_B, by_stage
 from pipelines.experiments.triplets_table import (
@@ -80,7 +80,6 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
             f"--source {heard.name}: triplets are of labelled sounds, and its clips have no labels",
             mend="give a library with labels, such as esc50:PATH",
         )
-    embedded = library is None or scale is not Scale.TINY
     return Experiment(
         name="triplets",
         title='Sinha et al., "Enhancing Audio-Language Models through Self-Supervised '
@@ -93,7 +92,7 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
             "triplets": heard.spec(**_corpus(f"triplets-{scale}", scale, heard, stage_a=False)),
             "stages": View(("stage-a", "triplets"), by_stage),
         },
-        arms=_arms(scale, STEPS[scale] if embedded else STEPS_RECORDINGS),
+        arms=_arms(scale, steps_for(scale, library, STEPS, STEPS_RECORDINGS)),
         exams=(
             on_split(ON_SINGLES, "stage-a", Task.ZSTE),
             on_split(ON_PAIRS, "triplets", Task.ZSTE),
