@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from pipelines.experiments.additions import (
-    ALL,
+    BASE,
     CROPPED,
     LONGER,
     MISTOLD,
     SCATTERED,
-    UNSTAGED,
+    STAGED,
     UNTESTED,
     experiment,
 )
@@ -21,17 +21,17 @@ SCALES = pytest.mark.parametrize("scale", list(Scale))
 
 
 @SCALES
-def test_every_arm_lacks_one_thing_and_takes_as_many_steps(scale: Scale) -> None:
+def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) -> None:
     arms = {arm.name: arm for arm in experiment(scale).arms}
-    whole = arms[ALL].config
+    whole = arms[BASE].config
     assert len({arm.config.steps for arm in arms.values()}) == 1
     assert arms[UNTESTED].config == whole
-    assert arms[UNTESTED].corpus != arms[ALL].corpus
+    assert arms[UNTESTED].corpus != arms[BASE].corpus
     assert arms[SCATTERED].config == whole.model_copy(update={"keep_groups": False})
     first, second = whole.stages
-    assert first.relations == ("while", "as", "with")
-    everything = first.model_copy(update={"relations": ()})
-    assert arms[UNSTAGED].config == whole.model_copy(update={"stages": (everything, second)})
+    assert first.relations == second.relations == ()
+    together = first.model_copy(update={"relations": ("while", "as", "with")})
+    assert arms[STAGED].config == whole.model_copy(update={"stages": (together, second)})
 
 
 @SCALES
