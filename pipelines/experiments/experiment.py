@@ -15,7 +15,7 @@ from train.bench.plan import Benchmark, Task
 from train.config.run import TrainConfig
 
 Row: TypeAlias = Mapping[str, Any]
-"""A sample's row of the manifest."""
+"""A sample's row of the manifest, or a clip's."""
 Folders: TypeAlias = Mapping[str, Path]
 """The manifest folder of each corpus of an experiment, by the experiment's name for it."""
 
@@ -54,10 +54,12 @@ class View:
     Args:
         parts: Names of corpora of the experiment, all built from specs, in order.
         reword: From a sample's row to the one that stands in its place, None to leave it out.
+        clip: From a clip's row to the one that stands in its place.
     """
 
     parts: tuple[str, ...]
     reword: Callable[[Row], Row | None] = keep
+    clip: Callable[[Row], Row] = keep
 
     @property
     def reworded_by(self) -> str:

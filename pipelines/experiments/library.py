@@ -90,6 +90,11 @@ class Library:
         return any(ref.labels for ref in self._refs)
 
     @cached_property
+    def is_tagged(self) -> bool:
+        """Whether its clips bear tags."""
+        return any(ref.tags for ref in self._refs)
+
+    @cached_property
     def _refs(self) -> tuple[ClipRef, ...]:
         chosen: Any = _checked(SourceChoice, self.source, "--source").chosen
         return tuple(opened(chosen).refs())

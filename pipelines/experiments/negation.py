@@ -13,6 +13,13 @@ from pipelines.experiments.experiment import Arm, Experiment, Line, Scale, View,
 from pipelines.experiments.jam import jam
 from pipelines.experiments.library import Library
 from pipelines.experiments.negation_captions import MOST, with_idioms
+from pipelines.experiments.negation_sounds import (
+    learnt_by_labels,
+    overlays,
+    told_by_labels,
+    with_tags,
+)
+from pipelines.spec import Spec
 from train.bench.plan import Task
 from train.config.loss import InfoNce
 from train.config.model import (
@@ -28,7 +35,7 @@ from train.config.run import Stage, TrainConfig
 from train.config.text import Ramp, TextSampling
 
 BASELINE, INSERT = "baseline", "text aug"
-CORPUS, LEARNT = "music", "learnt"
+SOUNDS, CORPUS, LEARNT = "sounds", "told", "learnt"
 INSERTED: Final = 0.6
 """Share of captions into which the paper puts a denial (section 4.2)."""
 WEIGHTS: Final = {
@@ -69,6 +76,11 @@ SETUP_IDIOMS: Final = (
     "they are not to a trained one, the training captions of all arms hold none to "
     f"{MOST} phrases that deny nothing, such as `no doubt` and `not only that`. Test captions hold "
     "none. Where this scale has one k alone, the paper's values are those of its best."
+)
+
+SETUP_SOUNDS: Final = (
+    "Here the captions are no music's: two or three labelled sounds at once, their labels for "
+    "tags, each listed in the caption."
 )
 
 
@@ -169,26 +181,39 @@ def _claims(loss: str, both: str) -> tuple[Claim, ...]:
 
 
 def experiment(scale: Scale, library: Library | None = None) -> Experiment:
-    """The experiment at a scale, over a library of tagged music."""
+    """The experiment at a scale, over a library of tagged music or of labelled sounds."""
     heard = library or jam(3000 if scale is Scale.TINY else 4000)
     best = BEST if BEST in WEIGHTS[scale] else WEIGHTS[scale][0]
-    music = heard.spec(**_music(scale))
+    of_sounds = library is not None and library.is_labelled and not library.is_tagged
     trained = scale is Scale.PAPER
+    told = [SETUP, *([SETUP_SOUNDS] * of_sounds), *([SETUP_IDIOMS] * (not trained))]
     return Experiment(
         name="negation",
         title='Vasilakis et al., "Towards effective negation modeling in joint audio-text models '
         'for music", figures 1 to 4',
         scale=scale,
         source=heard.name,
-        setup=SETUP if trained else f"{SETUP} {SETUP_IDIOMS}",
-        corpora={CORPUS: music}
-        if trained
-        else {CORPUS: music, LEARNT: View((CORPUS,), with_idioms)},
+        setup=" ".join(told),
+        corpora=_corpora(scale, heard, of_sounds),
         arms=_arms(scale, CORPUS if trained else LEARNT),
         exams=(on_split("test", CORPUS, Task.NEGATION),),
         lines=_lines(loss_term(best)),
         claims=_claims(loss_term(best), combo(best)),
     )
+
+
+def _corpora(scale: Scale, library: Library, of_sounds: bool) -> dict[str, Spec | View]:
+    """What is tested, and what is learnt from: the same with idioms, which `paper` needs not."""
+    if of_sounds:
+        heard: dict[str, Spec | View] = {
+            SOUNDS: overlays(f"negation-sounds-{scale}", scale, library, _audio(scale, 4)),
+            CORPUS: View((SOUNDS,), told_by_labels, with_tags),
+        }
+        learnt = View((SOUNDS,), learnt_by_labels, with_tags)
+    else:
+        heard = {CORPUS: library.spec(**_music(scale))}
+        learnt = View((CORPUS,), with_idioms)
+    return heard if scale is Scale.PAPER else heard | {LEARNT: learnt}
 
 
 def _music(scale: Scale) -> dict[str, Any]:
@@ -197,13 +222,13 @@ def _music(scale: Scale) -> dict[str, Any]:
         "corpus": f"negation-{scale}",
         "seed": 7,
         "recipe": {"negation": {"style": "paper", "inserts": 0}},
-        "audio": _audio(scale),
+        "audio": _audio(scale, 6),
     }
 
 
-def _audio(scale: Scale) -> dict[str, Any]:
+def _audio(scale: Scale, tiny_s: int) -> dict[str, Any]:
     if scale is Scale.TINY:
-        return {"sample_rate": 16_000, "length": "exact 6 s"}
+        return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
     return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
 
 

@@ -6,13 +6,14 @@ Ghosh et al., "CompA: Addressing the gap in compositional reasoning in audio-lan
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from pipelines.experiments.claims import Cell, Claim, at_least, better
 from pipelines.experiments.exams import on_split
 from pipelines.experiments.experiment import Arm, Experiment, Line, Scale, View, learning
 from pipelines.experiments.foley import foley
-from pipelines.experiments.library import Library
+from pipelines.experiments.library import Library, steps_for
 from pipelines.experiments.scenes_captions import restated
 from pipelines.experiments.scenes_exams import attribute_exam, order_exam
 from pipelines.spec import Spec
@@ -34,6 +35,7 @@ CLAP, HARD, MODULAR = "CLAP", "+ hard negatives", "+ modular, no hard negatives"
 COMPA = "+ hard negatives + modular"
 SHORT = f"{HARD}, without the last stage"
 GROUPED = f"{COMPA}, groups in a batch"
+HARD_GROUPED = f"{HARD}, groups in a batch"
 RESTATED = f"{COMPA}, no parts"
 ORDER, ATTRIBUTE = "order.compa_all_group", "attribute.compa_pairs_group"
 TO_AUDIO, TO_TEXT = "test.text_to_audio_r10", "test.audio_to_text_r10"
@@ -55,6 +57,8 @@ STEPS: Final = {
     Scale.PAPER: (80_000, 80_000, 80_000),
 }
 """Of the stages."""
+STEPS_RECORDINGS: Final = (750, 1500, 1500)
+"""The same at `tiny` over a library that was given: recordings are learnt more slowly."""
 PAPER_CAPTIONS: Final = 7
 """At most as many true ones and as many false ones (section 3.4)."""
 PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
@@ -63,7 +67,7 @@ SETUP: Final = (
     "One corpus of `scenes`, two to four sounds each, and as many steps for every arm but one: "
     "CLAP learns by InfoNCE throughout, the others in the first of three stages; one arm ends "
     "after the second, where the paper's modular learning begins. Batches are drawn at random, but "
-    "for the arm whose minimal-pair groups share a batch; where there are no parts, the further "
+    "for the arms whose minimal-pair groups share a batch; where there are no parts, the further "
     "true captions of a scene all say the whole of it. All are tested on the split `test`, whose "
     "recordings none has heard. order: the groups that hold A before B, B before A and, in a "
     "quarter of the instances, A while B; attribute: the groups in which a sound is bound to "
@@ -141,7 +145,12 @@ CLAIMS: Final = (
         Cell(COMPA, ORDER),
     ),
     better("ours: groups in a batch teach order better", Cell(GROUPED, ORDER), Cell(COMPA, ORDER)),
-    at_least("our aim: the order group score is 90 % or more", Cell(GROUPED, ORDER), 0.9),
+    better(
+        "ours: so they do without modular captions",
+        Cell(HARD_GROUPED, ORDER),
+        Cell(HARD, ORDER),
+    ),
+    at_least("our aim: the order group score is 90 % or more", Cell(HARD_GROUPED, ORDER), 0.9),
 )
 
 
@@ -149,7 +158,9 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
     heard = library or foley(scale)
     vanilla, hard, modular = InfoNce(), HardNegatives(), Modular()
-    compa = _learning(scale, vanilla, hard, modular)
+    learn = partial(_learning, scale, steps_for(scale, library, STEPS, STEPS_RECORDINGS))
+    compa, all_hard = learn(vanilla, hard, modular), learn(vanilla, hard, hard)
+    together = {"keep_groups": True}
     return Experiment(
         name="scenes",
         title='Ghosh et al., "CompA: Addressing the gap in compositional reasoning in '
@@ -159,13 +170,14 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         setup=SETUP,
         corpora={"scenes": scenes_of(scale, heard), "restated": View(("scenes",), restated)},
         arms=(
-            Arm(CLAP, "scenes", _learning(scale, vanilla, vanilla, vanilla)),
-            Arm(SHORT, "scenes", _learning(scale, vanilla, hard)),
-            Arm(HARD, "scenes", _learning(scale, vanilla, hard, hard)),
-            Arm(MODULAR, "scenes", _learning(scale, vanilla, modular, modular)),
+            Arm(CLAP, "scenes", learn(vanilla, vanilla, vanilla)),
+            Arm(SHORT, "scenes", learn(vanilla, hard)),
+            Arm(HARD, "scenes", all_hard),
+            Arm(MODULAR, "scenes", learn(vanilla, modular, modular)),
             Arm(COMPA, "scenes", compa),
             Arm(RESTATED, "restated", compa),
-            Arm(GROUPED, "scenes", compa.model_copy(update={"keep_groups": True})),
+            Arm(GROUPED, "scenes", compa.model_copy(update=together)),
+            Arm(HARD_GROUPED, "scenes", all_hard.model_copy(update=together)),
         ),
         exams=(
             order_exam("order", "scenes"),
@@ -213,10 +225,10 @@ def captions_of(scale: Scale) -> int:
     return 3 if scale is Scale.TINY else PAPER_CAPTIONS
 
 
-def _learning(scale: Scale, *losses: Loss) -> TrainConfig:
+def _learning(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> TrainConfig:
     """What all arms share but the losses of the stages of training (appendix B.7)."""
     stages = tuple(
-        Stage(steps=steps, loss=loss) for steps, loss in zip(STEPS[scale], losses, strict=False)
+        Stage(steps=count, loss=loss) for count, loss in zip(steps, losses, strict=False)
     )
     text = TextSampling(restatements=False)
     if scale is not Scale.PAPER:

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.experiments.experiment import Row, View
+from pipelines.experiments.experiment import Row, View, keep
 from pipelines.render import link
 from synth.atomic import replacing, write_text
 from synth.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
@@ -43,11 +43,14 @@ def write_view(name: str, view: View, parts: Mapping[str, Path], root: Path) -> 
     corpora = [Corpus.open(parts[part]) for part in view.parts]
     rows = [changed for corpus in corpora for row in _rows(corpus) if (changed := view.reword(row))]
     _check(name, corpora, rows)
-    made = digest(*(str(corpus.facts["digest"]) for corpus in corpora), canonical_json(rows))
+    clips = _clips(corpora, view)
+    whence = [str(corpus.facts["digest"]) for corpus in corpora]
+    told_anew = [] if view.clip is keep else [repr(clips.to_pylist())]
+    made = digest(*whence, canonical_json(rows), *told_anew)
     folder = root / name / made[:_LETTERS]
     if (folder / CORPUS_FILE).is_file():
         return folder
-    _write_tables(folder, corpora, rows)
+    _write_tables(folder, corpora, rows, clips)
     for corpus in corpora:
         _link_shards(corpus, rows, folder)
     facts = dict(corpora[0].facts) | {
@@ -78,19 +81,29 @@ def _check(name: str, corpora: Sequence[Corpus], rows: Sequence[Row]) -> None:
         raise SpecError(f"view {name}: no sample is left", mend="let `reword` keep some")
 
 
-def _write_tables(folder: Path, corpora: Sequence[Corpus], rows: Sequence[Row]) -> None:
-    metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
-    clips = [pq.read_table(corpus.folder / CLIPS_FILE) for corpus in corpora]
+def _clips(corpora: Sequence[Corpus], view: View) -> pa.Table:
+    """Every clip of the parts once."""
     known: set[str] = set()
     parts = []
-    for each in clips:
+    for corpus in corpora:
+        each = pq.read_table(corpus.folder / CLIPS_FILE)
         new = pa.array([clip not in known for clip in each["id"].to_pylist()], pa.bool_())
         parts.append(each.filter(new))
         known |= set(each["id"].to_pylist())
+    clips = pa.concat_tables(parts)
+    if view.clip is keep:
+        return clips
+    return pa.Table.from_pylist([dict(view.clip(row)) for row in clips.to_pylist()], clips.schema)
+
+
+def _write_tables(
+    folder: Path, corpora: Sequence[Corpus], rows: Sequence[Row], clips: pa.Table
+) -> None:
+    metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
     with replacing(folder / SAMPLES_FILE) as partial:
         pq.write_table(table(rows, SAMPLES).replace_schema_metadata(metadata), partial)
     with replacing(folder / CLIPS_FILE) as partial:
-        pq.write_table(pa.concat_tables(parts), partial)
+        pq.write_table(clips, partial)
 
 
 def _splits(rows: Sequence[Row]) -> dict[str, dict[str, int]]:

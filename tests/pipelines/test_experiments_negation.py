@@ -1,18 +1,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from pipelines.build import build
 from pipelines.experiments.experiment import Row, Scale, View
 from pipelines.experiments.library import Library
-from pipelines.experiments.negation import BASELINE, BEST, LEARNT, combo, experiment, loss_term
+from pipelines.experiments.negation import (
+    BASELINE,
+    BEST,
+    CORPUS,
+    LEARNT,
+    combo,
+    experiment,
+    loss_term,
+)
 from pipelines.experiments.negation_captions import IDIOMS, told, with_idioms
+from pipelines.experiments.negation_sounds import learnt_by_labels, told_by_labels, with_tags
+from pipelines.experiments.views import write_view
 from pipelines.spec import Spec
+from synth.corpus import Corpus
 from synth.language.negation import stated_tags
 from synth.language.tags import Vocabulary
 from synth.tag import Tag
 from train.config.model import TowerKind
+from train.config.run import Mode
+from train.data.split import SplitData
 
 FEW = Library("jam", {"tracks": 50})
 CAPTION = "Bass and guitar in a calm folk tune."
@@ -59,7 +74,7 @@ def test_arms_differ_in_nothing_but_insertion_and_weight() -> None:
 def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale) -> None:
     made = experiment(scale, FEW)
     assert all(0 < arm.config.eval_every < arm.config.steps for arm in made.arms)
-    spec = made.corpora["music"]
+    spec = made.corpora[CORPUS]
     assert isinstance(spec, Spec)
     assert spec.splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
 
@@ -98,3 +113,70 @@ def test_idioms_stand_before_and_behind_a_caption() -> None:
     said = told(CAPTION, ("without a doubt", "no less"))
     assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
     assert told(CAPTION, ()) == CAPTION
+
+
+SOUNDS = Library("foley", {"classes": ["cat", "dog", "rain", "siren"], "takes": 5})
+
+
+def overlay(number: int, labels: tuple[str, ...] = ("rain", "car_horn", "dog")) -> Row:
+    return {
+        "id": f"s{number}",
+        "index": number,
+        "split": "train",
+        "labels": list(labels),
+        "caption": "Rain falls.",
+        "positives": [{"text": "Rain falls."}],
+        "negatives": [{"text": "A dog barks."}],
+    }
+
+
+def test_sounds_at_once_are_told_by_their_labels_and_denied_by_half_and_all_of_them() -> None:
+    tags = tuple(Tag("sound", name) for name in ("car horn", "dog", "rain"))
+    how = Vocabulary.of(tags)
+    for number in range(60):
+        told_row = told_by_labels(overlay(number))
+        assert set(stated_tags(told_row["caption"], how)) == set(tags)
+        assert told_row["positives"] == []
+        half, full = told_row["negatives"]
+        assert (half["kind"], full["kind"]) == ("negate-half", "negate-full")
+        assert (half["claim"].count("not"), full["claim"].count("not")) == (2, 3)
+        assert stated_tags(full["text"], how) == ()
+    assert told_by_labels(overlay(3)) == told_by_labels(overlay(3))
+
+
+def test_what_a_caption_of_sounds_claims_does_not_depend_on_their_order() -> None:
+    one, other = (overlay(1, labels) for labels in (("dog", "rain"), ("rain", "dog")))
+    assert told_by_labels(one)["claim"] == told_by_labels(other)["claim"]
+    assert told_by_labels(one)["claim"] == '{"and":[{"event":"dog"},{"event":"rain"}]}'
+
+
+def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
+    learnt = [learnt_by_labels(overlay(number)) for number in range(60)]
+    assert any(idiom in row["caption"].lower() for row in learnt for idiom in IDIOMS)
+    held_out = {**overlay(1), "split": "test"}
+    assert learnt_by_labels(held_out) == told_by_labels(held_out)
+
+
+def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags(
+    tmp_path: Path,
+) -> None:
+    made = experiment(Scale.TINY, SOUNDS)
+    spec, view = made.corpora["sounds"], made.corpora[LEARNT]
+    assert isinstance(spec, Spec)
+    assert isinstance(view, View)
+    assert "their labels for tags" in made.setup
+    counts = {"train": 40, "val": 8, "test": 8}
+    recipe = spec.model_dump()["recipe"]["scenes"] | {"scenes": counts}
+    few = Spec.model_validate(spec.model_dump() | {"recipe": {"scenes": recipe}})
+    built = {"sounds": Path(build(few, tmp_path, 0).paths["manifests"])}
+    data = SplitData(Corpus.open(write_view("learnt", view, built, tmp_path)), "train", Mode.SHARDS)
+    assert {tag.name for tags in data.tags.values() for tag in tags} <= {
+        "cat",
+        "dog",
+        "rain",
+        "siren",
+    }
+    assert all(data.tags[clip] for row in data.rows(range(40)) for clip in row["clips"])
+    assert with_tags({"labels": ["car_horn"], "tags": []})["tags"] == [
+        {"category": "sound", "name": "car horn"}
+    ]

@@ -10,7 +10,13 @@ import pytest
 from pipelines.build import build
 from pipelines.experiments import scenes_captions
 from pipelines.experiments.experiment import ExamSplit, Row, Scale
-from pipelines.experiments.scenes import EXPRESSIONS, GROUPED, SHORT, experiment
+from pipelines.experiments.scenes import (
+    EXPRESSIONS,
+    GROUPED,
+    HARD_GROUPED,
+    SHORT,
+    experiment,
+)
 from pipelines.experiments.scenes_captions import candidates, restated, untested
 from pipelines.experiments.scenes_exams import THREEFOLD_EVERY, attribute_exam, order_exam
 from pipelines.spec import Spec
@@ -65,7 +71,10 @@ def test_every_arm_takes_as_many_steps_and_starts_as_the_first_does(scale: Scale
     assert len({arm.config.steps for arm in made.arms if arm.name != SHORT}) == 1
     assert {type(arm.config.stages[0].loss) for arm in made.arms} == {InfoNce}
     configs = {arm.name: arm.config for arm in made.arms}
-    assert [name for name, config in configs.items() if config.keep_groups] == [GROUPED]
+    assert [name for name, config in configs.items() if config.keep_groups] == [
+        GROUPED,
+        HARD_GROUPED,
+    ]
 
 
 def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:
