@@ -78,7 +78,8 @@ def experiments_command(
     seconds = round(time.monotonic() - started, 1)
     if as_json:
         files = {suffix: str(path) for suffix, path in paths.items()}
-        print_json(to_json(outcome, command) | {"files": files, "command_seconds": seconds})
+        took = {"seconds": outcome.seconds, "command_seconds": seconds}
+        print_json(to_json(outcome, command) | {"files": files} | took)
         return
     _print(outcome)
     console = Console(soft_wrap=True, highlight=False)

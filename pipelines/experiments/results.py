@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pipelines.experiments.claims import Judgement, judge
 from pipelines.experiments.estimate import INTERVAL, estimate
-from pipelines.experiments.experiment import ExamSplit, View
+from pipelines.experiments.experiment import ExamSplit, View, keep
 from pipelines.experiments.plot import draw
 from pipelines.experiments.runner import Outcome
 from pipelines.render import library_versions
@@ -26,8 +26,6 @@ _MODELLING: Final = ("segue-audio", "torch", "transformers", "scipy")
 
 def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Path]:
     """Write `NAME-SCALE-SOURCE.json`, `.md` and `.svg`; equal outcomes give equal bytes.
-
-    Only `seconds` in the JSON tells of time: how long the command trained what it trained.
 
     Args:
         outcome: The outcome.
@@ -92,7 +90,6 @@ def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
             for arm in experiment.arms
         },
         "versions": _versions(),
-        "seconds": {arm: dict(each) for arm, each in outcome.seconds.items()},
     }
 
 
@@ -103,7 +100,8 @@ def _corpus(outcome: Outcome, name: str) -> dict[str, Any]:
         "samples": {split: each["samples"] for split, each in facts["splits"].items()},
     }
     if isinstance(corpus, View):
-        return told | {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
+        told |= {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
+        return told if corpus.clip is keep else told | {"clips_by": corpus.clip.__name__}
     # Where a library lies says nothing of what it holds, which is in the digest.
     spec = corpus.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     spec["source"] = {

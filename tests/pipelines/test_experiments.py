@@ -106,7 +106,7 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
     assert again.seconds == {}
     for name, each in (("first", outcome), ("second", again)):
         write_results(each, "segue reproduce miniature", tmp_path / name)
-    for suffix in ("md", "svg"):
+    for suffix in ("json", "md", "svg"):
         name = f"miniature-tiny-foley.{suffix}"
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
