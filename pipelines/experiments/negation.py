@@ -153,7 +153,7 @@ def _claims(loss: str, both: str) -> tuple[Claim, ...]:
             Cell(loss, HALF_FULL),
         ),
         better(
-            "the baseline finds music by full negations nearly as often as by captions",
+            "the baseline finds recordings by full negations nearly as often as by captions",
             Cell(BASELINE, TEXT_TO_AUDIO["full"]),
             Cell(BASELINE, TEXT_TO_AUDIO["original"]),
             by=-0.1,
