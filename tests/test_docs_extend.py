@@ -135,6 +135,12 @@ def _config(**loss: object) -> TrainConfig:
     return parse_config(values, "train.yaml")
 
 
+@pytest.mark.parametrize(("name", "meant"), [("margn", "margin"), ("modularr", "modular")])
+def test_a_misspelt_loss_is_told_the_nearest_of_all_that_there_are(name: str, meant: str) -> None:
+    with pytest.raises(SpecError, match=f"there is no '{name}'; did you mean '{meant}'"):
+        _config(name=name)
+
+
 def test_the_loss_is_a_setting_like_ours() -> None:
     config = _config(name="margin", margin=0.1)
     assert config.stages[0].roles == {Role.NEGATIVES}

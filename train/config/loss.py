@@ -10,6 +10,7 @@ from pydantic import Field, SerializeAsAny, WrapValidator
 
 from synth.entry_points import load_class, offered
 from synth.errors import SpecError
+from synth.names import suggestion
 from train.config.section import Section
 from train.config.text import Ramp
 
@@ -152,11 +153,13 @@ _NAMES: Final = frozenset(each().name for each in get_args(Ours))
 
 
 def _of_other_packages(value: Any, ours: Callable[[Any], Any]) -> Any:
-    """Settings of a loss that another package offers; all else is for `ours` to judge."""
+    """Settings of a loss that another package offers; settings of ours are for `ours` to judge."""
     if isinstance(value, CustomLoss):
         return value
     name = value.get("name") if isinstance(value, Mapping) else None
     others = offered(ENTRY_POINTS, _NAMES)
+    if isinstance(name, str) and name not in _NAMES | others.keys():
+        raise ValueError(f"there is no {name!r}; {suggestion(name, sorted({*_NAMES, *others}))}")
     if name not in others:
         return ours(value)
     return load_class(others[name], CustomLoss, SpecError).model_validate(value)
