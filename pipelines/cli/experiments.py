@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,10 @@ def experiments_command(
         str,
         typer.Option(help="Recordings to test on: val to choose settings, test for results."),
     ] = "test",
+    arm: Annotated[
+        list[str] | None,
+        typer.Option(help="Train only this arm, and what else is so named.", show_default=False),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often each arm is trained.")] = 3,
     out: Annotated[Path, typer.Option(help="Where corpora and models go.", file_okay=False)] = Path(
         "out/reproduce"
@@ -70,10 +75,13 @@ def experiments_command(
     started = time.monotonic()
     library = Library.parse(source) if source is not None else None
     experiment, heard = experiment_of(name, scale, library), exam_split_of(split)
+    arms = arm or []
+    if arms:
+        experiment = experiment.only(arms)
     machine = Machine(out, worker_count(workers), device)
     with show_progress(as_json) as observer:
         outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
-    command = command_line(name, library, scale, seeds, heard)
+    command = command_line(name, library, scale, seeds, heard, arms)
     paths = write_results(outcome, command, results)
     seconds = round(time.monotonic() - started, 1)
     if as_json:
@@ -89,7 +97,12 @@ def experiments_command(
 
 
 def command_line(
-    name: str, library: Library | None, scale: str, seeds: int, split: ExamSplit
+    name: str,
+    library: Library | None,
+    scale: str,
+    seeds: int,
+    split: ExamSplit,
+    arms: Sequence[str] = (),
 ) -> str:
     """The command that makes the results again; where the sounds lie is the reader's affair."""
     words = ["segue", "reproduce", name, "--scale", scale, "--seeds", str(seeds)]
@@ -97,6 +110,8 @@ def command_line(
         words += ["--source", f"{library.name}:PATH" if library.settings else library.name]
     if split != "test":
         words += ["--split", split]
+    for arm in arms:
+        words += ["--arm", arm]
     return shlex.join(words)
 
 

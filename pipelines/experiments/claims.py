@@ -57,6 +57,11 @@ class Claim:
     below: float = math.inf
 
     @property
+    def arms(self) -> set[str]:
+        """The arms that it is about."""
+        return {cell.arm for cell in (self.cell, self.less) if cell}
+
+    @property
     def bounds(self) -> str:
         """The bounds in words, in percent."""
         lower = f"above {100 * self.above:g} %" if self.above > -math.inf else ""

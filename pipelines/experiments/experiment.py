@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from pipelines.experiments.claims import Claim
 from pipelines.spec import Spec
+from synth.errors import SpecError
+from synth.names import suggestion
 from train.bench.plan import Benchmark, Task
 from train.config.run import TrainConfig
 
@@ -135,6 +137,7 @@ class Experiment:
         exams: How.
         lines: What is shown.
         claims: The paper's directions, and our aims.
+        whole: Whether all its arms are there.
     """
 
     name: str
@@ -147,3 +150,20 @@ class Experiment:
     exams: tuple[Exam, ...]
     lines: tuple[Line, ...]
     claims: tuple[Claim, ...]
+    whole: bool = True
+
+    def only(self, names: Sequence[str]) -> Experiment:
+        """The experiment with these arms alone, and the claims about no other.
+
+        Raises:
+            SpecError: If it has no such arm.
+        """
+        known = [arm.name for arm in self.arms]
+        for name in names:
+            if name not in known:
+                raise SpecError(
+                    f"--arm {name}: {self.name} has no such arm", mend=suggestion(name, known)
+                )
+        arms = tuple(arm for arm in self.arms if arm.name in names)
+        claims = tuple(claim for claim in self.claims if claim.arms <= set(names))
+        return replace(self, arms=arms, claims=claims, whole=len(arms) == len(known))

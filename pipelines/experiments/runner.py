@@ -30,6 +30,7 @@ VIEWS: Final = "views"
 RUNS: Final = "runs"
 TRAINING: Final = "train"
 TESTING: Final = "test"
+SOME: Final = "some-arms"
 _LETTERS: Final = 12
 
 
@@ -100,7 +101,8 @@ class Outcome:
     def label(self) -> str:
         """The name of its result files."""
         parts = [self.experiment.name, self.experiment.scale, self.experiment.source]
-        return "-".join(parts if self.split is ExamSplit.TEST else [*parts, self.split])
+        parts += [] if self.split is ExamSplit.TEST else [self.split]
+        return "-".join(parts if self.experiment.whole else [*parts, SOME])
 
 
 def carry_out(

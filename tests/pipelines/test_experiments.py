@@ -118,6 +118,21 @@ def test_what_was_tested_on_validation_is_called_so(outcome: Outcome, tmp_path: 
     assert "these are no results" in paths["md"].read_text()
 
 
+def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
+    outcome: Outcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "train", None)
+    some = carry_out(miniature().only(["mlp"]), (0, 1), machine, Silent())
+    assert some.metrics == {"mlp": outcome.metrics["mlp"]}
+    assert some.experiment.claims == ()
+    paths = write_results(some, "segue reproduce miniature --arm mlp", tmp_path)
+    assert paths["md"].name == "miniature-tiny-foley-some-arms.md"
+    whole = miniature()
+    assert whole.only(["mlp", "transformer"]) == whole
+    with pytest.raises(SpecError, match=r"--arm transfomer.*did you mean 'transformer'"):
+        whole.only(["transfomer"])
+
+
 def test_a_library_without_the_split_is_refused_before_training(
     outcome: Outcome, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +173,10 @@ def test_the_command_prints_and_writes_the_same_figures(
     assert printed["command"] == "segue reproduce miniature --scale tiny --seeds 2"
     command()
     assert "holds" in capsys.readouterr().out
+    command(arm=["mlp"], as_json=True)
+    printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert printed["command"] == "segue reproduce miniature --scale tiny --seeds 2 --arm mlp"
+    assert set(printed["metrics"]) == {"mlp"}
 
 
 def test_another_setting_makes_another_run(outcome: Outcome, machine: Machine) -> None:
