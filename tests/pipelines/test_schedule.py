@@ -88,18 +88,32 @@ def wait_for(condition: Callable[[], bool]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def served(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A schedule of a few seconds over a corpus that is built already, on its own server."""
-    folder = tmp_path_factory.mktemp("served")
-    out, spec = folder / "out", folder / "tiny.yaml"
-    shutil.copytree(tiny_corpus, out)
-    spec.write_text(yaml.safe_dump(TINY))
-    before = product(out)
-    process = start(spec, out, "--every", "4s", "--now")
-    schedule = Served(out, spec, process, before)
-    yield schedule
-    schedule.process.terminate()
-    schedule.process.wait(60)
+def schedules() -> Iterator[list[Served]]:
+    """Those that were started; the last may still run."""
+    started: list[Served] = []
+    yield started
+    for each in started:
+        each.process.terminate()
+        each.process.wait(60)
+
+
+@pytest.fixture
+def served(
+    schedules: list[Served], tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Served:
+    """A schedule of a few seconds over a corpus that is built already, on its own server.
+
+    Tests share it until one ends it: workers that steal take tests in any order.
+    """
+    if not schedules or schedules[-1].process.poll() is not None:
+        folder = tmp_path_factory.mktemp("served")
+        out, spec = folder / "out", folder / "tiny.yaml"
+        shutil.copytree(tiny_corpus, out)
+        spec.write_text(yaml.safe_dump(TINY))
+        before = product(out)
+        process = start(spec, out, "--every", "4s", "--now")
+        schedules.append(Served(out, spec, process, before))
+    return schedules[-1]
 
 
 def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(served: Served) -> None:
@@ -170,7 +184,7 @@ def test_run_that_was_killed_while_pending_keeps_no_slot(served: Served, tmp_pat
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(served: Served) -> None:
-    """It replaces the schedule."""
+    """It ends the schedule."""
     assert wait_for(lambda: running(served) == "Running")
     served.process.kill()
     served.process.wait()
@@ -183,11 +197,13 @@ def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(served:
     assert wait_for(lambda: served.completed() > done), "a dead run keeps the only slot"
     assert running(served) != "Running"
     assert product(served.out) == served.before
+    served.process.terminate()
+    served.process.wait(60)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 def test_interrupted_schedule_says_one_line_and_leaves_nobody_behind(served: Served) -> None:
-    """Ctrl-C reaches the run that is under way, too. Last in the module: it ends the schedule."""
+    """Ctrl-C reaches the run that is under way, too. It ends the schedule."""
     with known_server(served.out):
         run_now("tiny")
     assert wait_for(lambda: len(named(str(served.out))) > 2)  # the schedule, its server, the run
