@@ -48,7 +48,7 @@ def experiments_command(
     ] = "test",
     arm: Annotated[
         list[str] | None,
-        typer.Option(help="Train only this arm, and what else is so named.", show_default=False),
+        typer.Option(help="Train this arm alone; may be given for several.", show_default=False),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often each arm is trained.")] = 3,
     out: Annotated[Path, typer.Option(help="Where corpora and models go.", file_okay=False)] = Path(
