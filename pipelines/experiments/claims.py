@@ -57,9 +57,14 @@ class Claim:
     below: float = math.inf
 
     @property
+    def cells(self) -> tuple[Cell, ...]:
+        """What is measured."""
+        return (self.cell, self.less) if self.less else (self.cell,)
+
+    @property
     def arms(self) -> set[str]:
         """The arms that it is about."""
-        return {cell.arm for cell in (self.cell, self.less) if cell}
+        return {cell.arm for cell in self.cells}
 
     @property
     def bounds(self) -> str:
@@ -109,8 +114,7 @@ def judge(claim: Claim, results: Results) -> Judgement:
     Raises:
         KeyError: If the claim is about an arm that there is not.
     """
-    cells = (claim.cell, claim.less) if claim.less else (claim.cell,)
-    measured = [results[cell.arm].get(cell.metric, ()) for cell in cells]
+    measured = [results[cell.arm].get(cell.metric, ()) for cell in claim.cells]
     if not all(measured):
         return Judgement(claim, None, Verdict.UNTESTED)
     found = difference(*measured) if claim.less else estimate(*measured)

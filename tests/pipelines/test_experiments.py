@@ -249,7 +249,7 @@ def test_every_experiment_speaks_of_arms_and_metrics_that_it_has(name: str, scal
     made = experiment_of(name, scale)
     arms = {arm.name for arm in made.arms}
     exams = {exam.name for exam in made.exams}
-    cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
+    cells = [cell for claim in made.claims for cell in claim.cells]
     assert {cell.arm for cell in cells} <= arms
     assert {arm.corpus for arm in made.arms} <= set(made.corpora)
     metrics = {cell.metric for cell in cells} | {line.metric for line in made.lines}

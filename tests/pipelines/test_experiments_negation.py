@@ -50,7 +50,7 @@ def row(number: int, split: str = "train") -> Row:
 def test_every_claim_and_line_is_about_arms_that_the_scale_has(scale: Scale) -> None:
     made = experiment(scale, FEW)
     arms = {arm.name for arm in made.arms}
-    cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
+    cells = [cell for claim in made.claims for cell in claim.cells]
     assert {cell.arm for cell in cells} <= arms
     assert {arm for line in made.lines for arm in line.paper} <= arms
     assert {arm.corpus for arm in made.arms} <= set(made.corpora)

@@ -86,7 +86,7 @@ def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:
         for score in ("text", "audio", "group")
     } | {"test.text_to_audio_r10", "test.audio_to_text_r10", "test.zero_shot_map"}
     assert {line.metric for line in made.lines} <= given
-    cells = [cell for claim in made.claims for cell in (claim.cell, claim.less) if cell]
+    cells = [cell for claim in made.claims for cell in claim.cells]
     assert {cell.metric for cell in cells} <= {line.metric for line in made.lines}
     for exam in made.exams:
         assert exam.benchmark({"scenes": folder}, ExamSplit.TEST).plans(exam.tasks)
