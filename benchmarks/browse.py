@@ -23,12 +23,12 @@ from typing import Any, Final
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from pipelines.browse.filters import Filter
-from pipelines.browse.query import Manifest
-from pipelines.build import build
-from pipelines.manifest import find_manifest
-from pipelines.spec import Spec
-from synth.corpus import Corpus
+from pipelines.build.build import build
+from pipelines.look.browse.filters import Filter
+from pipelines.look.browse.query import Manifest
+from pipelines.spec.spec import Spec
+from pipelines.store.manifest import find_manifest
+from synth.corpus.corpus import Corpus
 
 HELPERS: Final = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 BROWSING: Final = "browsing"

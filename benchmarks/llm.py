@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.llm.generate import generate
-from pipelines.llm.retry import Policy
-from synth.progress import Silent
+from pipelines.llm.wire.retry import Policy
+from synth.base.progress import Silent
 
 FAULTS = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),

@@ -15,7 +15,7 @@ import yaml
 from typer.main import get_command
 
 from pipelines.cli.app import COMMANDS
-from pipelines.spec_file import read_spec
+from pipelines.spec.file import read_spec
 from synth.llm.prompt import load_prompt, shipped_prompts
 from synth.recipes import RECIPES
 from synth.sources import SOURCES, source_class

@@ -13,10 +13,10 @@ import torch
 from libraries import check, sound, write_csv
 from torch.nn.functional import normalize
 
-from pipelines.build import plan_only
-from pipelines.spec_file import read_spec
-from synth.errors import PlanError, SourceError, SpecError
-from synth.progress import Silent
+from pipelines.build.build import plan_only
+from pipelines.spec.file import read_spec
+from synth.base.errors import PlanError, SourceError, SpecError
+from synth.base.progress import Silent
 from synth.recipes import RECIPES
 from synth.sources import source_class
 from train.config.files import parse_config

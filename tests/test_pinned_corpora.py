@@ -22,9 +22,9 @@ import soundfile
 from builds import merged
 from runs import lines
 
-from pipelines.build import build
-from pipelines.spec import Spec
-from synth.progress import Silent
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.base.progress import Silent
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 
 BF16_CAPABILITY: Final = (8, 0)
 """CUDA's compute capability from which on GPUs calculate in bfloat16."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
 from train.data.tokenizer import TextTokenizer
 from train.export.files import SETTINGS_FILE
 from train.export.read import Exported, load_exported

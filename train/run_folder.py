@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import torch
 
-from synth.atomic import replacing, write_text
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SpecError
-from synth.rng import digest
+from synth.base.atomic import replacing, write_text
+from synth.base.errors import CorpusError, SpecError
+from synth.base.rng import digest
+from synth.corpus.corpus import Corpus
 from synth.storage import is_url
 from train.config.files import parse_config
 from train.config.run import TrainConfig

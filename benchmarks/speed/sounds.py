@@ -10,8 +10,8 @@ from typing import Final
 
 import soundfile
 
-from synth.foley import CLASSES, RATE, synthesize
-from synth.rng import Randomness
+from synth.base.rng import Randomness
+from synth.sources.procedural.foley import CLASSES, RATE, synthesize
 
 TAKES: Final = 8
 SEED: Final = 1

@@ -12,12 +12,12 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from benchmarks.speed.sounds import few_labels, lay_out
-from pipelines.build import build, plan_only
-from pipelines.spec import Spec
-from synth.corpus import CLIPS_FILE, PLAN_FILE
-from synth.progress import Silent
-from synth.scene import from_json, longest_crossfade
-from synth.timeline import timeline
+from pipelines.build.build import build, plan_only
+from pipelines.spec.spec import Spec
+from synth.base.progress import Silent
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
+from synth.scene.scene import from_json, longest_crossfade
+from synth.scene.timeline import timeline
 
 RATE: Final = 44_100
 SEED: Final = 7

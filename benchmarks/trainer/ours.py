@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.trainer.measure import learning
 from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, SEED, WEIGHT_DECAY, Setup
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from train.config.loss import Loss
 from train.config.run import Mode, Stage, TrainConfig
 from train.config.text import TextSampling

@@ -19,7 +19,7 @@ from transformers.audio_utils import mel_filter_bank
 
 from benchmarks.trainer.measure import learning
 from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, RATE, SEED, WEIGHT_DECAY, Setup
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from train.config.run import Mode, Precision
 from train.data.order import BatchOrder
 from train.data.split import TRAIN, SplitData

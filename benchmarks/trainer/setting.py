@@ -18,10 +18,10 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from pipelines.build import build
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.foley import CLASSES
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
+from synth.sources.procedural.foley import CLASSES
 from train.config.run import Mode, Precision
 from train.data.split import TRAIN, SplitData
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from synth.sources.base import ClipRef, FileSource, Origin, require_folder
-from synth.sources.tables import Columns, distinct, read_rows
+from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
+from synth.sources.reading.tables import Columns, distinct, read_rows
 
 MEND = "give the folder of calls.csv and audio/"
 COLUMNS = Columns(("file", "species", "place", "recordist"), MEND)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.build import build
-from pipelines.spec_file import read_spec
-from synth.corpus import Corpus
+from pipelines.build.build import build
+from pipelines.spec.file import read_spec
+from synth.corpus.corpus import Corpus
 
 
 def main() -> None:

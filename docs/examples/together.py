@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import PositiveInt
 
-from synth.caption import Connective, Style
-from synth.contrast import Wording
-from synth.lexicon import Phrase, kin
+from synth.captions.caption import Connective, Style
+from synth.captions.contrast import Wording
+from synth.labels.lexicon import Phrase, kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -20,8 +20,8 @@ from synth.recipes.base import (
     pick,
     too_short,
 )
-from synth.scene import Event, Overlay
-from synth.truth import Tolerance
+from synth.scene.scene import Event, Overlay
+from synth.truth.truth import Tolerance
 
 
 class Together(RecipeSettings):

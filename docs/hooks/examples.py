@@ -17,12 +17,12 @@ from typing import Any
 from jinja2 import DictLoader, Environment
 from mkdocs.structure.files import File, Files
 
-from pipelines.browse.drawing import draw
-from pipelines.build import build
-from pipelines.spec_file import read_spec
-from synth.corpus import Corpus
-from synth.scene import from_json
-from synth.shards import read_member
+from pipelines.build.build import build
+from pipelines.look.browse.drawing import draw
+from pipelines.spec.file import read_spec
+from synth.corpus.corpus import Corpus
+from synth.corpus.shards import read_member
+from synth.scene.scene import from_json
 
 SPECS = Path(__file__).resolve().parents[1] / "examples"
 MARKER = re.compile(r"<!-- example: ([\w-]+) ([\w-]+) -->")
@@ -100,6 +100,6 @@ def _sample(row: dict[str, Any], up: str, colours: dict[str, int]) -> str:
 
 @cache
 def _timeline() -> Any:
-    source = files("pipelines").joinpath("browse/templates/_timeline.html").read_text("utf-8")
+    source = files("pipelines").joinpath("look/browse/templates/_timeline.html").read_text("utf-8")
     environment = Environment(loader=DictLoader({"timeline": source}), autoescape=True)
     return environment.get_template("timeline")

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from pipelines.new.meaning import meanings
-from pipelines.new.values import allowed
+from pipelines.spec.new.meaning import meanings
+from pipelines.spec.new.values import allowed
 
 MARKER = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->")
 

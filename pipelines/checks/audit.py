@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.manifest import find_manifest
-from synth.annotation import annotated
-from synth.claim import claim_from_json
-from synth.corpus import CLIPS_FILE
-from synth.errors import CorpusError
-from synth.progress import Observer, Silent
-from synth.scene import Scene, from_json
-from synth.schema import AUDIBLE
-from synth.timeline import Timeline, timeline
-from synth.truth import Tolerance, proves, refutes
+from pipelines.store.manifest import find_manifest
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import CLIPS_FILE
+from synth.corpus.schema import AUDIBLE
+from synth.scene.claim import claim_from_json
+from synth.scene.scene import Scene, from_json
+from synth.scene.timeline import Timeline, timeline
+from synth.truth.annotation import annotated
+from synth.truth.truth import Tolerance, proves, refutes
 
 _COLUMNS: Final = ("id", "group", "scene", "caption", "claim", "positives", "negatives")
 

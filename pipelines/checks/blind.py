@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.manifest import find_manifest
-from synth.errors import CorpusError
-from synth.progress import Observer, Silent, watched
-from synth.rng import Randomness
+from pipelines.store.manifest import find_manifest
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer, Silent, watched
+from synth.base.rng import Randomness
 
 FOLDS: Final = 5
 _RESAMPLES: Final = 1000

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.manifest import find_manifest
-from pipelines.row_groups import batches
-from pipelines.spec import SPLITS
-from synth.corpus import CLIPS_FILE
-from synth.errors import CorpusError
-from synth.leakage.compare import HEARD, Leakage, between_splits, leakage
-from synth.leakage.shelf import COLUMNS
-from synth.progress import Observer
+from pipelines.spec.spec import SPLITS
+from pipelines.store.manifest import find_manifest
+from pipelines.store.row_groups import batches
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer
+from synth.corpus.corpus import CLIPS_FILE
+from synth.corpus.leakage.compare import HEARD, Leakage, between_splits, leakage
+from synth.corpus.leakage.shelf import COLUMNS
 
 _BATCH: Final = 4096
 _LEVELS: Final = "levels_db"

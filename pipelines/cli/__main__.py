@@ -67,7 +67,7 @@ class Interrupts:
 
 
 def _done(error: BaseException | None) -> str:
-    """What the command will not do again, as `synth.progress_display` notes it."""
+    """What the command will not do again, as `pipelines.cli.common.progress_display` notes it."""
     seen = set()
     while error is not None and id(error) not in seen:  # Prefect's may come from themselves
         if notes := getattr(error, "__notes__", None):

@@ -17,96 +17,96 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from synth.atomic import disk_error
-from synth.errors import SegueError
+from synth.base.atomic import disk_error
+from synth.base.errors import SegueError
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sources": (
-        "pipelines.cli.sources:sources_command",
+        "pipelines.cli.make.sources:sources_command",
         "List the sound libraries that can be read, and their settings.",
     ),
     "new": (
-        "pipelines.cli.new:new_command",
+        "pipelines.cli.make.new:new_command",
         "Write a new spec with every setting explained; list the recipes.",
     ),
     "doctor": (
-        "pipelines.cli.doctor:doctor_command",
+        "pipelines.cli.look.doctor:doctor_command",
         "Check this machine: packages, decoders, GPU, endpoint, disk.",
     ),
     "check": (
-        "pipelines.cli.check:check_command",
+        "pipelines.cli.make.check:check_command",
         "Compare a sound library on disk with its index: missing, changed and unknown files.",
     ),
     "ingest": (
-        "pipelines.cli.ingest:ingest_command",
+        "pipelines.cli.make.ingest:ingest_command",
         "Read a spec's sound library: check and measure every clip.",
     ),
     "build": (
-        "pipelines.cli.build:build_command",
+        "pipelines.cli.make.build:build_command",
         "Build a corpus from a spec; what is built already is not made again.",
     ),
     "nightly": (
-        "pipelines.cli.nightly:nightly_command",
+        "pipelines.cli.nights.nightly:nightly_command",
         "Rebuild what changed, judge it, and promote it only if it passes.",
     ),
     "schedule": (
-        "pipelines.cli.schedule:schedule_command",
+        "pipelines.cli.nights.schedule:schedule_command",
         "Run a corpus's night on a schedule; list, pause, run and look back.",
     ),
     "deploy": (
-        "pipelines.cli.deploy:deploy_command",
+        "pipelines.cli.nights.deploy:deploy_command",
         "Have a corpus's night run by the workers of a Prefect work pool.",
     ),
     "plan": (
-        "pipelines.cli.plan:plan_command",
+        "pipelines.cli.make.plan:plan_command",
         "Plan a corpus: every scene and caption, before any audio is made.",
     ),
     "audit": (
-        "pipelines.cli.audit:audit_command",
+        "pipelines.cli.look.audit:audit_command",
         "Prove a corpus's captions true and its negatives false, from its manifest.",
     ),
     "inspect": (
-        "pipelines.cli.inspect:inspect_command",
+        "pipelines.cli.look.inspect:inspect_command",
         "Show what was built: counts, samples, checks; ask by SQL; compare two builds.",
     ),
     "report": (
-        "pipelines.cli.report:report_command",
+        "pipelines.cli.look.report:report_command",
         "Write one HTML file that shows a build or a training run, and stands alone.",
     ),
     "browse": (
-        "pipelines.cli.browse:browse_command",
+        "pipelines.cli.look.browse:browse_command",
         "Look at a corpus and hear it, on a web page of this machine.",
     ),
     "versions": (
-        "pipelines.cli.versions:versions_command",
+        "pipelines.cli.look.versions:versions_command",
         "List the versions of a corpus, and what is left of each.",
     ),
     "gc": (
-        "pipelines.cli.gc:gc_command",
+        "pipelines.cli.look.gc:gc_command",
         "Remove the shards of old versions; their manifests stay.",
     ),
     "text": (
-        "pipelines.cli.text:text_command",
+        "pipelines.cli.texts.text:text_command",
         "Temporal text probes of captions: reduce, reorder, or cut test sets.",
     ),
     "negate": (
-        "pipelines.cli.tags:negate_command",
+        "pipelines.cli.texts.tags:negate_command",
         "Negate the tags in captions: insert an absent one, deny half of them, or all.",
     ),
     "tag-captions": (
-        "pipelines.cli.tags:tag_captions_command",
+        "pipelines.cli.texts.tags:tag_captions_command",
         "Make captions of tags, and of balanced views of them.",
     ),
     "textswap": (
-        "pipelines.cli.tags:textswap_command",
+        "pipelines.cli.texts.tags:textswap_command",
         "Build a dictionary of tags that contradict each other.",
     ),
     "lexicon": (
-        "pipelines.cli.lexicon:lexicon_command",
+        "pipelines.cli.texts.lexicon:lexicon_command",
         "Build the phrases of every label from their readable sources.",
     ),
     "llm": (
-        "pipelines.cli.llm:COMMANDS",
+        "pipelines.cli.texts.llm:COMMANDS",
         "Ask a language model about captions: bought once, checked, within a budget.",
     ),
     "train": ("train.cli.train:train_command", "Train a CLAP model on a corpus."),
@@ -115,15 +115,15 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Test a model on a corpus or on a benchmark's own files.",
     ),
     "export": (
-        "pipelines.cli.export:export_command",
+        "pipelines.cli.make.export:export_command",
         "Write a corpus as others read it, or a trained model for transformers.",
     ),
     "reproduce": (
-        "pipelines.cli.experiments:experiments_command",
+        "experiments.cli.reproduce:experiments_command",
         "Do a paper's experiment again, and judge its claims.",
     ),
     "demo": (
-        "pipelines.cli.demo:demo_command",
+        "experiments.cli.demo:demo_command",
         "Build a corpus, train on it twice, and test both on unheard recordings.",
     ),
 }

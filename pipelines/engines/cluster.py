@@ -20,9 +20,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 
+from pipelines.build.plan import ShardPlan
 from pipelines.engines.passport import Passport, Refusal, differences, facts, stamped
-from pipelines.plan import ShardPlan
-from synth.errors import SegueError
+from synth.base.errors import SegueError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pipelines.executor import Runner, processors, workers
-from synth.errors import SpecError
+from pipelines.engines.executor import Runner, processors, workers
+from synth.base.errors import SpecError
 
 _ADDRESS: Final = re.compile(r"(dask|tcp|tls)://([^\s/:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
 

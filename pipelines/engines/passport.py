@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import pipelines
 import synth
-from pipelines.render import library_versions
-from synth.errors import SegueError
+from pipelines.build.render import library_versions
+from synth.base.errors import SegueError
 
 PACKAGE: Final = "segue-audio"
 FURTHER: Final = ("scipy", "pyloudnorm", "dask", "distributed")

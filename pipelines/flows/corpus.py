@@ -15,8 +15,9 @@ from typing import Any, Final, TypeAlias
 from prefect import Flow, flow
 from prefect.runtime import flow_run
 
-from pipelines.finalise import CARD_FILE
+from pipelines.build.finalise import CARD_FILE
 from pipelines.flows.artifacts import show_link, show_report, show_shards
+from pipelines.flows.nights.night import failed, refuse_failed, write_record
 from pipelines.flows.stages import (
     compare_model,
     enrich_plan,
@@ -30,8 +31,7 @@ from pipelines.flows.stages import (
     train_model,
 )
 from pipelines.flows.work import Work, working
-from pipelines.nights.night import failed, refuse_failed, write_record
-from synth.progress import Observer, Silent
+from synth.base.progress import Observer, Silent
 
 Result: TypeAlias = dict[str, Any]
 StageFlow: TypeAlias = Flow[..., Result]

@@ -31,10 +31,10 @@ from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
 from pipelines.flows.holder import HOME
-from pipelines.nights.schedule import ENTRYPOINT, FLOW, LIMIT, TAG, Night, Times
-from pipelines.nights.schedule_server import running_server
-from pipelines.server import QUIET
-from synth.errors import SegueError, SpecError
+from pipelines.flows.nights.schedule import ENTRYPOINT, FLOW, LIMIT, TAG, Night, Times
+from pipelines.flows.servers.schedule_server import running_server
+from pipelines.flows.servers.server import QUIET
+from synth.base.errors import SegueError, SpecError
 
 POOL_TYPE: Final = "process"
 _BEGUN: Final = [

@@ -31,10 +31,10 @@ from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run
 from prefect.states import Crashed
 
-from pipelines.locks import sole_writer
-from pipelines.places import versions_of
-from synth.atomic import write_text
-from synth.errors import CorpusError
+from pipelines.store.locks import sole_writer
+from pipelines.store.places import versions_of
+from synth.base.atomic import write_text
+from synth.base.errors import CorpusError
 
 HOME: Final = ".prefect"
 HOLDERS: Final = "holders"

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
-from pipelines.build import Summary
+from pipelines.build.build import Summary
 from pipelines.flows.corpus import Result, StageFlow, flow_of
 from pipelines.flows.holder import HOME
-from pipelines.nights.schedule_server import running_server
-from pipelines.server import own_server, refuse_full
-from pipelines.spec import Spec
-from synth.errors import SegueError
-from synth.progress import Observer
+from pipelines.flows.servers.schedule_server import running_server
+from pipelines.flows.servers.server import own_server, refuse_full
+from pipelines.spec.spec import Spec
+from synth.base.errors import SegueError
+from synth.base.progress import Observer
 
 
 def build_with_prefect(

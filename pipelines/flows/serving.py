@@ -16,13 +16,13 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
-from pipelines.executor import interrupts_held
+from pipelines.engines.executor import interrupts_held
 from pipelines.flows.deployments import deployment_of
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
+from pipelines.flows.nights.schedule import FLOW, Night
+from pipelines.flows.servers.schedule_server import scheduling_server
+from pipelines.flows.servers.server import QUIET
 from pipelines.flows.work import SERVED_BY
-from pipelines.nights.schedule import FLOW, Night
-from pipelines.nights.schedule_server import scheduling_server
-from pipelines.server import QUIET
 
 LOOK_S: Final = 2.0
 STOP_S: Final = 20.0

@@ -20,18 +20,18 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.futures import PrefectFuture
 
-from pipelines.build import Summary, conclude, render_batch
-from pipelines.executor import Runner, ending
-from pipelines.finalise import publish
+from pipelines.build.build import Summary, conclude, render_batch
+from pipelines.build.finalise import publish
+from pipelines.build.plan import ShardPlan
+from pipelines.build.portions import Portions
+from pipelines.build.render import is_done
+from pipelines.engines.executor import Runner, ending
 from pipelines.flows.artifacts import RenderProgress
+from pipelines.flows.nights.night import Gate, compare_metrics, judge
+from pipelines.flows.nights.texts import buy
+from pipelines.flows.nights.training import evaluate, run_folder, train
 from pipelines.flows.work import Work
-from pipelines.nights.night import Gate, compare_metrics, judge
-from pipelines.nights.texts import buy
-from pipelines.nights.training import evaluate, run_folder, train
-from pipelines.plan import ShardPlan
-from pipelines.portions import Portions
-from pipelines.render import is_done
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,19 +12,19 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from pipelines.build import Prepared, located, planned, refuse_unheard
+from pipelines.build.build import Prepared, located, planned, refuse_unheard
+from pipelines.build.render import is_done, read_receipt
 from pipelines.engines.engine import Engine, engine
-from pipelines.executor import Runner, watch_parent
+from pipelines.engines.executor import Runner, watch_parent
 from pipelines.flows.holder import sole_run
-from pipelines.ingestion.ingest import Library
-from pipelines.nights.settings import NightlySettings, read_nightly
-from pipelines.places import Places
-from pipelines.remote.site import staged, writing
-from pipelines.render import is_done, read_receipt
-from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
-from synth.errors import SpecError
-from synth.progress import Observer
+from pipelines.flows.nights.settings import NightlySettings, read_nightly
+from pipelines.ingest.ingest import Library
+from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
+from pipelines.store.places import Places
+from pipelines.store.site import staged, writing
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
 
 SERVED_BY: Final = "SEGUE_SERVED_BY"
 

@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pipelines.llm.batch_api import MOST_BYTES, BatchTicket, collect, poll, submit
-from pipelines.llm.budget import Budget, DoesNotFitError
-from pipelines.llm.endpoint import Endpoint
-from pipelines.llm.errors import Fault
-from pipelines.llm.ledger import Ledger
-from pipelines.llm.records import ItemState, Order, Status
-from pipelines.llm.request import Reply, Request
+from pipelines.llm.money.budget import Budget, DoesNotFitError
+from pipelines.llm.money.ledger import Ledger
+from pipelines.llm.money.records import ItemState, Order, Status
+from pipelines.llm.money.store import Store
+from pipelines.llm.money.tickets import Sent, Tickets, owner_of
 from pipelines.llm.runner import PHASE
 from pipelines.llm.stops import Stop
-from pipelines.llm.store import Store
-from pipelines.llm.tickets import Sent, Tickets, owner_of
 from pipelines.llm.verdicts import judged, settled, spoiled
+from pipelines.llm.wire.batch_api import MOST_BYTES, BatchTicket, collect, poll, submit
+from pipelines.llm.wire.endpoint import Endpoint
+from pipelines.llm.wire.errors import Fault
+from pipelines.llm.wire.request import Reply, Request
 from pipelines.llm.work import Queue, Task, members
-from synth.progress import Observer
+from synth.base.progress import Observer
 
 _BARREN_ROUNDS: Final = 3
 """So many batches in a row without one answer: the endpoint is out of order."""

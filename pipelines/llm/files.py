@@ -12,15 +12,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.llm.records import ItemState
+from pipelines.llm.money.records import ItemState
 from pipelines.llm.work import Task, item_digest
-from pipelines.manifest import find_manifest
-from synth.atomic import replacing
-from synth.errors import SceneError, SourceError, SpecError
+from pipelines.store.manifest import find_manifest
+from synth.base.atomic import replacing
+from synth.base.errors import SceneError, SourceError, SpecError
+from synth.corpus.schema import AUDIBLE, canonical_json
+from synth.llm.checks.truth_check import events_timeline
 from synth.llm.item import Item
 from synth.llm.prompt import Prompt
-from synth.llm.truth_check import events_timeline
-from synth.schema import AUDIBLE, canonical_json
 
 ANSWERS: Final = pa.schema(
     [

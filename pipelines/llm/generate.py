@@ -14,26 +14,26 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from pipelines.llm.batches import BatchRunner
-from pipelines.llm.budget import Budget, DoesNotFitError
-from pipelines.llm.capabilities import Capabilities
-from pipelines.llm.endpoint import Endpoint
-from pipelines.llm.errors import Fault
 from pipelines.llm.files import Row, read_rows, write_answers
-from pipelines.llm.ledger import Ledger
-from pipelines.llm.prices import Price, estimated_tokens, nanos, price_of
-from pipelines.llm.probe import PROBE_TOKENS, probe
-from pipelines.llm.records import ItemState, Order, Paid, State, Status
+from pipelines.llm.money.budget import Budget, DoesNotFitError
+from pipelines.llm.money.ledger import Ledger
+from pipelines.llm.money.prices import Price, estimated_tokens, nanos, price_of
+from pipelines.llm.money.records import ItemState, Order, Paid, State, Status
+from pipelines.llm.money.store import Store
 from pipelines.llm.runner import Runner, recover
 from pipelines.llm.settings import Settings
 from pipelines.llm.stops import Stop, StopKind
-from pipelines.llm.store import Store
 from pipelines.llm.summary import Estimate, Summary
 from pipelines.llm.verdicts import kind_of
+from pipelines.llm.wire.capabilities import Capabilities
+from pipelines.llm.wire.endpoint import Endpoint
+from pipelines.llm.wire.errors import Fault
+from pipelines.llm.wire.probe import PROBE_TOKENS, probe
 from pipelines.llm.work import Queue, Task, members
-from pipelines.output import check_output
-from synth.errors import SpecError
+from pipelines.store.output import check_output
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.llm.prompt import load_prompt
-from synth.progress import Observer
 
 _PROBES: Final = 10
 _PROBE_INPUT: Final = 1000

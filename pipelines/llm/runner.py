@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from pipelines.llm.budget import Budget, DoesNotFitError
-from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.ledger import Ledger
-from pipelines.llm.records import ItemState, Member, Status
-from pipelines.llm.request import Reply, Request
-from pipelines.llm.retry import Ask, Gate, Policy, with_retries
+from pipelines.llm.money.budget import Budget, DoesNotFitError
+from pipelines.llm.money.ledger import Ledger
+from pipelines.llm.money.records import ItemState, Member, Status
 from pipelines.llm.stops import Stop
 from pipelines.llm.verdicts import judged, settled, spoiled
+from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.retry import Ask, Gate, Policy, with_retries
 from pipelines.llm.work import Queue, Task, members
-from synth.progress import Observer
+from synth.base.progress import Observer
 
 PHASE: Final = "ask"
 _TASKS_A_PLACE: Final = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.llm.endpoint import EndpointSettings
 from pipelines.llm.files import Input
-from pipelines.llm.retry import Policy
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.llm.wire.retry import Policy
 
 
 @dataclass(frozen=True, slots=True)

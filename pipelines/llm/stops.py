@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipelines.llm.errors import Fault
+from pipelines.llm.wire.errors import Fault
 
 
 class StopKind(StrEnum):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.llm.budget import Account
-from pipelines.llm.prices import NANOS, Nano
+from pipelines.llm.money.budget import Account
+from pipelines.llm.money.prices import NANOS, Nano
 from pipelines.llm.stops import Stop
 
 

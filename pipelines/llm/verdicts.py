@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pipelines.llm.records import ItemState, Member, Status
+from pipelines.llm.money.records import ItemState, Member, Status
 from synth.llm.errors import AnswerError
 from synth.llm.item import Item
 from synth.llm.prompt import Prompt

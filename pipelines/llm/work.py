@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.llm.records import ItemState, Member, Scope, Status
-from pipelines.llm.request import Request
+from pipelines.llm.money.records import ItemState, Member, Scope, Status
+from pipelines.llm.wire.request import Request
+from synth.base.rng import digest
+from synth.corpus.schema import canonical_json
 from synth.llm.item import Item
 from synth.llm.prompt import Prompt
-from synth.rng import digest
-from synth.schema import canonical_json
 
 REPLY_TOKENS = 64
 """Room in a reply for what is around its answers."""

@@ -14,13 +14,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.documents.croissant import CROISSANT_FILE
-from pipelines.finalise import CARD_FILE, SIZES_FILE
-from pipelines.locks import in_turn
-from pipelines.places import SHARDS, Places, versions_of
-from pipelines.remote.mirror import Mirror
-from pipelines.remote.site import clearing_banks, holding, mirror_of, staged
-from pipelines.render import read_receipt
+from pipelines.build.documents.croissant import CROISSANT_FILE
+from pipelines.build.finalise import CARD_FILE, SIZES_FILE
+from pipelines.build.render import read_receipt
+from pipelines.store.locks import in_turn
+from pipelines.store.mirror import Mirror
+from pipelines.store.places import SHARDS, Places, versions_of
+from pipelines.store.site import clearing_banks, holding, mirror_of, staged
 from pipelines.versions.gc_banks import unneeded
 from pipelines.versions.history import STAGING_SUFFIX, State, Version, versions_on
 from pipelines.versions.removal import (
@@ -41,11 +41,11 @@ from pipelines.versions.shelf import (
     shelf_at,
     shelf_in,
 )
-from synth.atomic import PARTIAL_SUFFIX, write_text
-from synth.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
-from synth.errors import CorpusError
-from synth.progress import Observer, Silent
-from synth.schema import canonical_json
+from synth.base.atomic import PARTIAL_SUFFIX, write_text
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
+from synth.corpus.schema import canonical_json
 from synth.storage import url_of
 
 PHASE: Final = "remove"

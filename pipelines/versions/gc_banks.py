@@ -11,11 +11,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.places import BANKS
+from pipelines.store.places import BANKS
 from pipelines.versions.history import Version, read_facts, versions_on
 from pipelines.versions.removal import Removal, freed_bytes
 from pipelines.versions.shelf import Node, Shelf
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
 from synth.storage import fetched
 
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.places import Places
+from pipelines.store.places import Places
 from pipelines.versions.shelf import Held, Node, Shelf, shelf_at
-from synth.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
 
 STAGING_SUFFIX: Final = ".reproducing"
 """Of the folder beside the shards of a version in which they are made again."""

@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.executor import Runner
-from pipelines.finalise import assemble
-from pipelines.ingestion.ingest import Library
-from pipelines.journal import record
-from pipelines.places import SHARDS, Places
-from pipelines.plan import ShardPlan
-from pipelines.remote.mirror import Mirror
-from pipelines.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard
-from pipelines.spec import Spec
-from pipelines.versions.differences import Differences
+from pipelines.build.differences import Differences
+from pipelines.build.finalise import assemble
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard
+from pipelines.build.sealed import unmark
+from pipelines.engines.executor import Runner
+from pipelines.ingest.ingest import Library
+from pipelines.spec.spec import Spec
+from pipelines.store.journal import record
+from pipelines.store.mirror import Mirror
+from pipelines.store.places import SHARDS, Places
 from pipelines.versions.history import STAGING_SUFFIX
-from pipelines.versions.sealed import unmark
 from pipelines.versions.shelf import files_below
-from synth.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
-from synth.hashing import file_sha256, sha256_of
-from synth.progress import Observer
+from synth.base.hashing import file_sha256, sha256_of
+from synth.base.progress import Observer
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.storage.stream import streamed
 
 

@@ -13,17 +13,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipelines.build import refuse_unheard
-from pipelines.executor import workers
-from pipelines.finalise import SPEC_FILE
-from pipelines.ingestion.ingest import Library, ingest
-from pipelines.places import BANKS, Places
-from pipelines.plan import plan
-from pipelines.remote.site import refuse_unseen, writing
-from pipelines.render import clean, read_receipt
-from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
-from pipelines.versions.differences import (
+from pipelines.build.build import refuse_unheard
+from pipelines.build.differences import (
     Differences,
     algorithm_differences,
     clip_differences,
@@ -31,11 +22,20 @@ from pipelines.versions.differences import (
     moved,
     setting_differences,
 )
+from pipelines.build.finalise import SPEC_FILE
+from pipelines.build.plan import plan
+from pipelines.build.render import clean, read_receipt
+from pipelines.engines.executor import workers
+from pipelines.ingest.ingest import Library, ingest
+from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
+from pipelines.store.places import BANKS, Places
+from pipelines.store.site import refuse_unseen, writing
 from pipelines.versions.history import read_facts
 from pipelines.versions.remake import Old, remake
-from synth.corpus import CLIPS_FILE
-from synth.errors import CorpusError, SourceError
-from synth.progress import Observer, Silent
+from synth.base.errors import CorpusError, SourceError
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import CLIPS_FILE
 
 
 @dataclass(frozen=True, slots=True)

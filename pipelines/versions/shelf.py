@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pipelines.locks import LOCK_FILE
-from pipelines.places import BANKS, MANIFESTS, SHARDS, Places, versions_of
-from synth.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
-from synth.errors import CorpusError
+from pipelines.store.locks import LOCK_FILE
+from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places, versions_of
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
 from synth.storage.reading import copies_of_url
 from synth.storage.url import joined

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
 from synth.export.base import Format
-from synth.names import suggestion
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from synth.corpus import ATTRIBUTION_FILE, Corpus
+from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard
 from synth.storage import fetched

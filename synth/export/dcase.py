@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from synth.base.units import Seconds
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
 from synth.export.tables import seconds_text, table_line
-from synth.units import Seconds
 
 _TAB = "\t"
 _HOW = """\

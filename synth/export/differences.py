@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from synth.difference import tell
+from synth.base.rng import Randomness
+from synth.derived.differences.difference import tell
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
 from synth.export.questions import SEED, stored_audio, subjects_of
-from synth.rng import Randomness
 
 _HOW = """\
 `SPLIT.jsonl` has a line for every two samples of a minimal-pair group that can be told apart:

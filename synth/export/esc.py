@@ -6,13 +6,13 @@ import json
 from collections import defaultdict
 from typing import ClassVar, assert_never
 
+from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
 from synth.export.tables import table_line
-from synth.notation import format_scene
-from synth.scene import Event, Overlay, Scene, Sequence, from_json, operands
-from synth.shards import AudioFormat, decode_audio, encode_audio
+from synth.scene.notation import format_scene
+from synth.scene.scene import Event, Overlay, Scene, Sequence, from_json, operands
 
 COLUMNS = ("filename", "fold", "target", "category", "esc10", "src_file", "take")
 _HOW = """\

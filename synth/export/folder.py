@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from synth.atomic import replacing
+from synth.base.atomic import replacing
 
 KEPT: Final = ".segue"
 """Holds receipts and pieces of manifests; not needed to read the export."""

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from synth.corpus.licence import parse_licence
+from synth.corpus.licence_mix import hugging_face_licence
 from synth.export.base import Whole
 from synth.export.folder import Writer
 from synth.export.items import Item, Shard
-from synth.licence import parse_licence
-from synth.licence_mix import hugging_face_licence
 
 ROWS_IN_GROUP: Final = 16
 """So few that a reader of a single row, and this writer, hold little audio at a time."""

@@ -14,11 +14,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.corpus import SAMPLES_FILE, Corpus
-from synth.errors import CorpusError
-from synth.shards import document
+from synth.base.errors import CorpusError
+from synth.base.units import Seconds, to_seconds
+from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.corpus.shards import document
 from synth.storage import opened, shown
-from synth.units import Seconds, to_seconds
 
 ROWS_AT_ONCE: Final = 64
 _MEND: Final = "run `segue build` again with the corpus's spec, or copy the shards once more"

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from synth.catalogue import resample
-from synth.dsp import PCM_SCALE, from_pcm, peak, to_pcm
+from synth.audio.dsp import PCM_SCALE, from_pcm, peak, to_pcm
+from synth.base.units import resampled_frames, to_decibels
+from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Item, Shard
-from synth.shards import AudioFormat, decode_audio, encode_audio
-from synth.units import resampled_frames, to_decibels
+from synth.sources.catalogue import resample
 
 RATE: Final = 48_000
 CLIP_FRAMES: Final = 480_000

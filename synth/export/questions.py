@@ -8,15 +8,15 @@ from typing import ClassVar, Final
 
 import pyarrow.parquet as pq
 
-from synth.corpus import CLIPS_FILE, SAMPLES_FILE
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
+from synth.corpus.schema import AUDIBLE
+from synth.derived.questions.asking import ask
+from synth.derived.questions.subject import Subject, subjects
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
-from synth.questions.asking import ask
-from synth.questions.subject import Subject, subjects
-from synth.rng import Randomness
-from synth.schema import AUDIBLE
 
 SEED: Final = 0
 """Of what is drawn: wording, distractors and the order of options."""

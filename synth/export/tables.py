@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from synth.units import Seconds
+from synth.base.units import Seconds
 
 
 def table_line(values: Sequence[str], separator: str = ",") -> bytes:

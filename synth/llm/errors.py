@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synth.errors import SegueError
+from synth.base.errors import SegueError
 
 
 class AnswerError(SegueError):

@@ -18,14 +18,14 @@ from typing import Any, Final
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.base.rng import digest
 from synth.llm.answer_schema import reply_schema, violations
-from synth.llm.check import Case, Check, reaches, texts_at
-from synth.llm.checks import read_checks
+from synth.llm.checks.check import Case, Check, reaches, texts_at
+from synth.llm.checks.registry import read_checks
 from synth.llm.item import Item
 from synth.llm.prompt_file import PromptFile, file_text, read_prompt_file, shipped_files
 from synth.llm.reply import read_reply
-from synth.rng import digest
 
 _FORMAT: Final = "1"
 """To be raised when the same file would give other messages."""

@@ -8,11 +8,11 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.base.names import nearest
+from synth.base.yaml_faults import explained
+from synth.base.yaml_file import parse_yaml
 from synth.llm.answer_schema import reply_schema, strict
-from synth.names import nearest
-from synth.yaml_faults import explained
-from synth.yaml_file import parse_yaml
 
 _SUFFIXES: Final = (".yaml", ".yml")
 

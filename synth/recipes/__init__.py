@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint
 from typing import Final
 
-from synth.entry_points import load_class, offered
-from synth.errors import PlanError
+from synth.base.entry_points import load_class, offered
+from synth.base.errors import PlanError
 from synth.recipes.acba import Acba
 from synth.recipes.base import Recipe, RecipeSettings
 from synth.recipes.negation import NegationRecipe

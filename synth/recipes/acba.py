@@ -15,12 +15,11 @@ from typing import Annotated, ClassVar, Final
 import numpy as np
 from pydantic import Field, PositiveInt, field_validator
 
-from synth import scene as scenes
-from synth.caption import Connective, Style, frames
-from synth.contrast import Wording
-from synth.errors import PlanError
-from synth.language.words import content_words, whole_words
-from synth.lexicon import Phrase, kin
+from synth.base.errors import PlanError
+from synth.base.units import Frames, Seconds, to_frames
+from synth.captions.caption import Connective, Style, frames
+from synth.captions.contrast import Wording
+from synth.labels.lexicon import Phrase, kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -37,9 +36,10 @@ from synth.recipes.base import (
     shared_out,
     too_short,
 )
-from synth.scene import Event
-from synth.truth import Tolerance
-from synth.units import Frames, Seconds, to_frames
+from synth.scene import scene as scenes
+from synth.scene.scene import Event
+from synth.text.grammar.words import content_words, whole_words
+from synth.truth.truth import Tolerance
 
 ORDER_WORDS: Final = ("before", "after", "then", "followed by")
 MAX_DRAWS: Final = 1000

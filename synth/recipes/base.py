@@ -11,18 +11,18 @@ import numpy as np
 from jaxtyping import Int64
 from pydantic import BaseModel, ConfigDict
 
-from synth.caption import Connective, Pair, Style
-from synth.contrast import CaptionSet, Wording, contrast
-from synth.dsp import LEVEL_HOP_S
-from synth.errors import PlanError
-from synth.language.words import whole_words
-from synth.lexicon import Phrase
-from synth.rng import Randomness
-from synth.scene import Excerpt, Scene
-from synth.tag import Tag
-from synth.timeline import timeline
-from synth.truth import Tolerance
-from synth.units import Decibels, Frames, Seconds, resampled_frames, to_frames
+from synth.audio.dsp import LEVEL_HOP_S
+from synth.base.errors import PlanError
+from synth.base.rng import Randomness
+from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
+from synth.captions.caption import Connective, Pair, Style
+from synth.captions.contrast import CaptionSet, Wording, contrast
+from synth.labels.lexicon import Phrase
+from synth.labels.tag import Tag
+from synth.scene.scene import Excerpt, Scene
+from synth.scene.timeline import timeline
+from synth.text.grammar.words import whole_words
+from synth.truth.truth import Tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from synth.errors import PlanError
-from synth.lexicon import category, could_be_called
+from synth.base.errors import PlanError
+from synth.base.units import Decibels
+from synth.labels.lexicon import category, could_be_called
 from synth.recipes.base import Clip, Setting, excerpt, pick
-from synth.scene import Event, Overlay, Scene
-from synth.timeline import duration
-from synth.units import Decibels
+from synth.scene.scene import Event, Overlay, Scene
+from synth.scene.timeline import duration
 
 
 class Background(BaseModel):

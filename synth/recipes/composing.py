@@ -10,9 +10,9 @@ from typing import assert_never
 
 import numpy as np
 
-from synth.scene import Event, Overlay, Scene, Sequence, operands
-from synth.timeline import duration
-from synth.units import Decibels
+from synth.base.units import Decibels
+from synth.scene.scene import Event, Overlay, Scene, Sequence, operands
+from synth.scene.timeline import duration
 
 
 class Mixing(StrEnum):

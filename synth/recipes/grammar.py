@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from synth.errors import PlanError
-from synth.lexicon import category, confusable, kin
-from synth.notation import format_scene
-from synth.scene import Event, Overlay, Scene, Sequence, events, labels
+from synth.base.errors import PlanError
+from synth.labels.lexicon import category, confusable, kin
+from synth.scene.notation import format_scene
+from synth.scene.scene import Event, Overlay, Scene, Sequence, events, labels
 
 T = TypeVar("T")
 ANY: Final = "any"

@@ -15,17 +15,17 @@ from typing import ClassVar, Final
 import numpy as np
 from pydantic import Field
 
-from synth.annotation import annotated, tag_claim
-from synth.caption import Caption, Style
-from synth.contrast import CaptionSet, judge
-from synth.language.negation import Mode, Negated, Negation, negate, stated_tags
-from synth.language.tag_captions import FRAMES, describe
-from synth.language.tags import Vocabulary
+from synth.captions.caption import Caption, Style
+from synth.captions.contrast import CaptionSet, judge
+from synth.labels.tag import Tag
 from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, excerpt, too_short
-from synth.scene import Event
-from synth.tag import Tag
-from synth.timeline import timeline
-from synth.truth import Tolerance
+from synth.scene.scene import Event
+from synth.scene.timeline import timeline
+from synth.text.negation.negation import Mode, Negated, Negation, negate, stated_tags
+from synth.text.tags.tag_captions import FRAMES, describe
+from synth.text.tags.tags import Vocabulary
+from synth.truth.annotation import annotated, tag_claim
+from synth.truth.truth import Tolerance
 
 MUSIC: Final = "music"
 """The label of a clip that has none."""

@@ -10,21 +10,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from synth.balance import Member, deal
-from synth.caption import Style
-from synth.edit import Edit, Edits, Outline, recompositions, renamed
-from synth.errors import PlanError
-from synth.lexicon import Phrase, category
-from synth.narrative import Narrator, Pick
-from synth.pool import pool
+from synth.base.errors import PlanError
+from synth.base.units import Frames, Seconds, to_frames
+from synth.captions.balance import Member, deal
+from synth.captions.caption import Style
+from synth.captions.narrative import Narrator, Pick
+from synth.captions.pool import pool
+from synth.labels.lexicon import Phrase, category
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
-from synth.scene import Event, Overlay, Scene, labels
-from synth.timeline import Placement, timeline
-from synth.truth import Tolerance, proves
-from synth.units import Frames, Seconds, to_frames
+from synth.scene.edit import Edit, Edits, Outline, recompositions, renamed
+from synth.scene.scene import Event, Overlay, Scene, labels
+from synth.scene.timeline import Placement, timeline
+from synth.truth.truth import Tolerance, proves
 
 _DRAWS: Final = 500
 _PLACINGS: Final = 8

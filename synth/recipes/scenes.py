@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from synth.caption import Style
-from synth.errors import NotationError, PlanError
-from synth.lexicon import category
-from synth.notation import parse
+from synth.base.errors import NotationError, PlanError
+from synth.base.units import Decibels, Seconds
+from synth.captions.caption import Style
+from synth.labels.lexicon import category
 from synth.recipes.base import (
     Clip,
     Groups,
@@ -34,8 +34,8 @@ from synth.recipes.base import (
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
 from synth.recipes.scene_groups import Design, SceneGroups
-from synth.scene import Scene, labels
-from synth.units import Decibels, Seconds
+from synth.scene.notation import parse
+from synth.scene.scene import Scene, labels
 
 MOST_EVENTS: Final = 4
 

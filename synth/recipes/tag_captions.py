@@ -13,18 +13,18 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from synth.annotation import annotated, tag_claim
-from synth.caption import Caption, Style
-from synth.claim import Claim
-from synth.contrast import judge
-from synth.language.tag_captions import FRAMES, Sentence, describe, joined, views
-from synth.language.tags import Vocabulary
-from synth.language.textswap import Dictionary, Swapped, build, swap
+from synth.captions.caption import Caption, Style
+from synth.captions.contrast import judge
+from synth.labels.tag import Tag
 from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, too_short
 from synth.recipes.negation import whole_clip
-from synth.tag import Tag
-from synth.timeline import timeline
-from synth.truth import Tolerance
+from synth.scene.claim import Claim
+from synth.scene.timeline import timeline
+from synth.text.tags.tag_captions import FRAMES, Sentence, describe, joined, views
+from synth.text.tags.tags import Vocabulary
+from synth.text.textswap.textswap import Dictionary, Swapped, build, swap
+from synth.truth.annotation import annotated, tag_claim
+from synth.truth.truth import Tolerance
 
 
 class TagCaptions(RecipeSettings):

@@ -18,12 +18,11 @@ import numpy as np
 from jaxtyping import Int64
 from pydantic import Field, PositiveInt
 
-from synth import scene as scenes
-from synth.caption import Caption, Connective, Pair, Style, frames
-from synth.claim import And, Only
-from synth.contrast import Wording, judge, main
-from synth.errors import PlanError
-from synth.lexicon import Phrase, kin
+from synth.base.errors import PlanError
+from synth.base.units import Frames, Seconds, to_frames
+from synth.captions.caption import Caption, Connective, Pair, Style, frames
+from synth.captions.contrast import Wording, judge, main
+from synth.labels.lexicon import Phrase, kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -40,10 +39,11 @@ from synth.recipes.base import (
     pick,
     too_short,
 )
-from synth.scene import Event, Overlay
-from synth.timeline import timeline
-from synth.truth import Tolerance
-from synth.units import Frames, Seconds, to_frames
+from synth.scene import scene as scenes
+from synth.scene.claim import And, Only
+from synth.scene.scene import Event, Overlay
+from synth.scene.timeline import timeline
+from synth.truth.truth import Tolerance
 
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
 

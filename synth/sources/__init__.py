@@ -7,34 +7,34 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Final
 
-from synth.entry_points import load_class, offered
-from synth.errors import SourceError
-from synth.names import suggestion
-from synth.sources.base import ClipRef, Recording, Settings, Source, Unheard
-from synth.sources.collected import Collected, Listing
+from synth.base.entry_points import load_class, offered
+from synth.base.errors import SourceError
+from synth.base.names import suggestion
+from synth.sources.reading.base import ClipRef, Recording, Settings, Source, Unheard
+from synth.sources.reading.collected import Collected, Listing
 
 SOURCES: Final[Mapping[str, str]] = {
-    "audiocaps": "synth.sources.audiocaps:AudioCaps",
-    "audioset_strong": "synth.sources.audioset_strong:AudioSetStrong",
-    "clotho": "synth.sources.clotho:Clotho",
-    "esc10": "synth.sources.esc10:Esc10",
-    "esc50": "synth.sources.esc50:Esc50",
-    "fma": "synth.sources.fma:Fma",
-    "folder": "synth.sources.folder:Folder",
-    "foley": "synth.sources.foley:Foley",
-    "fsd50k": "synth.sources.fsd50k:Fsd50k",
-    "hf": "synth.sources.hf:HuggingFace",
-    "jam": "synth.sources.jam:Jam",
-    "lp_musiccaps": "synth.sources.lp_musiccaps:LpMusicCaps",
-    "macs": "synth.sources.macs:Macs",
-    "magnatagatune": "synth.sources.magnatagatune:MagnaTagATune",
-    "mtg_jamendo": "synth.sources.mtg_jamendo:MtgJamendo",
-    "musiccaps": "synth.sources.musiccaps:MusicCaps",
-    "parquet": "synth.sources.parquet:Parquet",
-    "song_describer": "synth.sources.song_describer:SongDescriber",
-    "urbansound8k": "synth.sources.urbansound8k:UrbanSound8K",
-    "vocabulary": "synth.sources.vocabulary:Vocabulary",
-    "wavtext5k": "synth.sources.wavtext5k:WavText5K",
+    "audiocaps": "synth.sources.captioned.audiocaps:AudioCaps",
+    "audioset_strong": "synth.sources.sounds.audioset_strong:AudioSetStrong",
+    "clotho": "synth.sources.captioned.clotho:Clotho",
+    "esc10": "synth.sources.sounds.esc10:Esc10",
+    "esc50": "synth.sources.sounds.esc50:Esc50",
+    "fma": "synth.sources.music.fma:Fma",
+    "folder": "synth.sources.own.folder:Folder",
+    "foley": "synth.sources.procedural.foley.source:Foley",
+    "fsd50k": "synth.sources.sounds.fsd50k:Fsd50k",
+    "hf": "synth.sources.own.hf:HuggingFace",
+    "jam": "synth.sources.procedural.jam.source:Jam",
+    "lp_musiccaps": "synth.sources.music.lp_musiccaps:LpMusicCaps",
+    "macs": "synth.sources.captioned.macs:Macs",
+    "magnatagatune": "synth.sources.music.magnatagatune:MagnaTagATune",
+    "mtg_jamendo": "synth.sources.music.mtg_jamendo:MtgJamendo",
+    "musiccaps": "synth.sources.music.musiccaps:MusicCaps",
+    "parquet": "synth.sources.own.parquet:Parquet",
+    "song_describer": "synth.sources.music.song_describer:SongDescriber",
+    "urbansound8k": "synth.sources.sounds.urbansound8k:UrbanSound8K",
+    "vocabulary": "synth.sources.own.vocabulary:Vocabulary",
+    "wavtext5k": "synth.sources.captioned.wavtext5k:WavText5K",
 }
 ENTRY_POINTS: Final = "segue.sources"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
 
-from synth.atomic import write_text
-from synth.errors import SpecError
+from synth.base.atomic import write_text
+from synth.base.errors import SpecError
 from synth.storage.download import download
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private

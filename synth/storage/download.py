@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from synth.atomic import fitting
-from synth.hashing import file_sha256
+from synth.base.atomic import fitting
+from synth.base.hashing import file_sha256
 from synth.storage.errors import StorageError
 from synth.storage.remote import Remote, Stored
 from synth.storage.room import Room, Slot

@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from synth.rng import digest
+from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from synth.atomic import replacing
+from synth.base.atomic import replacing
 from synth.storage.errors import StorageError
 from synth.storage.faults import is_missing, is_passing, is_taken, told
 from synth.storage.filesystems import S3, filesystem_of

@@ -21,8 +21,8 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from synth.atomic import PARTIAL_SUFFIX, readable
-from synth.errors import SpecError
+from synth.base.atomic import PARTIAL_SUFFIX, readable
+from synth.base.errors import SpecError
 from synth.storage.errors import StorageError
 
 try:

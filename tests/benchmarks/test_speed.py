@@ -16,7 +16,7 @@ from benchmarks.speed.measure import Done, Job, Watch, Work, measured
 from benchmarks.speed.sounds import few_labels, lay_out
 from benchmarks.speed.stage import QUICK, Stage
 from benchmarks.speed.table import medians, table
-from synth.foley import CLASSES
+from synth.sources.procedural.foley import CLASSES
 
 PYTHONS = {False: Path(sys.executable), True: Path(sys.executable)}
 

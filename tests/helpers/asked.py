@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from synth.questions.asking import Asked, ask
-from synth.questions.subject import Subject, subjects
+from synth.base.rng import Randomness
+from synth.corpus.schema import Sample
+from synth.derived.questions.asking import Asked, ask
+from synth.derived.questions.subject import Subject, subjects
 from synth.recipes.base import Clip, Levels, Recipe, Setting
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.rng import Randomness
-from synth.schema import Sample
 
 RATE = 16_000
 AUDIBLE = 1_600

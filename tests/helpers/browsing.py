@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import uvicorn
 
-from pipelines.browse.app import Library, create_app
-from pipelines.browse.guard import Hosts
-from synth.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
+from pipelines.look.browse.app import Library, create_app
+from pipelines.look.browse.guard import Hosts
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
 
 START_TIMEOUT_S = 60
 

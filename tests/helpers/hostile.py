@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
 from synth.sources import ClipRef, Recording
 
 RATE = 8_000

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.signal import butter, sosfilt
 
-from synth.dsp import Audio
-from synth.fingerprint import fingerprint, to_bytes
+from synth.audio.dsp import Audio
+from synth.audio.fingerprint import fingerprint, to_bytes
 
 RATE = 44_100
 

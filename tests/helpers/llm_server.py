@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import llm_wire
 
-from synth.rng import digest, uniform_hash
+from synth.base.rng import digest, uniform_hash
 
 Body = dict[str, Any]
 STATUS_FAULTS: dict[str, tuple[int, str, str]] = {

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipelines.llm.endpoint import EndpointSettings
 from pipelines.llm.files import Input
-from pipelines.llm.retry import Policy
 from pipelines.llm.settings import Settings
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.llm.wire.retry import Policy
 
 KEY = "sk-test-4f9c2a7be1d04c55"
 KEY_VARIABLE = "SEGUE_TEST_KEY"

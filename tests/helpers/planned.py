@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from synth.recipes.base import Clip
-from synth.sources.base import ClipRef
-from synth.sources.vocabulary import Vocabulary
+from synth.sources.own.vocabulary import Vocabulary
+from synth.sources.reading.base import ClipRef
 
 
 def clip_of(source: Vocabulary, ref: ClipRef, rate: int) -> Clip:

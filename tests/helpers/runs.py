@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from synth.progress import Silent
+from synth.base.progress import Silent
 
 
 class Dies(Silent):

@@ -11,8 +11,8 @@ from browsing import served
 from builds import TINY, merged
 from chromium import launched
 
-from pipelines.spec import Spec
-from synth.corpus import Corpus
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
 
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""
@@ -41,7 +41,7 @@ def tiny_file(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of a built tiny corpus; not to be changed."""
-    from pipelines.build import build
+    from pipelines.build.build import build
 
     out = tmp_path_factory.mktemp("tiny-corpus")
     build(Spec.model_validate(TINY), out, worker_count=0)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from pipelines.build import build
-from pipelines.spec import Spec
-from synth.corpus import Corpus
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
 
 RATE = 16_000
 CAPTIONS = [

@@ -8,9 +8,9 @@ import pytest
 from accessible import MODES, check_accessible, check_focus, check_still
 from chromium import Reader
 
-from pipelines.report.corpus import corpus_page
-from synth.corpus import Corpus
-from synth.page import write_page
+from pipelines.look.page import write_page
+from pipelines.look.report.corpus import corpus_page
+from synth.corpus.corpus import Corpus
 
 DRAWN = """() => document.querySelector("[data-spectrogram]")?.dataset.state === "drawn" """
 

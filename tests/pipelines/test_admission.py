@@ -12,18 +12,18 @@ import pytest
 from builds import segue
 from libraries import write_csv
 
-from pipelines.build import build, plan_library
-from pipelines.cli.plan import _show as plan_command_show
-from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
-from synth import foley
-from synth.corpus import Corpus
-from synth.dsp import to_pcm
-from synth.errors import SourceError, SpecError
-from synth.leakage.block import Blocked
-from synth.progress import Silent
-from synth.rng import Randomness
-from synth.shards import AudioFormat, encode_audio
+from pipelines.build.build import build, plan_library
+from pipelines.cli.make.plan import _show as plan_command_show
+from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
+from synth.audio.dsp import to_pcm
+from synth.base.errors import SourceError, SpecError
+from synth.base.progress import Silent
+from synth.base.rng import Randomness
+from synth.corpus.corpus import Corpus
+from synth.corpus.shards import AudioFormat, encode_audio
+from synth.sources.block import Blocked
+from synth.sources.procedural import foley
 
 LABELS = ("cat", "dog", "rain", "siren")
 LICENCES = ("CC0", "http://creativecommons.org/licenses/by/3.0/", "Attribution Noncommercial")

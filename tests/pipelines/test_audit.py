@@ -15,15 +15,15 @@ import pytest
 import soundfile
 from builds import TINY, merged, product, segue
 
-from pipelines.build import build, plan_only
+from pipelines.build.build import build, plan_only
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import blind
-from pipelines.cli.audit import audit_command
-from pipelines.inspection import describe
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.errors import CorpusError
-from synth.progress import Silent
+from pipelines.cli.look.audit import audit_command
+from pipelines.look.inspection import describe
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], None]

@@ -22,13 +22,13 @@ import pytest
 from browsing import edited, variant
 from starlette.testclient import TestClient
 
-from pipelines.browse.app import PAGE_SIZE, Library, create_app
-from pipelines.browse.filters import NONE, Filter
-from pipelines.browse.guard import Hosts
-from pipelines.browse.query import Manifest
-from pipelines.cli.browse import browse_command
-from synth.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
-from synth.errors import CorpusError, SegueError
+from pipelines.cli.look.browse import browse_command
+from pipelines.look.browse.app import PAGE_SIZE, Library, create_app
+from pipelines.look.browse.filters import NONE, Filter
+from pipelines.look.browse.guard import Hosts
+from pipelines.look.browse.query import Manifest
+from synth.base.errors import CorpusError, SegueError
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
 
 Row = dict[str, Any]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.browse.drawing import draw
-from pipelines.browse.explain import Explainer
-from synth.claim import And, Claim, Not, Only
-from synth.notation import parse
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence
-from synth.timeline import timeline
-from synth.truth import Tolerance
+from pipelines.look.browse.drawing import draw
+from pipelines.look.browse.explain import Explainer
+from synth.scene.claim import And, Claim, Not, Only
+from synth.scene.notation import parse
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.timeline import timeline
+from synth.truth.truth import Tolerance
 
 RATE = 100
 

@@ -11,7 +11,7 @@ import pytest
 from browsing import edited, repeated, served, variant
 from chromium import Reader
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 
 LARGE = 50_000
 DRAWN = """() => document.querySelector("[data-spectrogram]")?.dataset.state === "drawn" """

@@ -16,12 +16,12 @@ import pytest
 import soundfile
 from builds import product, segue
 
-from pipelines.build import Summary, build
-from pipelines.locks import sole_writer
-from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
-from synth.corpus import Corpus
-from synth.errors import CorpusError, PlanError
+from pipelines.build.build import Summary, build
+from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
+from pipelines.store.locks import sole_writer
+from synth.base.errors import CorpusError, PlanError
+from synth.corpus.corpus import Corpus
 
 Tiny = Callable[..., Spec]
 

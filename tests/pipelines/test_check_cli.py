@@ -10,11 +10,11 @@ import typer
 from libraries import sound, write_csv
 from typer.testing import CliRunner, Result
 
-from pipelines.cli.check import check_command
-from pipelines.cli.ingest import ingest_command
-from synth.errors import SourceError, SpecError
-from synth.sources.fma import Fma
-from synth.sources.mtg_jamendo import MtgJamendo
+from pipelines.cli.make.check import check_command
+from pipelines.cli.make.ingest import ingest_command
+from synth.base.errors import SourceError, SpecError
+from synth.sources.music.fma import Fma
+from synth.sources.music.mtg_jamendo import MtgJamendo
 
 APP = typer.Typer()
 APP.command()(check_command)

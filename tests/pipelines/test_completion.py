@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipelines.new.recipes import start_completions
-from synth.completion import MARKS, corpus_completions, source_completions
-from synth.corpus import CORPUS_FILE, LATEST_FILE
+from pipelines.cli.common.completion import MARKS, corpus_completions, source_completions
+from pipelines.spec.new.recipes import start_completions
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 
 _PROGRAM = "import sys; sys.argv = ['segue']; from pipelines.cli.app import main; main()"
 

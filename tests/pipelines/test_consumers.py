@@ -17,7 +17,7 @@ import webdataset
 from etils import epath
 from huggingface_hub import DatasetCard
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.coverage import Coverage, Lacking
+from pipelines.build.coverage import Coverage, Lacking
 
 
 def clips(label: str, **splits: int) -> list[dict[str, object]]:

@@ -16,13 +16,13 @@ import pytest
 import yaml
 from builds import TINY, product, segue
 
-from pipelines.build import build
-from pipelines.export import export
-from pipelines.journal import record
-from pipelines.spec import Spec
-from synth.atomic import PARTIAL_SUFFIX, replacing, write_bytes
-from synth.corpus import Corpus
-from synth.errors import DiskFullError
+from pipelines.build.build import build
+from pipelines.export.corpus import export
+from pipelines.spec.spec import Spec
+from pipelines.store.journal import record
+from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
+from synth.base.errors import DiskFullError
+from synth.corpus.corpus import Corpus
 
 if sys.platform != "win32":
     import resource

@@ -17,9 +17,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pipelines.cli import doctor as command
-from pipelines.doctor import decoders, disk, machine, packages, services
-from pipelines.doctor.check import Check, State
+from pipelines.checks.doctor import decoders, disk, machine, packages, services
+from pipelines.checks.doctor.check import Check, State
+from pipelines.cli.look import doctor as command
 
 KEY = "sk-this-is-nobodys-business"
 

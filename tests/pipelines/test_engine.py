@@ -26,16 +26,16 @@ import soundfile
 from builds import product
 
 import pipelines.engines.cluster
-from pipelines.build import build
+from pipelines.build.build import build
+from pipelines.build.plan import ShardPlan
 from pipelines.engines.engine import engine, local
+from pipelines.engines.executor import RemoteRunner, ending
 from pipelines.engines.feeding import render_all
 from pipelines.engines.passport import Passport, Refusal, facts
-from pipelines.executor import RemoteRunner, ending
 from pipelines.flows.stages import within
-from pipelines.ingestion.decoder import Decoder, Task
-from pipelines.plan import ShardPlan
-from pipelines.spec import Spec
-from synth.errors import CorpusError, SegueError, SpecError
+from pipelines.ingest.decoder import Decoder, Task
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.sources import Source
 from tests.conftest import missing
 
@@ -201,7 +201,7 @@ def test_cluster_makes_the_same_bytes_without_prefect(
     with cluster.client() as client:
         modules = client.run(lambda: set(sys.modules))
     for names in modules.values():
-        assert "pipelines.render" in names
+        assert "pipelines.build.render" in names
         assert "prefect" not in names
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from builds import TINY, merged
 
-from pipelines.cli.experiments import experiments_command
-from pipelines.experiments import registry, runner
-from pipelines.experiments.claims import Cell, near
-from pipelines.experiments.exams import on_split, probe_on_split
-from pipelines.experiments.experiment import (
+from experiments import registry
+from experiments.cli.reproduce import experiments_command
+from experiments.harness import runner
+from experiments.harness.claims import Cell, near
+from experiments.harness.exams import on_split, probe_on_split
+from experiments.harness.experiment import (
     Arm,
     ExamSplit,
     Experiment,
@@ -24,15 +25,15 @@ from pipelines.experiments.experiment import (
     View,
     learning,
 )
-from pipelines.experiments.library import SHARES, Library
-from pipelines.experiments.registry import EXPERIMENTS, exam_split_of, experiment_of
-from pipelines.experiments.results import write_results
-from pipelines.experiments.runner import Machine, Outcome, carry_out
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SourceError, SpecError
-from synth.language.probes import Probe
-from synth.progress import Silent
+from experiments.harness.library import SHARES, Library
+from experiments.harness.results import write_results
+from experiments.harness.runner import Machine, Outcome, carry_out
+from experiments.registry import EXPERIMENTS, exam_split_of, experiment_of
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError, SourceError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
+from synth.text.order.probes import Probe
 from train.bench.plan import Task
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipelines.experiments.acba_captions import (
+from experiments.acba.captions import (
     mostly_unordered,
     nouns_and_verbs_only,
     unordered,

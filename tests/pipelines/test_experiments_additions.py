@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.experiments.additions import (
+from experiments.additions import (
     BASE,
     CROPPED,
     LONGER,
@@ -12,9 +12,9 @@ from pipelines.experiments.additions import (
     UNTESTED,
     experiment,
 )
-from pipelines.experiments.experiment import Scale, View
-from pipelines.experiments.scenes import seconds_of
-from pipelines.spec import Spec
+from experiments.harness.experiment import Scale, View
+from experiments.scenes.scenes import seconds_of
+from pipelines.spec.spec import Spec
 from train.config.run import CropTold
 
 SCALES = pytest.mark.parametrize("scale", list(Scale))

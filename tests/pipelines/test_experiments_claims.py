@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipelines.experiments.claims import Cell, Claim, Verdict, alike, at_least, better, judge, near
-from pipelines.experiments.estimate import difference, estimate
+from experiments.harness.claims import Cell, Claim, Verdict, alike, at_least, better, judge, near
+from experiments.harness.estimate import difference, estimate
 from train.bench.metrics import Metric
 from train.bench.metrics.measure import mean_of, measure
 

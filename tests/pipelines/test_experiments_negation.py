@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build import build
-from pipelines.experiments.experiment import Row, Scale, View
-from pipelines.experiments.library import Library
-from pipelines.experiments.negation import (
+from experiments.harness.experiment import Row, Scale, View
+from experiments.harness.library import Library
+from experiments.harness.views import write_view
+from experiments.negation.captions import IDIOMS, told, with_idioms
+from experiments.negation.negation import (
     BASELINE,
     BEST,
     CORPUS,
@@ -17,14 +18,13 @@ from pipelines.experiments.negation import (
     experiment,
     loss_term,
 )
-from pipelines.experiments.negation_captions import IDIOMS, told, with_idioms
-from pipelines.experiments.negation_sounds import learnt_by_labels, told_by_labels, with_tags
-from pipelines.experiments.views import write_view
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.language.negation import stated_tags
-from synth.language.tags import Vocabulary
-from synth.tag import Tag
+from experiments.negation.sounds import learnt_by_labels, told_by_labels, with_tags
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
+from synth.labels.tag import Tag
+from synth.text.negation.negation import stated_tags
+from synth.text.tags.tags import Vocabulary
 from train.config.model import TowerKind
 from train.config.run import Mode
 from train.data.split import SplitData

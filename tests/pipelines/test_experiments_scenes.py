@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
-from pipelines.build import build
-from pipelines.experiments import scenes_captions
-from pipelines.experiments.experiment import ExamSplit, Row, Scale
-from pipelines.experiments.scenes import (
+from experiments.harness.experiment import ExamSplit, Row, Scale
+from experiments.scenes import captions as scenes_captions
+from experiments.scenes.captions import candidates, restated, untested
+from experiments.scenes.exams import THREEFOLD_EVERY, attribute_exam, order_exam
+from experiments.scenes.scenes import (
     EXPRESSIONS,
     GROUPED,
     HARD_GROUPED,
     SHORT,
     experiment,
 )
-from pipelines.experiments.scenes_captions import candidates, restated, untested
-from pipelines.experiments.scenes_exams import THREEFOLD_EVERY, attribute_exam, order_exam
-from pipelines.spec import Spec
-from synth.claim import claim_from_json
-from synth.corpus import Corpus
-from synth.edit import meaning
-from synth.notation import format_scene, parse
-from synth.scene import from_json, labels
-from synth.timeline import timeline
-from synth.truth import Hearing, Tolerance
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
+from synth.scene.claim import claim_from_json
+from synth.scene.edit import meaning
+from synth.scene.notation import format_scene, parse
+from synth.scene.scene import from_json, labels
+from synth.scene.timeline import timeline
+from synth.truth.truth import Hearing, Tolerance
 from train.bench.plan import Benchmark, Task
 from train.config.loss import InfoNce
 

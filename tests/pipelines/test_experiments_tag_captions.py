@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.build import build
-from pipelines.experiments.experiment import ExamSplit, Experiment, Scale
-from pipelines.experiments.library import Library
-from pipelines.experiments.tag_captions import CORPUS, RECALL, experiment
-from pipelines.experiments.tag_captions_told import MADE, Manner, reworded, told_anew
-from pipelines.spec import Spec
-from synth.corpus import CLIPS_FILE
-from synth.language.tag_captions import FRAMES, describe
-from synth.tag import Tag
+from experiments.harness.experiment import ExamSplit, Experiment, Scale
+from experiments.harness.library import Library
+from experiments.tag_captions.captions import MADE, Manner, reworded, told_anew
+from experiments.tag_captions.tag_captions import CORPUS, RECALL, experiment
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import CLIPS_FILE
+from synth.labels.tag import Tag
+from synth.text.tags.tag_captions import FRAMES, describe
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, Task
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.build import build
-from pipelines.experiments.experiment import ExamSplit, Scale, View
-from pipelines.experiments.library import Library
-from pipelines.experiments.registry import experiment_of
-from pipelines.experiments.triplets_captions import ALONE, STAGE_A, STAGE_B, by_stage
-from pipelines.experiments.triplets_table import IN_PAPER
-from pipelines.experiments.views import write_view
-from synth.corpus import Corpus
-from synth.errors import SpecError
-from synth.progress import Silent
+from experiments.harness.experiment import ExamSplit, Scale, View
+from experiments.harness.library import Library
+from experiments.harness.views import write_view
+from experiments.registry import experiment_of
+from experiments.triplets.captions import ALONE, STAGE_A, STAGE_B, by_stage
+from experiments.triplets.table import IN_PAPER
+from pipelines.build.build import build
+from synth.base.errors import SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
 from train.config.loss import TeminalB
 from train.config.run import Mode
 from train.data.split import SplitData

@@ -19,14 +19,14 @@ import pytest
 from builds import segue
 from observers import Phases
 
-from pipelines.cli.export import export_command
-from pipelines.export import export
-from pipelines.locks import sole_writer
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SegueError, SpecError
+from pipelines.cli.make.export import export_command
+from pipelines.export.corpus import export
+from pipelines.store.locks import sole_writer
+from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
 from synth.export.folder import KEPT
-from synth.sources.esc50 import Esc50
+from synth.sources.sounds.esc50 import Esc50
 
 
 @pytest.fixture
@@ -191,8 +191,8 @@ def test_another_export_is_refused(corpus: Corpus, tmp_path: Path) -> None:
 def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:
     with sole_writer(tmp_path / "out" / KEPT):
         code = (
-            "import sys; from pathlib import Path; from pipelines.export import export;"
-            "from synth.corpus import Corpus;"
+            "import sys; from pathlib import Path; from pipelines.export.corpus import export;"
+            "from synth.corpus.corpus import Corpus;"
             "export(Corpus.open(Path(sys.argv[1])), 'hf', Path(sys.argv[2]))"
         )
         second = subprocess.run(

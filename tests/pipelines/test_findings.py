@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.build import Summary
-from pipelines.cli.build import print_summary
-from pipelines.cli.plan import _show as show_plan
-from pipelines.findings import Findings
-from pipelines.places import Places
-from pipelines.quarantine import refusal_lines, refusals
+from pipelines.build.build import Summary
+from pipelines.build.findings import Findings
+from pipelines.cli.make.build import print_summary
+from pipelines.cli.make.plan import _show as show_plan
+from pipelines.ingest.quarantine import refusal_lines, refusals
+from pipelines.store.places import Places
 
 SHORT = "sounds for {} s; a crossfade of 0.5 s needs twice its length"
 LINES = (

@@ -36,11 +36,11 @@ from prefect.settings import (
 from pipelines.flows.corpus import flow_of
 from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
-from pipelines.locks import sole_writer
-from pipelines.server import own_server
-from pipelines.spec import Spec
-from synth.corpus import LATEST_FILE, Corpus
-from synth.errors import SegueError
+from pipelines.flows.servers.server import own_server
+from pipelines.spec.spec import Spec
+from pipelines.store.locks import sole_writer
+from synth.base.errors import SegueError
+from synth.corpus.corpus import LATEST_FILE, Corpus
 
 HOLD = """
 import sys, time

@@ -22,16 +22,16 @@ import soundfile
 from builds import segue
 from hostile import RATE, Hostile
 
-from pipelines.executor import workers
-from pipelines.ingestion.ingest import Library, ingest
-from pipelines.ingestion.intake import Intake
-from pipelines.ingestion.parts import MAX_PART_CLIPS, chunks
-from synth.bank import Bank
-from synth.catalogue import Acceptance, SplitRule
-from synth.errors import SourceError
-from synth.progress import Observer, Silent
+from pipelines.engines.executor import workers
+from pipelines.ingest.ingest import Library, ingest
+from pipelines.ingest.parts import MAX_PART_CLIPS, chunks
+from pipelines.spec.intake import Intake
+from synth.audio.bank import Bank
+from synth.base.errors import SourceError
+from synth.base.progress import Observer, Silent
 from synth.sources import Source
-from synth.sources.folder import Folder
+from synth.sources.catalogue import Acceptance, SplitRule
+from synth.sources.own.folder import Folder
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
 
@@ -171,7 +171,7 @@ def test_a_file_more_or_less_re_reads_one_part(tmp_path: Path) -> None:
 
 
 def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
-    from synth.rng import uniform_hash
+    from synth.base.rng import uniform_hash
     from synth.sources import ClipRef
 
     ids = [f"x/{n}" for n in range(60_000)]
@@ -292,10 +292,10 @@ INGEST = """
 import sys
 from pathlib import Path
 from hostile import Hostile
-from pipelines.executor import workers
-from pipelines.ingestion.ingest import ingest
-from pipelines.ingestion.intake import Intake
-from synth.progress import Observer, Silent
+from pipelines.engines.executor import workers
+from pipelines.ingest.ingest import ingest
+from pipelines.spec.intake import Intake
+from synth.base.progress import Observer, Silent
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
 with workers(2) as run:

@@ -21,13 +21,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from pipelines.executor import workers
-from pipelines.ingestion.ingest import ingest
-from pipelines.ingestion.intake import Intake
-from synth.bank import Bank
-from synth.catalogue import Acceptance
-from synth.progress import Silent
-from synth.sources.folder import Folder
+from pipelines.engines.executor import workers
+from pipelines.ingest.ingest import ingest
+from pipelines.spec.intake import Intake
+from synth.audio.bank import Bank
+from synth.base.progress import Silent
+from synth.sources.catalogue import Acceptance
+from synth.sources.own.folder import Folder
 
 MUTATIONS = int(os.environ.get("SEGUE_MUTATIONS", "150"))
 RATE = 16_000

@@ -14,16 +14,16 @@ import pytest
 from builds import TINY, merged, segue
 from libraries import sound, write_csv
 
-from pipelines.build import build, plan_only
-from pipelines.cli.compare import print_comparison
-from pipelines.comparison.compare import Comparison, Rows, compare
-from pipelines.comparison.side import Change
-from pipelines.manifest import find_manifest
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.errors import CorpusError
-from synth.progress import Silent
-from synth.schema import QUARANTINE
+from pipelines.build.build import build, plan_only
+from pipelines.cli.look.compare import print_comparison
+from pipelines.look.comparison.compare import Comparison, Rows, compare
+from pipelines.look.comparison.side import Change
+from pipelines.spec.spec import Spec
+from pipelines.store.manifest import find_manifest
+from synth.base.errors import CorpusError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
+from synth.corpus.schema import QUARANTINE
 
 LABELS = ("bell", "drum", "horn")
 COLUMNS = ("path", "label", "licence")

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from builds import segue
 
-from pipelines.cli.console import ask, print_tables
-from pipelines.console.database import Database
-from pipelines.console.tables import TABLES
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SpecError
-from synth.scene import from_json
-from synth.timeline import timeline
+from pipelines.cli.look.console import ask, print_tables
+from pipelines.look.console.database import Database
+from pipelines.look.console.tables import TABLES
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import Corpus
+from synth.scene.scene import from_json
+from synth.scene.timeline import timeline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.cli.inspect import inspect_command
-from pipelines.inspection import describe, draw, draw_captions, shares
-from synth.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
-from synth.errors import CorpusError
-from synth.schema import CLIPS, QUARANTINE, table
+from pipelines.cli.look.inspect import inspect_command
+from pipelines.look.inspection import describe, draw, draw_captions, shares
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
+from synth.corpus.schema import CLIPS, QUARANTINE, table
 
 
 def test_a_table_that_is_no_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 import soundfile
 from known_sounds import RATE, event
 
-from pipelines.build import build
+from pipelines.build.build import build
 from pipelines.checks.leakage import compare_corpora, compare_splits, used_clips
-from pipelines.spec import Spec
-from synth.dsp import Audio
-from synth.errors import CorpusError
+from pipelines.spec.spec import Spec
+from synth.audio.dsp import Audio
+from synth.base.errors import CorpusError
 
 Take = tuple[str, str, str, Audio]
 

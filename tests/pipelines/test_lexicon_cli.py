@@ -10,9 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import pipelines.cli.lexicon as command
-from synth.errors import LexiconError
-from synth.lexicon_build import lexicon_folder
+import pipelines.cli.texts.lexicon as command
+from synth.base.errors import LexiconError
+from synth.labels.lexicon_build import lexicon_folder
 
 pytest.importorskip("lemminflect", reason="lemminflect is not installed")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.locks import in_turn, sole_writer
-from synth.errors import CorpusError
+from pipelines.store.locks import in_turn, sole_writer
+from synth.base.errors import CorpusError
 
 HOLD = """
 import sys
 from pathlib import Path
-from pipelines.locks import sole_writer
+from pipelines.store.locks import sole_writer
 with sole_writer(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.places import Places
-from pipelines.remote import site
-from pipelines.remote.lease import EXPIRY_S, Lease, take
-from pipelines.remote.mirror import Mirror
-from pipelines.remote.site import mirror_of, staged
-from synth.errors import CorpusError, SpecError
+from pipelines.store import site
+from pipelines.store.lease import EXPIRY_S, Lease, take
+from pipelines.store.mirror import Mirror
+from pipelines.store.places import Places
+from pipelines.store.site import mirror_of, staged
+from synth.base.errors import CorpusError, SpecError
 from synth.storage import Remote
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -12,20 +12,20 @@ import typer
 import yaml
 from typer.testing import CliRunner, Result
 
-from pipelines.build import plan_only
-from pipelines.cli.new import new_command
-from pipelines.cli.sources import sources_command
-from pipelines.new.meaning import meanings
-from pipelines.new.recipes import start_names, start_of
-from pipelines.new.splits import splits_of
-from pipelines.new.template import new_spec
-from pipelines.spec import Spec
-from pipelines.spec_file import parse_spec, read_spec
-from synth.errors import SourceError, SpecError
-from synth.progress import Silent
+from pipelines.build.build import plan_only
+from pipelines.cli.make.new import new_command
+from pipelines.cli.make.sources import sources_command
+from pipelines.spec.file import parse_spec, read_spec
+from pipelines.spec.new.meaning import meanings
+from pipelines.spec.new.recipes import start_names, start_of
+from pipelines.spec.new.splits import splits_of
+from pipelines.spec.new.template import new_spec
+from pipelines.spec.spec import Spec
+from synth.base.errors import SourceError, SpecError
+from synth.base.progress import Silent
+from synth.base.yaml_file import parse_yaml
 from synth.recipes import RECIPES
 from synth.sources import SOURCES, source_class
-from synth.yaml_file import parse_yaml
 
 APP = typer.Typer()
 APP.command()(new_command)

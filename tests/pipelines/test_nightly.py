@@ -13,17 +13,22 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.executor import workers
+from pipelines.build.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions
+from pipelines.engines.executor import workers
+from pipelines.flows.nights import texts
+from pipelines.flows.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
+from pipelines.flows.nights.settings import (
+    EnrichSettings,
+    GateSettings,
+    read_nightly,
+    settings_beside,
+)
 from pipelines.llm.stops import Stop
-from pipelines.nights import texts
-from pipelines.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.nights.settings import EnrichSettings, GateSettings, read_nightly, settings_beside
-from pipelines.places import Places
-from pipelines.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions
-from pipelines.spec import Spec
-from synth.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
-from synth.errors import CorpusError, SpecError
-from synth.progress import Silent
+from pipelines.spec.spec import Spec
+from pipelines.store.places import Places
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 
 
 @pytest.fixture

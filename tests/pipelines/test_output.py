@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.output import check_output
-from pipelines.tags import caption_file
-from synth.caption import Style
-from synth.errors import SourceError, SpecError
+from pipelines.export.tags import caption_file
+from pipelines.store.output import check_output
+from synth.base.errors import SourceError, SpecError
+from synth.captions.caption import Style
 
 
 def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from synth.base.rng import Randomness, digest
+from synth.corpus.schema import canonical_json, caption_row
 from synth.recipes import RECIPES
 from synth.recipes.base import Clip, Levels, Setting
-from synth.rng import Randomness, digest
-from synth.scene import to_json
-from synth.schema import canonical_json, caption_row
+from synth.scene.scene import to_json
 
 CLIPS = [
     Clip(
@@ -37,7 +37,7 @@ CLIPS = [
     ],
 )
 def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) -> None:
-    """If this fails, plans have changed: raise `pipelines.spec.PLAN_VERSION`, then mend the pin.
+    """If this fails, plans have changed: raise `PLAN_VERSION`, then mend the pin.
 
     Else finished corpora would be taken for what the new code would plan.
     """

@@ -18,18 +18,18 @@ from builds import segue
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipelines.build import build
-from pipelines.preflight import disk
-from pipelines.preflight.deal import Deal, dealt
-from pipelines.preflight.judge import best_shards, findings, mends, refuse_unfit
-from pipelines.preflight.report import Report
-from pipelines.preflight.run import preflight
-from pipelines.preflight.share import TrainerShare
-from pipelines.preflight.splits import PlannedSplit, packed
-from pipelines.preflight.training import Loader, Training
-from pipelines.spec import Spec
-from synth.errors import PlanError, SpecError
-from synth.progress import Silent
+from pipelines.build.build import build
+from pipelines.checks.preflight import disk
+from pipelines.checks.preflight.deal import Deal, dealt
+from pipelines.checks.preflight.judge import best_shards, findings, mends, refuse_unfit
+from pipelines.checks.preflight.report import Report
+from pipelines.checks.preflight.run import preflight
+from pipelines.checks.preflight.share import TrainerShare
+from pipelines.checks.preflight.splits import PlannedSplit, packed
+from pipelines.checks.preflight.training import Loader, Training
+from pipelines.spec.spec import Spec
+from synth.base.errors import PlanError, SpecError
+from synth.base.progress import Silent
 from train.data.order import BatchOrder
 
 counts = st.integers(1, 6)

@@ -12,14 +12,14 @@ import typer
 from observers import Phases
 from typer.testing import CliRunner, Result
 
-from pipelines.build import build
+from pipelines.build.build import build
 from pipelines.checks.leakage import compare_splits
-from pipelines.cli.audit import audit_command
-from pipelines.cli.gc import gc_command
-from pipelines.cli.text import text_command
-from pipelines.inspection import draw, verify
-from pipelines.spec import Spec
-from synth.corpus import Corpus
+from pipelines.cli.look.audit import audit_command
+from pipelines.cli.look.gc import gc_command
+from pipelines.cli.texts.text import text_command
+from pipelines.look.inspection import draw, verify
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
 
 TEXTS = "audiocap_id,caption\n1,a dog barks before rain falls\n2,rain falls\n"
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.render import TOGETHER, _runs
+from pipelines.build.render import TOGETHER, _runs
 
 
 @given(st.lists(st.integers(1, 2 * TOGETHER), max_size=40))

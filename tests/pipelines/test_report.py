@@ -18,16 +18,16 @@ from builds import segue
 from chromium import Reader
 from pages import check_page
 
-from pipelines.build import plan_only
-from pipelines.cli.report import report_command
-from pipelines.inspection import describe, draw
-from pipelines.report.audio import FULL, playable
-from pipelines.report.corpus import corpus_page
-from pipelines.spec import Spec
-from synth.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
-from synth.errors import CorpusError, SpecError
-from synth.page import Page, histogram, plot, write_page
-from synth.progress import Silent
+from pipelines.build.build import plan_only
+from pipelines.cli.look.report import report_command
+from pipelines.look.inspection import describe, draw
+from pipelines.look.page import Page, histogram, plot, write_page
+from pipelines.look.report.audio import FULL, playable
+from pipelines.look.report.corpus import corpus_page
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
 
 HOSTILE = "</h3><script>alert(1)</script> \"quoted\" & <b onclick='x'>"
 LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"
@@ -164,7 +164,7 @@ def test_removed_shards_are_told_of(corpus: Corpus, tmp_path: Path) -> None:
 def test_sounds_without_room_are_left_out_and_told_of(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.report.audio.MOST_BYTES", 12_000)
+    monkeypatch.setattr("pipelines.look.report.audio.MOST_BYTES", 12_000)
     found = corpus_page(corpus.folder, samples=4)
     assert 0 < found.facts["heard"] < 4
     assert check_page(found.html).text.count(FULL) == 4 - found.facts["heard"]

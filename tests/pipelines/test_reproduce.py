@@ -14,17 +14,17 @@ import soundfile
 from builds import TINY, merged, product, segue
 
 import pipelines.versions.remake
-from pipelines.build import build
-from pipelines.cli.reproduce import Request, asked_for
-from pipelines.locks import sole_writer
-from pipelines.places import Places
-from pipelines.plan import ShardPlan
-from pipelines.render import RenderJob, library_versions, render_shard
-from pipelines.spec import Spec
+from pipelines.build.build import build
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import RenderJob, library_versions, render_shard
+from pipelines.cli.make.reproduce import Request, asked_for
+from pipelines.spec.spec import Spec
+from pipelines.store.locks import sole_writer
+from pipelines.store.places import Places
 from pipelines.versions.gc import gc
 from pipelines.versions.reproduce import reproduce
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SegueError
+from synth.base.errors import CorpusError, SegueError
+from synth.corpus.corpus import Corpus
 
 Tiny = Callable[..., Spec]
 SHARDS = 6

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.plan import SHARDS_FILE, ShardPlan
-from pipelines.row_groups import LEAST_ROWS, ShardTables, read_rows
-from synth.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
+from pipelines.build.plan import SHARDS_FILE, ShardPlan
+from pipelines.store.row_groups import LEAST_ROWS, ShardTables, read_rows
+from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 
 
 def written(path: Path, lengths: list[int]) -> list[tuple[int, int]]:

@@ -19,14 +19,14 @@ import pytest
 from builds import BESIDE, product, segue
 from s3_store import SECRET, Refusal, Request, Store, running_store
 
-from pipelines.build import build
+from pipelines.build.build import build
 from pipelines.checks.audit import audit
-from pipelines.export import export
-from pipelines.locks import sole_writer
-from pipelines.remote.lease import take
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SpecError
+from pipelines.export.corpus import export
+from pipelines.spec.spec import Spec
+from pipelines.store.lease import take
+from pipelines.store.locks import sole_writer
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import Corpus
 from synth.storage import Remote
 
 LARGER: dict[str, Any] = {"recipe": {"triplets": {"repeats": 4}}}

@@ -30,9 +30,9 @@ from pipelines.flows.deployments import (
     set_paused,
 )
 from pipelines.flows.holder import bury_all_runs
-from pipelines.nights.schedule import HEADER, Night, Times, write_prefect_yaml
-from pipelines.nights.schedule_server import running_server
-from synth.errors import SegueError, SpecError
+from pipelines.flows.nights.schedule import HEADER, Night, Times, write_prefect_yaml
+from pipelines.flows.servers.schedule_server import running_server
+from synth.base.errors import SegueError, SpecError
 
 NIGHTS = 3
 ERRORS = "errors.txt"

@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-import synth.entry_points as registry
-from pipelines.cli.ingest import _intake
-from pipelines.cli.sources import sources_command
-from synth.errors import SourceError
+import synth.base.entry_points as registry
+from pipelines.cli.make.ingest import _intake
+from pipelines.cli.make.sources import sources_command
+from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
 
 APP = typer.Typer()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec_file import read_spec
-from synth.errors import SpecError
+from pipelines.spec.file import read_spec
+from synth.base.errors import SpecError
 
 GOOD = """\
 corpus: mine

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from builds import product, segue
 
-from pipelines.build import build
-from pipelines.cli.reproduce import Request, asked_for
-from pipelines.places import Places
-from pipelines.remote import site
-from pipelines.remote.lease import take
-from pipelines.remote.site import staged, writing
-from pipelines.spec import Spec
+from pipelines.build.build import build
+from pipelines.cli.make.reproduce import Request, asked_for
+from pipelines.spec.spec import Spec
+from pipelines.store import site
+from pipelines.store.lease import take
+from pipelines.store.places import Places
+from pipelines.store.site import staged, writing
 from pipelines.versions.gc import gc
 from pipelines.versions.history import State, list_versions
 from pipelines.versions.reproduce import reproduce
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SegueError, SpecError
+from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
 
 Tiny = Callable[..., Spec]

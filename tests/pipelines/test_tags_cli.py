@@ -15,11 +15,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from pipelines.cli.tags import negate_command, tag_captions_command, textswap_command
-from pipelines.tags import negate_file
-from synth.caption import Style
-from synth.errors import SourceError
-from synth.language.negation import Mode
+from pipelines.cli.texts.tags import negate_command, tag_captions_command, textswap_command
+from pipelines.export.tags import negate_file
+from synth.base.errors import SourceError
+from synth.captions.caption import Style
+from synth.text.negation.negation import Mode
 
 CAPTIONS = "id,caption\n1,A rock song with guitar\n2,Nothing here\n3,A song without drums\n"
 TAGS = "id,category,tag\n1,genre,rock\n1,instrument,guitar\n2,genre,hip hop\n2,instrument,drums\n"

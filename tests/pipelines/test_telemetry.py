@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from builds import segue
 
-from pipelines.cli.prefect_settings import quieten_prefect
-from pipelines.nights.schedule import Night, Times
-from pipelines.server import QUIET
+from pipelines.cli.common.prefect_settings import quieten_prefect
+from pipelines.flows.nights.schedule import Night, Times
+from pipelines.flows.servers.server import QUIET
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ("127.0.0.1", "::1", "localhost", "unix", "None", "")
@@ -102,7 +102,7 @@ def test_build_on_prefects_own_server_with_workers_speaks_to_this_machine_alone(
     heard = listening()
     assert strangers(heard) == set()
     started = [line for line in heard if line["event"] == "started"]
-    (server,) = (line for line in started if "pipelines.server" in line["command"])
+    (server,) = (line for line in started if "pipelines.flows.servers.server" in line["command"])
     assert any(line.get("to") == "127.0.0.1" for line in heard), "the flow was not heard"
     assert QUIET.items() <= server["settings"].items()
     workers = [line for line in started if "spawn_main" in line["command"]]

@@ -13,8 +13,8 @@ import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
-from pipelines.cli.text import SCHEMA, text_command
-from synth.errors import SourceError, SpecError
+from pipelines.cli.texts.text import SCHEMA, text_command
+from synth.base.errors import SourceError, SpecError
 
 ROWS = [
     {"audiocap_id": "7", "caption": "A goose honks then a gate shuts"},
@@ -164,9 +164,9 @@ def test_a_missing_column_names_those_there(tmp_path: Path) -> None:
 
 
 def test_a_missing_spacy_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from synth.language.tagger import EmbeddedTagger
+    from synth.text.grammar.tagger import EmbeddedTagger
 
-    monkeypatch.setattr("pipelines.cli.text.best_tagger", EmbeddedTagger)
+    monkeypatch.setattr("pipelines.cli.texts.text.best_tagger", EmbeddedTagger)
     out = tmp_path / "out.parquet"
     failed = _run("nv", _csv(tmp_path), "--out", out, "--tagger", "spacy")
     assert isinstance(failed.exception, SpecError)

@@ -16,18 +16,18 @@ import typer
 from builds import product, segue
 from typer.testing import CliRunner
 
-from pipelines.build import build
+from pipelines.build.build import build
 from pipelines.checks.audit import audit
-from pipelines.cli.versions import versions_command
-from pipelines.inspection import describe
-from pipelines.locks import sole_writer
-from pipelines.places import Places
-from pipelines.spec import Spec
+from pipelines.cli.look.versions import versions_command
+from pipelines.look.inspection import describe
+from pipelines.spec.spec import Spec
+from pipelines.store.locks import sole_writer
+from pipelines.store.places import Places
 from pipelines.versions.gc import gc
 from pipelines.versions.history import State, list_versions
 from pipelines.versions.reproduce import reproduce
-from synth.corpus import Corpus
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import Corpus
 
 Tiny = Callable[..., Spec]
 NAMES = ("one", "two", "three")

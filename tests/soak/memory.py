@@ -76,7 +76,7 @@ def role_of(process: int, root: int) -> str:
     words = text_of(Path(f"/proc/{process}/cmdline"))
     if process == root:
         return FLOW
-    if "pipelines.server" in words:
+    if "pipelines.flows.servers.server" in words:
         return SERVER
     return WORKER if "spawn_main" in words else OTHER
 

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from synth import scene as scenes
-from synth.caption import Connective, Style
-from synth.errors import PlanError
-from synth.language.words import content_words
-from synth.lexicon import Phrase
+from synth.base.errors import PlanError
+from synth.base.rng import Randomness
+from synth.captions.caption import Connective, Style
+from synth.labels.lexicon import Phrase
 from synth.recipes.acba import ORDER_WORDS, Acba
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
-from synth.rng import Randomness
-from synth.scene import Event, events
-from synth.timeline import duration, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.scene import scene as scenes
+from synth.scene.scene import Event, events
+from synth.scene.timeline import duration, timeline
+from synth.text.grammar.words import content_words
+from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
 _NOUNS = (

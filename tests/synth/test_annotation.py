@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from synth.annotation import annotated, tag_claim
-from synth.claim import And, Not
-from synth.scene import Event, Excerpt, Sequence
-from synth.tag import Tag
-from synth.timeline import timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.labels.tag import Tag
+from synth.scene.claim import And, Not
+from synth.scene.scene import Event, Excerpt, Sequence
+from synth.scene.timeline import timeline
+from synth.truth.annotation import annotated, tag_claim
+from synth.truth.truth import Tolerance, proves, refutes
 
 A, B = (Event(name, Excerpt(f"lib/{name}", 0, 1000)) for name in ("dog", "cat"))
 ROCK, GUITAR, PIANO = Tag("genre", "rock"), Tag("instrument", "guitar"), Tag("instrument", "piano")

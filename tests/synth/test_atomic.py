@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from synth import atomic
-from synth.atomic import PARTIAL_SUFFIX, remove_partials, replacing, write_bytes, write_text
+from synth.base import atomic
+from synth.base.atomic import PARTIAL_SUFFIX, remove_partials, replacing, write_bytes, write_text
 
 
 def tear(path: Path, error: type[BaseException]) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from synth.audio_file import Limits, Mislabelled, read_audio, reading
-from synth.errors import ClipError
+from synth.audio.decoding import Limits, Mislabelled, read_audio, reading
+from synth.base.errors import ClipError
 
 
 def encoded(audio: np.ndarray, rate: int, kind: str, subtype: str | None = None) -> bytes:
@@ -254,8 +254,8 @@ def test_an_absurd_length_takes_no_memory(tmp_path: Path, max_s: float, reason: 
     program = """
 import resource, sys
 from pathlib import Path
-from synth.audio_file import Limits, read_audio
-from synth.errors import ClipError
+from synth.audio.decoding import Limits, read_audio
+from synth.base.errors import ClipError
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 28),) * 2)
 try:

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.balance import Member, deal
-from synth.caption import Caption, Style
-from synth.claim import And, Claim, Not, claim_labels
-from synth.contrast import CaptionSet
-from synth.edit import Edit, edit_kind, meaning, recompositions, renamed
-from synth.lexicon import Phrase
-from synth.narrative import Narrator
-from synth.pool import pool
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
-from synth.timeline import duration, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.captions.balance import Member, deal
+from synth.captions.caption import Caption, Style
+from synth.captions.contrast import CaptionSet
+from synth.captions.narrative import Narrator
+from synth.captions.pool import pool
+from synth.labels.lexicon import Phrase
+from synth.scene.claim import And, Claim, Not, claim_labels
+from synth.scene.edit import Edit, edit_kind, meaning, recompositions, renamed
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.scene.timeline import duration, timeline
+from synth.truth.truth import Tolerance, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from synth.bank import INDEX_SCHEMA, Bank, encode
-from synth.dsp import peak
-from synth.errors import CorpusError
+from synth.audio.bank import INDEX_SCHEMA, Bank, encode
+from synth.audio.dsp import peak
+from synth.base.errors import CorpusError
 
 
 def write_bank(folder: Path, clips: Mapping[str, np.ndarray], rate: int = 48_000) -> Path:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.caption import Connective, Style, frames, realize
-from synth.lexicon import Phrase, shipped_phrases
-from synth.scene import Event, Overlay, Scene, Sequence
-from synth.shipped import shipped
+from synth.base.shipped import shipped
+from synth.captions.caption import Connective, Style, frames, realize
+from synth.labels.lexicon import Phrase, shipped_phrases
+from synth.scene.scene import Event, Overlay, Scene, Sequence
 
 A, B = Event("a"), Event("b")
 WORDS = {"a": "aaa", "b": "bbb"}

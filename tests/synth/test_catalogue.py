@@ -12,7 +12,10 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.catalogue import (
+from synth.base.errors import ClipError
+from synth.base.units import resampled_frames
+from synth.corpus.schema import CLIPS, QUARANTINE, table
+from synth.sources.catalogue import (
     Acceptance,
     CataloguedClip,
     SplitRule,
@@ -22,10 +25,7 @@ from synth.catalogue import (
     resample,
     withdraw_copies,
 )
-from synth.errors import ClipError
-from synth.schema import CLIPS, QUARANTINE, table
-from synth.sources.folder import Folder
-from synth.units import resampled_frames
+from synth.sources.own.folder import Folder
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
 

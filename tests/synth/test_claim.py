@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import (
+from synth.base.errors import SceneError
+from synth.corpus.schema import canonical_json
+from synth.scene.claim import (
     And,
     Claim,
     Not,
@@ -19,9 +21,7 @@ from synth.claim import (
     claim_to_json,
     claim_to_text,
 )
-from synth.errors import SceneError
-from synth.scene import Event, Overlay, Scene, Sequence
-from synth.schema import canonical_json
+from synth.scene.scene import Event, Overlay, Scene, Sequence
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),

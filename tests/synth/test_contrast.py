@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.caption import Caption, Connective, Pair, Style, frames
-from synth.contrast import CaptionSet, Wording, contrast, judge, main
-from synth.errors import TruthError
-from synth.lexicon import Phrase
-from synth.scene import Event, Excerpt, Overlay, Sequence
-from synth.timeline import timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.base.errors import TruthError
+from synth.captions.caption import Caption, Connective, Pair, Style, frames
+from synth.captions.contrast import CaptionSet, Wording, contrast, judge, main
+from synth.labels.lexicon import Phrase
+from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.timeline import timeline
+from synth.truth.truth import Tolerance, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 from planned import clip_of
 
-from synth.claim import And, Claim, Not, Only, claim_labels, claim_to_json
-from synth.difference import tell
-from synth.lexicon import confusable, could_be_called
-from synth.questions.asking import ask
-from synth.questions.judge import fault
-from synth.questions.question import ANCHORED, ENDS, Kind, Question, count_claim
-from synth.questions.subject import Subject, subjects
-from synth.questions.wording import wordings
+from synth.base.rng import Randomness
+from synth.corpus.schema import canonical_json
+from synth.derived.differences.difference import tell
+from synth.derived.questions.asking import ask
+from synth.derived.questions.judge import fault
+from synth.derived.questions.question import ANCHORED, ENDS, Kind, Question, count_claim
+from synth.derived.questions.subject import Subject, subjects
+from synth.derived.questions.wording import wordings
+from synth.labels.lexicon import confusable, could_be_called
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.rng import Randomness
-from synth.scene import Event, Excerpt, Overlay, Sequence, labels, to_json
-from synth.schema import canonical_json
-from synth.sources.vocabulary import Vocabulary
-from synth.timeline import Placement, Timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
+from synth.scene.scene import Event, Excerpt, Overlay, Sequence, labels, to_json
+from synth.scene.timeline import Placement, Timeline
+from synth.sources.own.vocabulary import Vocabulary
+from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
 NO_TOLERANCE = Tolerance()

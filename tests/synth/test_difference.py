@@ -12,16 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import Claim, Not
-from synth.difference import Difference, difference_from_json, fault, holds, tell
-from synth.difference_wording import FRAMES, DifferenceKind, reverse_kind, wordings
-from synth.errors import CorpusError
-from synth.questions.subject import Subject
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.derived.differences.difference import (
+    Difference,
+    difference_from_json,
+    fault,
+    holds,
+    tell,
+)
+from synth.derived.differences.wording import FRAMES, DifferenceKind, reverse_kind, wordings
+from synth.derived.questions.subject import Subject
 from synth.recipes.triplets import Triplets
-from synth.rng import Randomness
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence
-from synth.timeline import Placement, Timeline, duration, timeline
-from synth.truth import Tolerance
+from synth.scene.claim import Claim, Not
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.truth.truth import Tolerance
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from synth.dsp import (
+from synth.audio.dsp import (
     SILENCE_DB,
     ActiveSpan,
     Fade,

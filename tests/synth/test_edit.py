@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import And, Claim, Not, Only, claim_labels
-from synth.edit import Edit, Edits, Outline, edit_kind, meaning, projection, recompositions, renamed
-from synth.scene import Event, Overlay, Scene, Sequence, events, labels, operands
+from synth.scene.claim import And, Claim, Not, Only, claim_labels
+from synth.scene.edit import (
+    Edit,
+    Edits,
+    Outline,
+    edit_kind,
+    meaning,
+    projection,
+    recompositions,
+    renamed,
+)
+from synth.scene.scene import Event, Overlay, Scene, Sequence, events, labels, operands
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

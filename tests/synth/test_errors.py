@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from synth import errors
-from synth.errors import NotationError, SegueError
+from synth.base import errors
+from synth.base.errors import NotationError, SegueError
 
 KINDS = [
     kind

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from libraries import check, sound, write_csv
 
-from synth.errors import SourceError
-from synth.sources.esc10 import Esc10
-from synth.sources.esc50 import Esc50
-from synth.sources.esc50_licence import Credit, read_credits
+from synth.base.errors import SourceError
+from synth.sources.sounds.esc10 import Esc10
+from synth.sources.sounds.esc50 import Esc50
+from synth.sources.sounds.esc50_licence import Credit, read_credits
 
 PAGE = "http://www.freesound.org/people/nfrae/sounds/100/"
 ENTRY = f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) by nfrae [CC0]"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from known_sounds import RATE, event, noise, tone
 from scipy.signal import fftconvolve, firwin2
 
-from synth.dsp import Audio
-from synth.fingerprint import (
+from synth.audio.dsp import Audio
+from synth.audio.fingerprint import (
     FINGERPRINT_VERSION,
     HOP_S,
     NOTHING,
@@ -23,7 +23,7 @@ from synth.fingerprint import (
     from_bytes,
     to_bytes,
 )
-from synth.leakage.known import Known, Match
+from synth.corpus.leakage.known import Known, Match
 
 
 def coded(audio: Audio, container: str, subtype: str, level: float) -> Audio:

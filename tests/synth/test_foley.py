@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth.foley import CLASSES, RATE, synthesize
+from synth.sources.procedural.foley import CLASSES, RATE, synthesize
 
 BANDS = 26
 

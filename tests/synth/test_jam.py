@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from synth import jam
-from synth.catalogue import Acceptance, catalogue
-from synth.jam.harmony import Song, line, melody
-from synth.jam.tune import CLAP, DRUMS, KICK, RIDE, SNARE
+from synth.labels.tag import Tag
 from synth.sources import ClipRef, Source, source_class
-from synth.sources.jam import Jam
-from synth.tag import Tag
+from synth.sources.catalogue import Acceptance, catalogue
+from synth.sources.procedural import jam
+from synth.sources.procedural.jam.harmony import Song, line, melody
+from synth.sources.procedural.jam.source import Jam
+from synth.sources.procedural.jam.tune import CLAP, DRUMS, KICK, RIDE, SNARE
 
 TAKES = 4
 TAKE = [(genre, take) for genre in jam.GENRES for take in range(TAKES)]
@@ -370,8 +370,8 @@ def test_the_source_deals_the_genres_evenly_to_five_folds() -> None:
 
 
 def test_the_source_lists_without_making_a_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("synth.jam.perform")
-    monkeypatch.delattr("synth.jam.performance.stems")
+    monkeypatch.delattr("synth.sources.procedural.jam.perform")
+    monkeypatch.delattr("synth.sources.procedural.jam.performance.stems")
     assert len(list(Jam(tracks=7).refs())) == 7
 
 

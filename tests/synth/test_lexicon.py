@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth import lexicon_build
-from synth.errors import LexiconError
-from synth.foley import CLASSES
-from synth.lexicon import (
+from synth.base.errors import LexiconError
+from synth.base.shipped import shipped
+from synth.labels import lexicon_build
+from synth.labels.lexicon import (
     OTHER,
     Phrase,
     also,
@@ -30,7 +30,7 @@ from synth.lexicon import (
     related,
     shipped_phrases,
 )
-from synth.lexicon_build import (
+from synth.labels.lexicon_build import (
     BARRED,
     BUILT,
     CATEGORIES,
@@ -42,8 +42,8 @@ from synth.lexicon_build import (
     read_sources,
     table,
 )
-from synth.shipped import shipped
-from synth.sources.esc10 import ESC50_NAMES
+from synth.sources.procedural.foley import CLASSES
+from synth.sources.sounds.esc10 import ESC50_NAMES
 
 ESC50_LIST = (
     "airplane breathing brushing_teeth can_opening car_horn cat chainsaw chirping_birds "

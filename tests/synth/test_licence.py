@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.errors import SpecError
-from synth.licence import (
+from synth.base.errors import SpecError
+from synth.corpus.licence import (
     CONDITIONS,
     NO_COMMON,
     ONLY_VERSION,
@@ -18,8 +18,8 @@ from synth.licence import (
     Licence,
     parse_licence,
 )
-from synth.licence_filter import Allowed, withdraw_unlicensed
-from synth.licence_mix import HUB_LICENCES, effective, hugging_face_licence
+from synth.corpus.licence_mix import HUB_LICENCES, effective, hugging_face_licence
+from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 
 CC = "https://creativecommons.org"
 

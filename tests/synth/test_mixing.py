@@ -12,11 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.bank import INDEX_SCHEMA, Bank, encode
-from synth.dsp import Fade
-from synth.mixing import FLOOR_DB, _a_curve, _window, a_weighted_level, between_class, frame_length
-from synth.render import waveform
-from synth.scene import Event, Excerpt, Overlay, Sequence
+from synth.audio.bank import INDEX_SCHEMA, Bank, encode
+from synth.audio.dsp import Fade
+from synth.audio.mixing import (
+    FLOOR_DB,
+    _a_curve,
+    _window,
+    a_weighted_level,
+    between_class,
+    frame_length,
+)
+from synth.audio.render import waveform
+from synth.scene.scene import Event, Excerpt, Overlay, Sequence
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from synth.caption import ORDER, SIMULTANEOUS, Caption, Connective, Style
-from synth.claim import And, Claim, Not, Only
-from synth.edit import meaning
-from synth.lexicon import Phrase, shipped_phrases
-from synth.narrative import Narrator, connectives
-from synth.scene import Event, Overlay, Scene, Sequence
+from synth.captions.caption import ORDER, SIMULTANEOUS, Caption, Connective, Style
+from synth.captions.narrative import Narrator, connectives
+from synth.labels.lexicon import Phrase, shipped_phrases
+from synth.scene.claim import And, Claim, Not, Only
+from synth.scene.edit import meaning
+from synth.scene.scene import Event, Overlay, Scene, Sequence
 
 LETTERS = "abcd"
 A, B, C, D = map(Event, LETTERS)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.errors import LexiconError
-from synth.language.negation import (
+from synth.base.errors import LexiconError
+from synth.base.rng import Randomness
+from synth.labels.tag import Tag
+from synth.text.negation.negation import (
     Mode,
     Negated,
     Negation,
@@ -20,12 +22,10 @@ from synth.language.negation import (
     negate,
     stated_tags,
 )
-from synth.language.negators import Negators, shipped_negators
-from synth.language.tag_captions import describe
-from synth.language.tag_files import read_captions, read_vocabulary
-from synth.language.tags import Vocabulary
-from synth.rng import Randomness
-from synth.tag import Tag
+from synth.text.negation.negators import Negators, shipped_negators
+from synth.text.tags.tag_captions import describe
+from synth.text.tags.tag_files import read_captions, read_vocabulary
+from synth.text.tags.tags import Vocabulary
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {

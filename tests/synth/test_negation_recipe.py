@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from synth.annotation import annotated
-from synth.caption import Style
+from synth.base.rng import Randomness
+from synth.captions.caption import Style
+from synth.labels.tag import Tag
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
-from synth.rng import Randomness
-from synth.scene import Event
-from synth.tag import Tag
-from synth.timeline import duration, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.scene.scene import Event
+from synth.scene.timeline import duration, timeline
+from synth.truth.annotation import annotated
+from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
 TAGS = (

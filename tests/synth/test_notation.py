@@ -11,10 +11,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from synth.errors import NotationError, SceneError
-from synth.notation import format_scene, parse
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, from_json, statement, to_json
-from synth.timeline import timeline
+from synth.base.errors import NotationError, SceneError
+from synth.scene.notation import format_scene, parse
+from synth.scene.scene import (
+    Event,
+    Excerpt,
+    Overlay,
+    Scene,
+    Sequence,
+    from_json,
+    statement,
+    to_json,
+)
+from synth.scene.timeline import timeline
 
 A, B, C, D = (Event(label) for label in "ABCD")
 

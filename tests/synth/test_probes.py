@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.errors import SpecError
-from synth.language.outcome import Reason
-from synth.language.probes import Caption, Probe, Probed, probe
+from synth.base.errors import SpecError
+from synth.text.order.outcome import Reason
+from synth.text.order.probes import Caption, Probe, Probed, probe
 
 TEXTS = (
     "A goose honks before a gate shuts",

@@ -11,8 +11,15 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from synth.progress import Silent, watched
-from synth.progress_display import Bars, Hidden, JsonLines, Rate, Tracker, show_progress
+from pipelines.cli.common.progress_display import (
+    Bars,
+    Hidden,
+    JsonLines,
+    Rate,
+    Tracker,
+    show_progress,
+)
+from synth.base.progress import Silent, watched
 
 
 class Clock:

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import Not
-from synth.errors import CorpusError
-from synth.lexicon import Phrase, kin
-from synth.questions.asking import ask
-from synth.questions.judge import fault, holds, only_answer
-from synth.questions.question import (
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.derived.questions.asking import ask
+from synth.derived.questions.judge import fault, holds, only_answer
+from synth.derived.questions.question import (
     ANCHORED,
     ENDS,
     NUMBERS,
@@ -27,18 +26,19 @@ from synth.questions.question import (
     Question,
     question_from_json,
 )
-from synth.questions.question import asked as about
-from synth.questions.subject import Subject, subjects
-from synth.questions.wording import FRAMES, wordings
+from synth.derived.questions.question import asked as about
+from synth.derived.questions.subject import Subject, subjects
+from synth.derived.questions.wording import FRAMES, wordings
+from synth.labels.lexicon import Phrase, kin
 from synth.recipes.acba import Acba
 from synth.recipes.base import Clip
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.rng import Randomness
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
-from synth.timeline import Placement, Timeline, duration, timeline
-from synth.truth import Tolerance
+from synth.scene.claim import Not
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.truth.truth import Tolerance
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

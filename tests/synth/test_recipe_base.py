@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.caption import Style
-from synth.errors import PlanError
+from synth.base.errors import PlanError
+from synth.base.rng import Randomness
+from synth.captions.caption import Style
 from synth.recipes.base import (
     Clip,
     Levels,
@@ -21,7 +22,6 @@ from synth.recipes.base import (
     permutation,
     too_short,
 )
-from synth.rng import Randomness
 
 RATE = 16_000
 HOP = 800

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.bank import INDEX_SCHEMA, Bank, encode
-from synth.dsp import Fade
-from synth.errors import CorpusError, SceneError
-from synth.render import Mixdown, render, waveform
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence
-from synth.timeline import duration, timeline
+from synth.audio.bank import INDEX_SCHEMA, Bank, encode
+from synth.audio.dsp import Fade
+from synth.audio.render import Mixdown, render, waveform
+from synth.base.errors import CorpusError, SceneError
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.timeline import duration, timeline
 
 FRAMES = {"a": 90, "b": 60, "c": 120}
 LINEAR = Mixdown(Fade.LINEAR, -1.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.rng import Randomness, digest, uniform_hash
+from synth.base.rng import Randomness, digest, uniform_hash
 
 TEXTS = st.lists(st.text(max_size=6), max_size=4)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from synth.storage import Copies, Remote, StorageError, download, kept, opened, read_at
 from synth.storage.copies import CORPORA, cache_folder
 from synth.storage.room import Room, limit_bytes

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.errors import SceneError
-from synth.scene import (
+from synth.base.errors import SceneError
+from synth.corpus.schema import canonical_json
+from synth.scene.scene import (
     Event,
     Excerpt,
     Overlay,
@@ -24,7 +25,6 @@ from synth.scene import (
     to_json,
     to_text,
 )
-from synth.schema import canonical_json
 
 LABELS = st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != "")
 EXCERPTS = st.builds(

@@ -17,17 +17,17 @@ import pytest
 from planned import clip_of
 from pydantic import ValidationError
 
-from synth.caption import Style
-from synth.claim import claim_from_json, claim_labels, claim_to_json
-from synth.edit import Edit, Meaning, edit_kind, meaning
-from synth.errors import PlanError
-from synth.lexicon import category, kin
-from synth.notation import parse
+from synth.base.errors import PlanError
+from synth.base.rng import Randomness
+from synth.captions.caption import Style
+from synth.labels.lexicon import category, kin
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scenes import Scenes, read_expressions
-from synth.rng import Randomness
-from synth.scene import (
+from synth.scene.claim import claim_from_json, claim_labels, claim_to_json
+from synth.scene.edit import Edit, Meaning, edit_kind, meaning
+from synth.scene.notation import parse
+from synth.scene.scene import (
     Event,
     Overlay,
     Scene,
@@ -38,9 +38,9 @@ from synth.scene import (
     statement,
     to_json,
 )
-from synth.sources.vocabulary import Vocabulary
-from synth.timeline import duration, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.scene.timeline import duration, timeline
+from synth.sources.own.vocabulary import Vocabulary
+from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
 AUDIBLE = 1_600

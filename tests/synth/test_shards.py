@@ -16,15 +16,12 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.caption import Connective, Style
-from synth.claim import claim_from_json
-from synth.contrast import Wording, contrast
-from synth.errors import CorpusError
-from synth.lexicon import Phrase
-from synth.render import Rendering
-from synth.scene import Event, Excerpt, Overlay, Sequence
-from synth.schema import PLAN, Sample, table
-from synth.shards import (
+from synth.audio.render import Rendering
+from synth.base.errors import CorpusError
+from synth.captions.caption import Connective, Style
+from synth.captions.contrast import Wording, contrast
+from synth.corpus.schema import PLAN, Sample, table
+from synth.corpus.shards import (
     AudioFormat,
     Measurement,
     decode_audio,
@@ -33,8 +30,11 @@ from synth.shards import (
     read_member,
     writing,
 )
-from synth.timeline import timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.labels.lexicon import Phrase
+from synth.scene.claim import claim_from_json
+from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.timeline import timeline
+from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
 CLIPS = {

@@ -16,15 +16,15 @@ import soundfile
 from libraries import RATE, check, sound, write_csv
 from pydantic import ValidationError
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import SOURCES, ClipRef, Source, Unheard, opened, source_class
-from synth.sources.audiocaps import AudioCaps
-from synth.sources.esc10 import ESC50_NAMES, Esc10
-from synth.sources.esc50 import Esc50
-from synth.sources.folder import Folder, index_line
-from synth.sources.foley import Foley
-from synth.sources.tables import Columns, read_rows
-from synth.tag import Tag
+from synth.sources.captioned.audiocaps import AudioCaps
+from synth.sources.own.folder import Folder, index_line
+from synth.sources.procedural.foley.source import Foley
+from synth.sources.reading.tables import Columns, read_rows
+from synth.sources.sounds.esc10 import ESC50_NAMES, Esc10
+from synth.sources.sounds.esc50 import Esc50
 
 # ESC-50
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.language.tag_captions import FRAMES, describe, joined, views
-from synth.language.tag_files import read_items
-from synth.language.tag_words import Form, article, said
-from synth.rng import Randomness
-from synth.tag import Tag
+from synth.base.rng import Randomness
+from synth.labels.tag import Tag
+from synth.text.tags.tag_captions import FRAMES, describe, joined, views
+from synth.text.tags.tag_files import read_items
+from synth.text.tags.tag_words import Form, article, said
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.language import tagger as tagger_module
-from synth.language.tag_lexicon import Tag, listed_tags, possible_tags, singular_of
-from synth.language.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.language.temporal import KEPT_TAGS
-from synth.language.tokens import join, order_of, sentence_like, tokenize
-from synth.language.verb_forms import inflect, is_past, lemma_of
+from synth.text.grammar import tagger as tagger_module
+from synth.text.grammar.tag_lexicon import Tag, listed_tags, possible_tags, singular_of
+from synth.text.grammar.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
+from synth.text.grammar.tokens import join, order_of, sentence_like, tokenize
+from synth.text.grammar.verb_forms import inflect, is_past, lemma_of
+from synth.text.order.temporal import KEPT_TAGS
 
 JUDGED = Path(__file__).resolve().parents[1] / "data" / "judged" / "nv_keep.csv"
 

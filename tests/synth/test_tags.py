@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.language.tags import Vocabulary, same_words
-from synth.tag import Tag
+from synth.labels.tag import Tag
+from synth.text.tags.tags import Vocabulary, same_words
 
 WORDS = ("pop", "rock", "no", "wave", "hip", "hop", "soul", "new")
 NAMES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=8)

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.language.clause_swap import swap_clauses
-from synth.language.outcome import Reason, Step
-from synth.language.probes import TOOLS, Probe
-from synth.language.tagger import EmbeddedTagger
-from synth.language.temporal import nouns_and_verbs, swap_as_then, swap_before_after
+from synth.text.grammar.tagger import EmbeddedTagger
+from synth.text.order.clause_swap import swap_clauses
+from synth.text.order.outcome import Reason, Step
+from synth.text.order.probes import TOOLS, Probe
+from synth.text.order.temporal import nouns_and_verbs, swap_as_then, swap_before_after
 
 JUDGED = Path(__file__).resolve().parents[1] / "data" / "judged" / "swaps.csv"
 # Run apart, for speed: this suite checks every call's types.
 COUNT = """
 import csv, json, sys
-from synth.language.probes import Caption, Probe, probe
+from synth.text.order.probes import Caption, Probe, probe
 with open(sys.argv[1], encoding="utf-8", newline="") as file:
     captions = [Caption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
 counts = {}

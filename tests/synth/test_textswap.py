@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.errors import LexiconError
-from synth.language.negation import stated_tags
-from synth.language.tag_captions import describe
-from synth.language.tag_files import read_items, read_vocabulary
-from synth.language.tag_kin import implied, near
-from synth.language.tags import Vocabulary
-from synth.language.textswap import Dictionary, Entry, build, swap
-from synth.rng import Randomness
-from synth.tag import Tag
+from synth.base.errors import LexiconError
+from synth.base.rng import Randomness
+from synth.labels.tag import Tag
+from synth.text.negation.negation import stated_tags
+from synth.text.tags.tag_captions import describe
+from synth.text.tags.tag_files import read_items, read_vocabulary
+from synth.text.tags.tag_kin import implied, near
+from synth.text.tags.tags import Vocabulary
+from synth.text.textswap.textswap import Dictionary, Entry, build, swap
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),

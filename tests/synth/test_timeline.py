@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from synth.errors import SceneError
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, events
-from synth.timeline import Placement, duration, timeline
+from synth.base.errors import SceneError
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, events
+from synth.scene.timeline import Placement, duration, timeline
 
 
 def event(label: str, frames: int) -> Event:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from synth.caption import Style
-from synth.claim import And, Only
-from synth.errors import PlanError, SegueError
+from synth.base.errors import PlanError, SegueError
+from synth.base.rng import Randomness
+from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.triplets import Triplets
-from synth.rng import Randomness
-from synth.scene import Event, Overlay, Sequence, events
-from synth.timeline import duration, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.scene.claim import And, Only
+from synth.scene.scene import Event, Overlay, Sequence, events
+from synth.scene.timeline import duration, timeline
+from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import And, Claim, Not, Only
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
-from synth.timeline import Placement, Timeline, timeline
-from synth.truth import Hearing, Tolerance, proves, refutes
+from synth.scene.claim import And, Claim, Not, Only
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.scene.timeline import Placement, Timeline, timeline
+from synth.truth.truth import Hearing, Tolerance, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.claim import And, Claim, Not, Only
-from synth.edit import recompositions
-from synth.lexicon import kin
-from synth.scene import Event, Excerpt, Overlay, Scene, Sequence, labels, operands, statement
-from synth.timeline import Placement, Timeline, duration, timeline
-from synth.truth import Tolerance, proves, refutes
+from synth.labels.lexicon import kin
+from synth.scene.claim import And, Claim, Not, Only
+from synth.scene.edit import recompositions
+from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels, operands, statement
+from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.truth.truth import Tolerance, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.units import resampled_frames, to_decibels, to_frames, to_gain, to_seconds
+from synth.base.units import resampled_frames, to_decibels, to_frames, to_gain, to_seconds
 
 RATES = st.sampled_from([8_000, 16_000, 22_050, 32_000, 44_100, 48_000, 96_000])
 

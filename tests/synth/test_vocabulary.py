@@ -12,16 +12,16 @@ import pytest
 from builds import product, segue
 from pydantic import ValidationError
 
-from pipelines.build import build, plan_only
+from pipelines.build.build import build, plan_only
 from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_corpora
-from pipelines.cli.audit import _print_leakage
-from pipelines.spec import Spec
-from pipelines.spec_file import read_spec
-from synth.errors import PlanError, SegueError, SourceError, SpecError
-from synth.lexicon import category, shipped_phrases
-from synth.progress import Silent
-from synth.sources.vocabulary import Vocabulary
+from pipelines.cli.look.audit import _print_leakage
+from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
+from synth.base.errors import PlanError, SegueError, SourceError, SpecError
+from synth.base.progress import Silent
+from synth.labels.lexicon import category, shipped_phrases
+from synth.sources.own.vocabulary import Vocabulary
 
 
 def spec(**changes: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import SpecError
-from synth.yaml_file import parse_yaml, read_yaml
+from synth.base.errors import SpecError
+from synth.base.yaml_file import parse_yaml, read_yaml
 
 
 @pytest.mark.parametrize(

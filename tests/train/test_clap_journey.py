@@ -12,7 +12,7 @@ import torch
 from builds import segue
 from tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
 from train.cli.eval import eval_command
 from train.cli.export import export_command
 from train.cli.train import train_command

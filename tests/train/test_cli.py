@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation, evaluate
 from train.bench.metrics import Metric
 from train.cli.eval import eval_command, result_json

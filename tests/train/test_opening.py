@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
 from train.cli.show import tell_of_hub
 from train.opening import is_hub_name, open_model
 

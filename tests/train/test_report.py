@@ -13,9 +13,9 @@ from accessible import MODES, check_accessible, check_focus, check_still
 from chromium import Reader, launched
 from pages import check_page
 
-from pipelines.cli.report import report_command
-from synth.errors import CorpusError, SpecError
-from synth.page import write_page
+from pipelines.cli.look.report import report_command
+from pipelines.look.page import write_page
+from synth.base.errors import CorpusError, SpecError
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import Evaluation, assess

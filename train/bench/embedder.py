@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from synth.dsp import Audio
-from synth.errors import CorpusError, SpecError
-from synth.progress import Observer, Silent
+from synth.audio.dsp import Audio
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Observer, Silent
 from train.bench.sounds import Sounds
 from train.data.tokenizer import TextTokenizer
 from train.device import torch_device

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from synth.errors import SpecError
-from synth.progress import Observer
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.storage import is_url
 from train.bench.data.benchmark_files import (
     CLASS_COLUMNS,

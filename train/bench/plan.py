@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.settings import BenchSettings

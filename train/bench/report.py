@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from synth.atomic import replacing, write_text
-from synth.errors import SpecError
+from synth.base.atomic import replacing, write_text
+from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.figures import is_share, shown
 from train.bench.glossary import MAIN, explained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 
 SLOT = "{}"
 

@@ -9,10 +9,10 @@ from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from synth.audio_file import read_audio
-from synth.catalogue import resample
-from synth.dsp import PCM_SCALE, Audio
-from synth.errors import ClipError, CorpusError, SpecError
+from synth.audio.decoding import read_audio
+from synth.audio.dsp import PCM_SCALE, Audio
+from synth.base.errors import ClipError, CorpusError, SpecError
+from synth.sources.catalogue import resample
 from train.data.split import Row, SplitData
 
 SUFFIXES: Final = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from synth.errors import CorpusError, SourceError
-from synth.sources.tables import Columns, read_rows
+from synth.base.errors import CorpusError, SourceError
+from synth.sources.reading.tables import Columns, read_rows
 
 
 def header(path: Path) -> tuple[str, ...]:

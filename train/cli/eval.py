@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from synth.progress_display import show_progress
+from pipelines.cli.common.progress_display import show_progress
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import Evaluation, assess, open_benchmark
 from train.bench.glossary import explained

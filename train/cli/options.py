@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from synth.completion import corpus_completions
-from synth.errors import SpecError
+from pipelines.cli.common.completion import corpus_completions
+from synth.base.errors import SpecError
 
 CorpusArgument = Annotated[
     Path,

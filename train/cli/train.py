@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from synth.corpus import Corpus
-from synth.errors import SpecError
-from synth.progress import Observer
-from synth.progress_display import show_progress
+from pipelines.cli.common.progress_display import show_progress
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
+from synth.base.yaml_file import YamlFile
+from synth.corpus.corpus import Corpus
 from synth.storage import url_of
-from synth.yaml_file import YamlFile
 from train.bench.evaluate import evaluate
 from train.cli.options import CorpusArgument, JsonOption, VirtualOption, refuse_spec
 from train.cli.show import quieten_transformers, tell_of_hub

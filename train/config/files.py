@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synth.errors import SpecError
-from synth.yaml_faults import explained
-from synth.yaml_file import YamlFile, read_yaml
+from synth.base.errors import SpecError
+from synth.base.yaml_faults import explained
+from synth.base.yaml_file import YamlFile, read_yaml
 from train.config.run import TrainConfig
 
 _MEND: Final = "docs/training.md shows every setting"

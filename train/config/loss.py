@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 
-from synth.entry_points import load_class, offered
-from synth.errors import SpecError
-from synth.names import suggestion
+from synth.base.entry_points import load_class, offered
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
 from train.config.section import Section
 from train.config.text import Ramp
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.loss import HardNegatives, Loss, Role
 from train.config.model import ModelConfig
 from train.config.section import Section

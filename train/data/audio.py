@@ -9,8 +9,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from synth.progress import Observer, Silent
-from synth.units import Frames, to_frames
+from synth.base.progress import Observer, Silent
+from synth.base.units import Frames, to_frames
 from train.config.run import TrainConfig
 from train.data.split import SplitData
 from train.model.towers.base import AudioTower, Chunks

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from synth.annotation import annotated
-from synth.claim import claim_from_json
-from synth.corpus import CLIPS_FILE
-from synth.crop import Crop
-from synth.errors import SpecError
-from synth.rng import Randomness
-from synth.scene import from_json
-from synth.timeline import Timeline, timeline
-from synth.truth import Tolerance
-from synth.units import Frames
+from synth.base.errors import SpecError
+from synth.base.rng import Randomness
+from synth.base.units import Frames
+from synth.corpus.corpus import CLIPS_FILE
+from synth.scene.claim import claim_from_json
+from synth.scene.scene import from_json
+from synth.scene.timeline import Timeline, timeline
+from synth.truth.annotation import annotated
+from synth.truth.crop import Crop
+from synth.truth.truth import Tolerance
 from train.config.run import CropTold, Stage
 from train.data.split import Row, SplitData
 

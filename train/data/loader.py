@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from synth.units import Frames
+from synth.base.units import Frames
 from train.config.run import Stage, TrainConfig
 from train.data.audio import AudioBatch, crop_frames
 from train.data.crop import Cropper

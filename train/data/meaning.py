@@ -6,8 +6,8 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from synth.rng import digest
-from synth.schema import canonical_json
+from synth.base.rng import digest
+from synth.corpus.schema import canonical_json
 
 
 @lru_cache(maxsize=65536)

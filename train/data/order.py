@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from synth.errors import SpecError
-from synth.rng import Randomness
+from synth.base.errors import SpecError
+from synth.base.rng import Randomness
 
 
 @dataclass(frozen=True, slots=True)

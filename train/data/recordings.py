@@ -11,9 +11,9 @@ from typing import Final
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from synth.atomic import write_text
-from synth.corpus import CLIPS_FILE, Corpus
-from synth.errors import CorpusError
+from synth.base.atomic import write_text
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import CLIPS_FILE, Corpus
 
 RECORDINGS_FILE: Final = "recordings.json"
 _FORMAT: Final = 1

@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from synth.corpus import CLIPS_FILE, Corpus
-from synth.dsp import Pcm
-from synth.errors import CorpusError, SpecError
-from synth.schema import AUDIBLE
-from synth.tag import Tag
-from synth.units import Frames
+from synth.audio.dsp import Pcm
+from synth.base.errors import CorpusError, SpecError
+from synth.base.units import Frames
+from synth.corpus.corpus import CLIPS_FILE, Corpus
+from synth.corpus.schema import AUDIBLE
+from synth.labels.tag import Tag
 from train.config.run import Mode, Stage
 
 _COLUMNS: Final = (

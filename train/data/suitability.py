@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.loss import Role, TeminalA, TeminalB, TextSwap
 from train.config.run import Stage
 from train.data.split import SplitData

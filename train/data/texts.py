@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from synth.annotation import tag_claim
-from synth.claim import claim_to_json
-from synth.errors import SpecError
-from synth.language.negation import Mode, Negation, negate
-from synth.language.negators import shipped_negators
-from synth.language.tag_captions import joined
-from synth.language.tags import Vocabulary
-from synth.rng import Randomness
-from synth.schema import canonical_json
-from synth.tag import Tag
+from synth.base.errors import SpecError
+from synth.base.rng import Randomness
+from synth.corpus.schema import canonical_json
+from synth.labels.tag import Tag
+from synth.scene.claim import claim_to_json
+from synth.text.negation.negation import Mode, Negation, negate
+from synth.text.negation.negators import shipped_negators
+from synth.text.tags.tag_captions import joined
+from synth.text.tags.tags import Vocabulary
+from synth.truth.annotation import tag_claim
 from train.config.loss import Role
 from train.config.run import Stage
 from train.config.text import TextSampling

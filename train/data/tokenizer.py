@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 
 PAD: Final = "[PAD]"
 UNKNOWN: Final = "[UNK]"

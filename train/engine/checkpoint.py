@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from synth.atomic import write_text
-from synth.errors import SpecError
+from synth.base.atomic import write_text
+from synth.base.errors import SpecError
 from train.config.run import TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD
 from train.engine.random_state import RandomState

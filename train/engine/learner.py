@@ -7,7 +7,7 @@ import math
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.run import TrainConfig
 from train.data.audio import FeatureCache
 from train.data.loader import Batch

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TextIO, runtime_checkable
 
-from synth.errors import SpecError
-from synth.rng import digest
+from synth.base.errors import SpecError
+from synth.base.rng import digest
 from train.config.run import TrainConfig
 
 LOG_FILE: Final = "log.jsonl"

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from synth.progress import Observer, Silent
+from synth.base.progress import Observer, Silent
 from train.config.run import TrainConfig
 from train.engine.log import open_log
 from train.engine.progress import PHASE, Meter

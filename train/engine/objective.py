@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from synth.rng import digest
+from synth.base.rng import digest
 from train.config.loss import TextSwap
 from train.config.run import Stage, TrainConfig
 from train.data.loader import Batch

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.data.loader import Share
 from train.device import torch_device
 from train.losses.batch import Alone, World

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from synth.corpus import Corpus
-from synth.errors import SpecError
-from synth.progress import Observer
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
+from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
 from train.data.audio import FeatureCache, feature_cache
 from train.data.loader import Assembler, Loader

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
 from train.config.text import TextSampling
 from train.data.audio import FeatureCache, feature_cache

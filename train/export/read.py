@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import HeadKind, ModelConfig
 from train.data.tokenizer import TextTokenizer
 from train.export.files import FORMAT, HEAD_PREFIXES, HEADS_FILE, SETTINGS_FILE

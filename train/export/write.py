@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import HeadKind, ModelConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
 from train.export.files import FORMAT, HEAD_PREFIXES, HEADS_FILE, SETTINGS_FILE

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.loss import OverlayRow, TeminalA, TeminalB
 from train.losses.batch import Embedded, World
 from train.losses.contrastive import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind, TowerKind
 from train.model.heads import MeanPoolHead, ProjectionHead, TransformerHead
 from train.model.loading import transformers_model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import (
     AudioConfig,
     HeadConfig,

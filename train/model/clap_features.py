@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 
 # 10 log10 of the least power that transformers' `spectrogram` lets through.
 FLOOR_DB: Final = -100.0

@@ -7,7 +7,7 @@ from typing import Final
 
 from torch import nn
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import Group
 from train.model.network import Clap
 from train.model.towers.base import Tower

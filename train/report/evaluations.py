@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
 from train.bench.evaluate import WEIGHTS
 from train.bench.metrics import Metric
 from train.bench.report import FACTS_FILE, METRICS_FILE

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from synth.errors import CorpusError
-from synth.page import Plot, plot
+from pipelines.look.page import Plot, plot
+from synth.base.errors import CorpusError
 from train.config.run import TrainConfig
 from train.engine.log import LOG_FILE
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from synth.corpus import CORPUS_FILE, Corpus
-from synth.errors import SegueError
+from synth.base.errors import SegueError
+from synth.corpus.corpus import CORPUS_FILE, Corpus
 from synth.storage import local_place
 from train.model.weights import weights_digest
 from train.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_tensors

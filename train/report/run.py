@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Any, Final
 
-from synth.errors import CorpusError
-from synth.page import Page, render_page
+from pipelines.look.page import Page, render_page
+from synth.base.errors import CorpusError
 from synth.storage import url_of
 from train.bench.figures import is_share, shown
 from train.bench.glossary import explained

@@ -9,7 +9,7 @@ from typing import Final
 import soundfile
 
 from benchmarks.speed.measure import Done, Job, Watch, Work
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 
 TOGETHER: Final = 64
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import Stage, planned, with_bank
-from pipelines.build import build
-from pipelines.spec import Spec
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
 
 SHORT: Final = {"crossfade_s": 0.1, "max_event_s": 0.3, "style": "natural"}
 

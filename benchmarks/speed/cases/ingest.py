@@ -7,10 +7,10 @@ from pathlib import Path
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import Stage
-from pipelines.executor import workers
-from pipelines.ingestion.ingest import ingest
-from pipelines.spec import Spec
-from synth.progress import Silent
+from pipelines.engines.executor import workers
+from pipelines.ingest.ingest import ingest
+from pipelines.spec.spec import Spec
+from synth.base.progress import Silent
 
 
 def contenders(stage: Stage) -> list[Contender]:

@@ -15,7 +15,7 @@ from typing import Final
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import Stage
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from train.config.run import Mode, TrainConfig
 from train.config.run import Stage as Lesson
 from train.data.loader import Assembler, Batch, Loader, Share

@@ -11,7 +11,7 @@ from typing import Final
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import KINDS, Stage
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from train.config.run import Mode
 from train.data.split import TRAIN, SplitData
 

@@ -9,8 +9,8 @@ from benchmarks.speed.cases.growth import short
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import Stage, with_bank
-from pipelines.build import build
-from pipelines.spec import Spec
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
 
 IN_SHARD: Final = 2
 

@@ -13,8 +13,8 @@ from typing import Final
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work
 from benchmarks.speed.stage import KINDS, Stage, with_bank
-from pipelines.build import build
-from pipelines.spec import Spec
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
 
 PEERS: Final = {
     "pair": ("pydub", "lhotse", "acba_script", "scaper"),

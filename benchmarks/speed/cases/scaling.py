@@ -13,9 +13,9 @@ from typing import Final
 from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work, peak_mib
 from benchmarks.speed.stage import Stage, with_bank
-from pipelines.build import build
+from pipelines.build.build import build
 from pipelines.engines.engine import local
-from pipelines.spec import Spec
+from pipelines.spec.spec import Spec
 
 WORKERS: Final = (1, 2)
 SHARDS: Final = 24

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import pytest
 from llm_server import LlmServer
 
-from pipelines.llm import batch_api
-from pipelines.llm.batch_api import BatchState, BatchTicket, collect, poll, submit
-from pipelines.llm.capabilities import Capabilities
-from pipelines.llm.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.request import Reply, Request
-from synth.errors import SpecError
+from pipelines.llm.wire import batch_api
+from pipelines.llm.wire.batch_api import BatchState, BatchTicket, collect, poll, submit
+from pipelines.llm.wire.capabilities import Capabilities
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.request import Reply, Request
+from synth.base.errors import SpecError
 
 T = TypeVar("T")
 REQUESTS = [

@@ -10,12 +10,12 @@ import pytest
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings
 
-from pipelines.llm.errors import Fault, FaultKind
 from pipelines.llm.generate import generate
-from pipelines.llm.prices import NANOS
+from pipelines.llm.money.prices import NANOS
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import Summary
-from synth.progress import Silent
+from pipelines.llm.wire.errors import Fault, FaultKind
+from synth.base.progress import Silent
 
 
 @pytest.fixture(autouse=True)

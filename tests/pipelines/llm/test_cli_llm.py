@@ -15,9 +15,9 @@ from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, PRICES, captions, obliging, write_prompt, write_rows
 from typer.testing import CliRunner
 
-from pipelines.cli import llm
+from pipelines.cli.texts import llm
 from pipelines.llm.files import ANSWERS, Input, read_rows
-from synth.errors import SegueError, SourceError, SpecError
+from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
 
 

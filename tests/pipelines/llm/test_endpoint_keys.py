@@ -10,10 +10,10 @@ import traceback
 import pytest
 from llm_server import LlmServer
 
-from pipelines.llm.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.errors import Fault, FaultKind, redacted
-from pipelines.llm.request import Request
-from synth.errors import SpecError
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.wire.errors import Fault, FaultKind, redacted
+from pipelines.llm.wire.request import Request
+from synth.base.errors import SpecError
 
 KEY = "segue-test-0123456789abcdef"
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)

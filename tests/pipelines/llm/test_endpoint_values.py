@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.llm.answer import runs_away
-from pipelines.llm.errors import FaultKind, kind_of
-from pipelines.llm.errors import retry_after as wait_of
-from pipelines.llm.request import Request, estimated_tokens
+from pipelines.llm.wire.answer import runs_away
+from pipelines.llm.wire.errors import FaultKind, kind_of
+from pipelines.llm.wire.errors import retry_after as wait_of
+from pipelines.llm.wire.request import Request, estimated_tokens
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)

@@ -13,16 +13,16 @@ from builds import TINY, merged
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 
-from pipelines.build import build, plan_only
+from pipelines.build.build import build, plan_only
 from pipelines.checks.audit import audit
-from pipelines.llm.endpoint import EndpointSettings
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
 from pipelines.llm.settings import Settings
-from pipelines.spec import Spec
-from synth.corpus import Corpus
-from synth.errors import PlanError, SpecError
-from synth.progress import Silent
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.spec.spec import Spec
+from synth.base.errors import PlanError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
 
 GENERATOR = "llm:order-negatives@1/tiny"
 MODEL_PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"

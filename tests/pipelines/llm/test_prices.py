@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.llm.prices import (
+from pipelines.llm.money.prices import (
     FREE,
     NANOS,
     Price,
@@ -20,7 +20,7 @@ from pipelines.llm.prices import (
     read_prices,
     told,
 )
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 
 
 def test_shipped_prices_are_dated() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from llm_server import LlmServer
 
-from pipelines.llm.capabilities import Capabilities, SchemaSupport
-from pipelines.llm.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.errors import Fault, FaultKind
-from pipelines.llm.probe import probe
-from pipelines.llm.request import Request
-from pipelines.llm.usage import Usage
+from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.probe import probe
+from pipelines.llm.wire.request import Request
+from pipelines.llm.wire.usage import Usage
 
 HONOURED, IGNORED, REJECTED = SchemaSupport
 SCHEMA = (

@@ -31,7 +31,7 @@ _PROGRAM = """
 import os, signal, sys, typer
 from pipelines.cli import llm
 from pipelines.llm import runner
-from pipelines.llm.tickets import Tickets
+from pipelines.llm.money.tickets import Tickets
 
 def dies(function, after):
     left = [after]

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 from llm_server import PASSING, LlmServer
 
-from pipelines.llm.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.errors import FINAL, Fault, FaultKind
-from pipelines.llm.errors import PASSING as ASKED_AGAIN
-from pipelines.llm.request import Reply, Request
-from pipelines.llm.retry import Gate, Policy, backoff_s, with_retries
-from pipelines.llm.usage import Usage
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.wire.errors import FINAL, Fault, FaultKind
+from pipelines.llm.wire.errors import PASSING as ASKED_AGAIN
+from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.retry import Gate, Policy, backoff_s, with_retries
+from pipelines.llm.wire.usage import Usage
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 100, 0.7, None)
 GOOD = Reply("fine", "stop", Usage(1, 1), "tiny", "r")

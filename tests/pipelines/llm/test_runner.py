@@ -14,11 +14,11 @@ from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings, write_rows
 
 from pipelines.llm.generate import generate
-from pipelines.llm.prices import NANOS
+from pipelines.llm.money.prices import NANOS
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import Summary
-from synth.errors import SpecError
-from synth.progress import Silent
+from synth.base.errors import SpecError
+from synth.base.progress import Silent
 
 FAULTS = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),

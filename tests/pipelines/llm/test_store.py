@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.llm.ledger import DoesNotFitError, Ledger
-from pipelines.llm.records import ItemState, Member, Order, Paid, Scope, State, Status
-from pipelines.llm.store import STORE_VERSION, Store
-from pipelines.llm.tickets import Tickets, owner_of
-from synth.errors import SpecError
+from pipelines.llm.money.ledger import DoesNotFitError, Ledger
+from pipelines.llm.money.records import ItemState, Member, Order, Paid, Scope, State, Status
+from pipelines.llm.money.store import STORE_VERSION, Store
+from pipelines.llm.money.tickets import Tickets, owner_of
+from synth.base.errors import SpecError
 
 SCOPE = Scope("say", "1", "digest", "tiny", {"temperature": 0.5, "seed": None})
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from builds import TINY, merged
 
-from pipelines.build import build
-from pipelines.export import export
-from pipelines.spec import Spec
-from synth.corpus import Corpus
+from pipelines.build.build import build
+from pipelines.export.corpus import export
+from pipelines.spec.spec import Spec
+from synth.corpus.corpus import Corpus
 
 WIDE: dict[str, Any] = {
     "corpus": "wide",

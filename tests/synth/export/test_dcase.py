@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from synth.export.dcase import strong_labels
 
 

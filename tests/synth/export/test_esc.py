@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.corpus import Corpus
-from synth.dsp import to_pcm
+from synth.audio.dsp import to_pcm
+from synth.corpus.corpus import Corpus
 from synth.export.esc import category
-from synth.notation import parse
-from synth.scene import Event, Overlay, Scene, Sequence
-from synth.sources.esc50 import Esc50
+from synth.scene.notation import parse
+from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.sources.sounds.esc50 import Esc50
 
 LABELS = st.sampled_from(["dog", "rain", "a+b", "Whimper (dog)"])
 SCENES: st.SearchStrategy[Scene] = st.recursive(

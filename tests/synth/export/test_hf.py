@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 
 
 @pytest.fixture

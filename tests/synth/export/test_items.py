@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import Corpus
 from synth.export import FORMATS, Format, format_of
 from synth.export.items import Shard, shards_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from synth.corpus import Corpus
-from synth.scene import from_json
-from synth.timeline import timeline
+from synth.corpus.corpus import Corpus
+from synth.scene.scene import from_json
+from synth.scene.timeline import timeline
 
 jams = pytest.importorskip("jams")
 

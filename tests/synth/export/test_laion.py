@@ -21,8 +21,8 @@ import pytest
 import soundfile
 import webdataset
 
-from synth.corpus import Corpus
-from synth.units import resampled_frames
+from synth.base.units import resampled_frames
+from synth.corpus.corpus import Corpus
 
 SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
 Exported = Callable[[Corpus, str], Path]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 
 lhotse = pytest.importorskip("lhotse")
 

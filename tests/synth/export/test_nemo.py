@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 
 
 def test_manifest_lines_lead_to_audio_of_their_duration(

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import soundfile
 
-from pipelines.export import export
-from synth.corpus import Corpus
-from synth.difference import difference_from_json
-from synth.difference import fault as difference_fault
+from pipelines.export.corpus import export
+from synth.corpus.corpus import Corpus
+from synth.derived.differences.difference import difference_from_json
+from synth.derived.differences.difference import fault as difference_fault
+from synth.derived.questions.judge import fault
+from synth.derived.questions.question import question_from_json
+from synth.derived.questions.subject import Subject
 from synth.export.items import shards_of
 from synth.export.questions import subjects_of
-from synth.questions.judge import fault
-from synth.questions.question import question_from_json
-from synth.questions.subject import Subject
 
 
 def read(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:

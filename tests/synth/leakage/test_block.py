@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from known_sounds import clip, event
 
-from synth.errors import CorpusError, SourceError
-from synth.leakage.block import Block, withdraw_blocked
-from synth.schema import CLIPS, QUARANTINE, table
+from synth.base.errors import CorpusError, SourceError
+from synth.corpus.schema import CLIPS, QUARANTINE, table
+from synth.sources.block import Block, withdraw_blocked
 
 
 def catalogue_file(path: Path, rows: list[dict[str, Any]], *names: str) -> Path:

@@ -6,7 +6,7 @@ import json
 
 from known_sounds import clip, event, tone
 
-from synth.leakage.compare import Shared, between_splits, leakage
+from synth.corpus.leakage.compare import Shared, between_splits, leakage
 
 
 def test_sets_that_share_nothing_are_disjoint() -> None:

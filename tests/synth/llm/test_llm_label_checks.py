@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from synth.claim import claim_to_json
-from synth.llm.check import Case
-from synth.llm.checks import read_checks
+from synth.llm.checks.check import Case
+from synth.llm.checks.registry import read_checks
+from synth.llm.checks.truth_check import scene_fields
 from synth.llm.item import Item
-from synth.llm.truth_check import scene_fields
-from synth.notation import parse
-from synth.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.claim import claim_to_json
+from synth.scene.notation import parse
+from synth.scene.scene import Event, Excerpt, Overlay, Sequence
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.base.rng import digest
 from synth.llm.item import Item
 from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
-from synth.rng import digest
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),

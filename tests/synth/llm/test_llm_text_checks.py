@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from synth.llm.check import Case
-from synth.llm.checks import read_checks
+from synth.llm.checks.check import Case
+from synth.llm.checks.registry import read_checks
+from synth.llm.checks.tongues import language_of
 from synth.llm.item import Item
-from synth.llm.tongues import language_of
 
 
 def faults(check: Any, texts: list[str], **fields: Any) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from synth.llm.check import Case
-from synth.llm.checks import read_checks
-from synth.llm.content import content_of, lemmas, told
+from synth.llm.checks.check import Case
+from synth.llm.checks.content import content_of, lemmas, told
+from synth.llm.checks.registry import read_checks
 from synth.llm.item import Item
 
 

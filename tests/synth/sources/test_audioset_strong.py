@@ -11,9 +11,9 @@ import pytest
 import soundfile
 from libraries import RATE, check, sound
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
 from synth.sources import Source, Unheard, opened
-from synth.sources.audioset_strong import AudioSetStrong
+from synth.sources.sounds.audioset_strong import AudioSetStrong
 
 HEADER = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
 NAMES = [

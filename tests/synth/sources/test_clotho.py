@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from libraries import check, sound, write_csv
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Source, Unheard, opened
-from synth.sources.clotho import Clotho
-from synth.tag import Tag
+from synth.sources.captioned.clotho import Clotho
 
 CAPTIONS = ("file_name", *(f"caption_{number}" for number in range(1, 6)))
 METADATA = (

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec_file import read_spec
-from synth.errors import SourceError, SpecError
+from pipelines.spec.file import read_spec
+from synth.base.errors import SourceError, SpecError
 from synth.sources import SOURCES, source_class, source_names
 
 PLUGIN = """
 from typing import ClassVar
-from synth.sources.base import ClipRef, FileSource
+from synth.sources.reading.base import ClipRef, FileSource
 
 class Birds(FileSource):
     name: ClassVar[str] = "birds"
@@ -65,7 +65,7 @@ def test_its_settings_are_checked_with_line_and_key(tmp_path: Path) -> None:
 def test_names_of_ours_stay_ours() -> None:
     assert {"birds", "nothing", "gone"} <= set(source_names())
     assert len(source_names()) == len(set(source_names()))
-    assert source_class("esc50").__module__ == "synth.sources.esc50"
+    assert source_class("esc50").__module__ == "synth.sources.sounds.esc50"
 
 
 @pytest.mark.usefixtures("plugin")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from libraries import check, sound, write_csv
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.fma import Fma
-from synth.tag import Tag
+from synth.sources.music.fma import Fma
 
 GROUPS = ("", "album", "artist", "artist", *["set"] * 2, *["track"] * 6)
 NAMES = (

@@ -10,8 +10,8 @@ import pytest
 from libraries import check, sound, write_csv
 from pydantic import ValidationError
 
-from synth.errors import ClipError, SourceError
-from synth.sources.fsd50k import Fsd50k
+from synth.base.errors import ClipError, SourceError
+from synth.sources.sounds.fsd50k import Fsd50k
 
 GUITAR = "Guitar,Plucked_string_instrument,Musical_instrument,Music"
 DEV = [

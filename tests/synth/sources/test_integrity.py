@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from libraries import sound
 
-from synth.errors import SourceError
-from synth.sources.integrity import check_files, read_index, write_index
+from synth.base.errors import SourceError
+from synth.sources.reading.integrity import check_files, read_index, write_index
 
 
 def library(root: Path) -> list[str]:

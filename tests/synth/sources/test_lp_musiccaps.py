@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from libraries import check, sound
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.lp_musiccaps import LpMusicCaps
-from synth.tag import Tag
+from synth.sources.music.lp_musiccaps import LpMusicCaps
 
 WRITTEN = {
     "caption_writing": "Written.",

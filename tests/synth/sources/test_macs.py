@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from libraries import check, sound
 
-from synth.errors import SourceError
+from synth.base.errors import SourceError
 from synth.sources import Unheard, opened
-from synth.sources.macs import Macs
+from synth.sources.captioned.macs import Macs
 
 YAML = """
 files:

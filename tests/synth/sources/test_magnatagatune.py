@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from libraries import check, sound
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.magnatagatune import MagnaTagATune
-from synth.tag import Tag
+from synth.sources.music.magnatagatune import MagnaTagATune
 
 TAGS = ("no voice", "female vocal", "woman singing", "no piano", "rock", "harpsicord", "not rock")
 HEADER = ("clip_id", *TAGS, "mp3_path")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from libraries import check, sound
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.mtg_jamendo import MtgJamendo
-from synth.tag import Tag
+from synth.sources.music.mtg_jamendo import MtgJamendo
 
 HEADER = ("TRACK_ID", "ARTIST_ID", "ALBUM_ID", "PATH", "DURATION", "TAGS")
 LICENCES = """73/773.mp3

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from libraries import check, sound, write_csv
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.musiccaps import MusicCaps
-from synth.tag import Tag
+from synth.sources.music.musiccaps import MusicCaps
 
 COLUMNS = (
     "ytid",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import ClipError
-from synth.sources.base import read_recording
-from synth.sources.folder import Folder
+from synth.base.errors import ClipError
+from synth.sources.own.folder import Folder
+from synth.sources.reading.base import read_recording
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:

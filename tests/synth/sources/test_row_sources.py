@@ -14,10 +14,10 @@ import pytest
 import soundfile
 from libraries import RATE, check, sound
 
-from synth.errors import ClipError, SourceError
-from synth.sources.hf import HuggingFace
-from synth.sources.parquet import Parquet
-from synth.tag import Tag
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
+from synth.sources.own.hf import HuggingFace
+from synth.sources.own.parquet import Parquet
 
 
 def wav(seed: int) -> bytes:

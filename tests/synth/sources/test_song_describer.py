@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from libraries import check, sound, write_csv
 
-from synth.errors import ClipError, SourceError
+from synth.base.errors import ClipError, SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.song_describer import SongDescriber
-from synth.tag import Tag
+from synth.sources.music.song_describer import SongDescriber
 
 COLUMNS = (
     "caption_id",

@@ -9,8 +9,8 @@ import pytest
 from libraries import RATE, check, sound, write_csv
 from pydantic import ValidationError
 
-from synth.errors import ClipError, SourceError
-from synth.sources.urbansound8k import UrbanSound8K
+from synth.base.errors import ClipError, SourceError
+from synth.sources.sounds.urbansound8k import UrbanSound8K
 
 COLUMNS = ("slice_file_name", "fsID", "start", "end", "salience", "fold", "classID", "class")
 ROWS: list[Sequence[object]] = [

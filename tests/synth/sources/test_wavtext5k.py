@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from libraries import check, sound, write_csv
 
-from synth.errors import SourceError
+from synth.base.errors import SourceError
+from synth.labels.tag import Tag
 from synth.sources import Unheard, opened
-from synth.sources.wavtext5k import WavText5K
-from synth.tag import Tag
+from synth.sources.captioned.wavtext5k import WavText5K
 
 COLUMNS = ("view_link", "download_link", "title", "description", "fname", "tags")
 BIG = "https://bigsoundbank.com/detail-0100-forest.html"

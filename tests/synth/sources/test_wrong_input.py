@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from libraries import sound
 
-from synth.errors import SourceError
+from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
-from synth.sources.base import Settings
+from synth.sources.reading.base import Settings
 
 
 class Layout(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from synth.corpus import Corpus
+from synth.corpus.corpus import Corpus
 from train.bench.metrics import Metric
 from train.bench.plan import Plan, Refusal
 from train.bench.tasks.samples import Samples

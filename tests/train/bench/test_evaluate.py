@@ -10,8 +10,8 @@ import pytest
 import torch
 from observers import Phases
 
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import Corpus
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.embedder import Evaluator, embed_sounds, embed_texts
 from train.bench.evaluate import assess

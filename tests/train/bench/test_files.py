@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
 from train.bench.data.benchmark_files import (
     captions_benchmark,
     classes_benchmark,

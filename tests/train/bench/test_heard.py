@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.corpus import Corpus
-from synth.errors import CorpusError
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import Corpus
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.heard import HEARD, heard_warning, with_heard
 from train.data.recordings import RECORDINGS_FILE, Recordings

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.cli.text import TaggerName, text_command
-from synth.errors import CorpusError, SpecError
-from synth.language.probes import Probe
+from pipelines.cli.texts.text import TaggerName, text_command
+from synth.base.errors import CorpusError, SpecError
+from synth.text.order.probes import Probe
 from train.bench.data.probe_files import probes_benchmark
 from train.bench.evaluate import assess, open_benchmark
 from train.bench.plan import DataKind, Task

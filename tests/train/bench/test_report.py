@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import Metric
 from train.bench.report import markdown, write_report

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from synth.corpus import Corpus
-from synth.scene import Event, from_json, statement
-from synth.scene import Sequence as InOrder
+from synth.corpus.corpus import Corpus
+from synth.scene.scene import Event, from_json, statement
+from synth.scene.scene import Sequence as InOrder
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.metrics import Metric
 from train.bench.plan import Plan, Refusal, Task

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.cli.train import make_config
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from synth.claim import And, Not, Only, claim_from_json
-from synth.corpus import Corpus
-from synth.crop import Crop
-from synth.errors import SpecError
-from synth.scene import Event, Excerpt, Overlay, Sequence, from_json
-from synth.timeline import timeline
-from synth.truth import Tolerance
+from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
+from synth.scene.claim import And, Not, Only, claim_from_json
+from synth.scene.scene import Event, Excerpt, Overlay, Sequence, from_json
+from synth.scene.timeline import timeline
+from synth.truth.crop import Crop
+from synth.truth.truth import Tolerance
 from train.config.run import CropTold, Mode, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.data.order import BatchOrder
 
 POOL = np.arange(0, 60, 2)

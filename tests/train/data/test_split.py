@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from synth.corpus import Corpus
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
 from train.config.run import Mode, Stage, TrainConfig
 from train.data.loader import Assembler, Loader, Share
 from train.data.meaning import meaning

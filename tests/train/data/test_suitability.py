@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from synth.corpus import Corpus
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
 from train.config.loss import InfoNce, Loss, TeminalA, TeminalB, TextSwap
 from train.config.run import Mode, Stage, TrainConfig
 from train.data.split import SplitData

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from synth.corpus import Corpus
-from synth.errors import SpecError
-from synth.language.negators import shipped_negators
-from synth.language.tags import Vocabulary
-from synth.tag import Tag
+from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
+from synth.labels.tag import Tag
+from synth.text.negation.negators import shipped_negators
+from synth.text.tags.tags import Vocabulary
 from train.config.loss import InfoNce, Modular
 from train.config.run import Mode, Stage
 from train.config.text import Ramp, TextSampling

@@ -14,8 +14,8 @@ import pytest
 import torch
 from runs import Dies, equal, weights
 
-from synth.corpus import Corpus
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import Corpus
 from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import Mode, Stage, TrainConfig

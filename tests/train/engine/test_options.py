@@ -16,7 +16,7 @@ import yaml
 from runs import Dies, equal, lines, weights
 from torch import Tensor
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.loss import InfoNce, Modular, TeminalB
 from train.config.model import Group
 from train.config.run import Precision, Stage, TrainConfig

@@ -18,7 +18,7 @@ from transformers import (
     RobertaModel,
 )
 
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
 from train.config.model import (
     AudioConfig,
     HeadConfig,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.loss import OverlayRow, TeminalA, TeminalB
 from train.losses.batch import Alone, Embedded
 from train.losses.hard_negatives import info_nce

@@ -11,7 +11,7 @@ from tiny_models import clap_extractor, noise
 from torch import Tensor
 from transformers import ClapFeatureExtractor
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel
 
 RATE = 48_000

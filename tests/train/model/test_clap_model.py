@@ -11,7 +11,7 @@ import torch
 from tiny_models import CLAP_DIM, CLAP_RATE, CLAP_SECONDS, noise, save_clap
 from transformers import AutoTokenizer, ClapAudioModel, ClapFeatureExtractor, ClapModel
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import (
     AudioConfig,
     Group,

@@ -11,7 +11,7 @@ import torch
 from tiny_models import CLAP_RATE, noise
 from torch import nn
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import (
     ALL_GROUPS,
     AudioConfig,

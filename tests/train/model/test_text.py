@@ -17,7 +17,7 @@ from transformers import (
     T5EncoderModel,
 )
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import (
     AudioConfig,
     HeadConfig,

@@ -15,7 +15,7 @@ from transformers import (
     Wav2Vec2FeatureExtractor,
 )
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import AudioConfig, ModelConfig, TextConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import Clap, build_model

@@ -10,7 +10,7 @@ import torch
 from tiny_models import noise
 from transformers import HubertModel, Wav2Vec2FeatureExtractor
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import AudioConfig, LayerMix, TokenKind, TowerKind
 from train.model.loading import transformers_model
 from train.model.towers.base import AudioTower, shares

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from synth.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError
 from train.bench.plan import Benchmark, DataKind, Task
 from train.bench.settings import BenchSettings
 from train.bench.sounds import Files

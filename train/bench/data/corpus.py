@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from synth.corpus import Corpus
-from synth.errors import SpecError
+from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, Plan, Refusal, Task
 from train.bench.settings import BenchSettings
 from train.bench.sounds import CorpusSounds

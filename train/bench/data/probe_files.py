@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.errors import CorpusError
-from synth.language.probes import Probe
+from synth.base.errors import CorpusError
+from synth.text.order.probes import Probe
 from train.bench.plan import Benchmark, DataKind, Plan, Refusal, Task
 from train.bench.settings import BenchSettings
 from train.bench.sounds import Files

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from synth.rng import digest
+from synth.base.rng import digest
 
 RESAMPLES: Final = 1000
 _ENDS: Final = (2.5, 97.5)

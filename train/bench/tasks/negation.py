@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from synth.rng import Randomness
+from synth.base.rng import Randomness
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, pair_accuracy, retrieval
 from train.bench.plan import Plan, Refusal

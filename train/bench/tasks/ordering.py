@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synth.caption import Connective
+from synth.captions.caption import Connective
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, bat, triplet_accuracy
 from train.bench.plan import Plan, Refusal

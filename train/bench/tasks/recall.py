@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.plan import Plan

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from synth.scene import Event, Overlay, from_json
-from synth.scene import Sequence as InOrder
+from synth.scene.scene import Event, Overlay, from_json
+from synth.scene.scene import Sequence as InOrder
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.settings import BenchSettings

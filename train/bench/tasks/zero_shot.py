@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Int
 
-from synth.lexicon import Phrase
+from synth.labels.lexicon import Phrase
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import (
     Metric,

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from synth.lexicon import Phrase, could_be_called
-from synth.rng import Randomness
+from synth.base.rng import Randomness
+from synth.labels.lexicon import Phrase, could_be_called
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, choose_one, choose_two
 from train.bench.plan import Plan

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.config.model import AudioConfig, LayerMix, TokenKind
 from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel
 from train.model.features import split_chunks

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from synth.errors import SpecError
+from synth.base.errors import SpecError
 from train.model.heads import Tokens
 from train.model.towers.base import TextTower
 from train.model.towers.layers import last_parts

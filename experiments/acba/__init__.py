@@ -1,0 +1,1 @@
+"""Wu et al.'s experiment."""

@@ -1,0 +1,183 @@
+"""`segue demo`: from single sounds to a corpus to two trained and tested models."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+import yaml
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption, WorkersOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.make.build import print_summary, run_build, worker_count
+from pipelines.look.inspection import rebuild
+from pipelines.spec.spec import Spec
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
+from synth.base.rng import digest
+from synth.corpus.corpus import Corpus
+from synth.sources import source_class
+from train.bench.metrics import Metric
+from train.config.model import HeadKind
+from train.config.run import Mode
+
+# Groups to train on and to test on, over however many classes the source has.
+TRAIN_GROUPS: Final = 720
+TEST_GROUPS: Final = 360
+QUICK_STEPS: Final = 40
+HEADLINES: Final = ("bat", "triplets", "audio_to_text_r1", "text_to_audio_r1")
+HEADS: Final = {"Transformer head": HeadKind.TRANSFORMER, "mean-pool head": HeadKind.MLP}
+
+
+def demo_command(
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Sounds to use instead of the embedded ones, as NAME:PATH; they need folds.",
+            metavar="NAME:PATH",
+        ),
+    ] = None,
+    test_folds: Annotated[
+        str, typer.Option(help="Folds never heard in training, parted by commas.")
+    ] = "5",
+    out: Annotated[Path, typer.Option(help="Where everything goes.", file_okay=False)] = Path(
+        "out/demo"
+    ),
+    workers: WorkersOption = None,
+    no_prefect: Annotated[
+        bool, typer.Option("--no-prefect", help="Build without Prefect.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few steps: shows that it runs, teaches little.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a corpus, train a CLAP model on it twice, and test both on unheard recordings.
+
+    The Transformer head learns the order of sounds; the mean-pool head cannot hear it.
+
+    Example: `segue demo --source esc10:/data/ESC-10 --test-folds 4`
+    """
+    started = time.monotonic()
+    spec = demo_spec(source, test_folds)
+    console = Console(soft_wrap=True, highlight=False, quiet=as_json)
+    with show_progress(as_json) as observer:
+        summary = run_build(spec, out, worker_count(workers), no_prefect, observer)
+    if not as_json:
+        print_summary(summary)
+    folder = Path(summary.paths["manifests"])
+    metrics = {}
+    for name, head in HEADS.items():
+        with show_progress(as_json) as observer:
+            metrics[name] = _train_and_test(folder, out / "runs", head, quick, observer)
+    wavs = _save_one_group(Corpus.open(folder), out / "wavs")
+    seconds = round(time.monotonic() - started, 1)
+    if as_json:
+        print_json(
+            {
+                "bat": {HEADS[name].value: found["bat"].value for name, found in metrics.items()},
+                "metrics": {
+                    HEADS[name].value: {key: one.to_json() for key, one in found.items()}
+                    for name, found in metrics.items()
+                },
+                "seconds": seconds,
+                "corpus": str(folder),
+                "wavs": [str(path) for path in wavs.values()],
+            }
+        )
+        return
+    console.print(_table(metrics))
+    console.print("listen:")
+    for caption, path in wavs.items():
+        console.print(f"  {path}  {caption}", markup=False)
+    console.print(f"{seconds:.0f} s in all")
+    print_next(console, "segue", "inspect", folder)
+
+
+def demo_spec(source: str | None, test_folds: str) -> Spec:
+    """The demo's spec, over another source and other folds where they are given.
+
+    Raises:
+        SpecError: If the source is not NAME:PATH, or has no such folds.
+    """
+    shipped = files("pipelines").joinpath("spec/shipped/demo.yaml")
+    values = yaml.safe_load(shipped.read_text("utf-8"))
+    if source is not None:
+        name, separator, path = source.partition(":")
+        if not separator:
+            raise SpecError(f"--source {source}: expected NAME:PATH", mend="as in esc10:ESC-10")
+        source_class(name)
+        values["source"] = {name: {"root": path}}
+        values["corpus"] = f"demo-{name}"
+    refs = list(_checked(values).make_source().refs())
+    folds = sorted({ref.split for ref in refs})
+    test = [fold.strip() for fold in test_folds.split(",")]
+    train = [fold for fold in folds if fold not in test]
+    if not set(test) <= set(folds) or not train:
+        raise SpecError(
+            f"--test-folds {test_folds}: the source has the folds {', '.join(folds)}",
+            mend="name some of them, and leave some to train on",
+        )
+    pairs = len({ref.labels for ref in refs}) * (len({ref.labels for ref in refs}) - 1)
+    values["splits"] = {"train": train, "test": test}
+    values["recipe"]["triplets"]["repeats"] = {
+        "train": max(1, TRAIN_GROUPS // max(1, pairs)),
+        "test": max(1, TEST_GROUPS // max(1, pairs)),
+    }
+    return _checked(values)
+
+
+def _checked(values: dict[str, Any]) -> Spec:
+    try:
+        return Spec.model_validate(values)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SpecError("; ".join(faults), mend="give --source NAME:PATH") from error
+
+
+def _train_and_test(
+    corpus: Path, runs: Path, head: HeadKind, quick: bool, observer: Observer
+) -> Mapping[str, Metric]:
+    from train.bench.evaluate import evaluate
+    from train.engine.loop import train
+    from train.presets import demo
+
+    config = demo(corpus, runs, head)
+    if quick:
+        config = config.with_steps(QUICK_STEPS)
+    settings = digest(config.model_dump_json())[:8]
+    folder = runs / f"{corpus.parent.name}-{head.value}-{settings}"
+    result = train(config.model_copy(update={"out": folder}), observer, resume=folder.is_dir())
+    if not result.finished:
+        signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
+    return evaluate(folder, corpus, "test", mode=Mode.SHARDS, observer=observer)
+
+
+def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:
+    """The members of the first test group as WAV files, by caption."""
+    rows: list[dict[str, Any]] = corpus.samples("test").to_pylist()
+    members = [row for row in rows if row["group"] == rows[0]["group"]]
+    return {row["caption"]: rebuild(corpus, row, folder) for row in members}
+
+
+def _table(metrics: Mapping[str, Mapping[str, Metric]]) -> Table:
+    table = Table("never heard in training", *metrics, "chance", "n")
+    for key, first in next(iter(metrics.values())).items():
+        if key not in HEADLINES:
+            continue
+        shown = (_with_interval(found[key]) for found in metrics.values())
+        table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
+    return table
+
+
+def _with_interval(metric: Metric) -> str:
+    return f"{100 * metric.value:.1f} % ({100 * metric.low:.1f} to {100 * metric.high:.1f})"

@@ -1,0 +1,137 @@
+"""`segue reproduce`: a paper's experiment, from the sounds to its table beside ours."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption, WorkersOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json
+from pipelines.cli.make.build import worker_count
+
+if TYPE_CHECKING:
+    from experiments.harness.experiment import ExamSplit
+    from experiments.harness.library import Library
+    from experiments.harness.runner import Outcome
+
+
+def experiments_command(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="acba, triplets, scenes, negation, tag-captions; or additions.", show_default=False
+        ),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Sounds to use instead of the embedded ones, as NAME:PATH.", metavar="NAME:PATH"
+        ),
+    ] = None,
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="tiny: minutes on two cores; small: minutes on a GPU; paper: its own sizes."
+        ),
+    ] = "tiny",
+    split: Annotated[
+        str,
+        typer.Option(help="Recordings to test on: val to choose settings, test for results."),
+    ] = "test",
+    arm: Annotated[
+        list[str] | None,
+        typer.Option(help="Train this arm alone; may be given for several.", show_default=False),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How often each arm is trained.")] = 3,
+    out: Annotated[Path, typer.Option(help="Where corpora and models go.", file_okay=False)] = Path(
+        "out/reproduce"
+    ),
+    results: Annotated[
+        Path, typer.Option(help="Where the table, its plot and its figures go.", file_okay=False)
+    ] = Path("docs/results"),
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+    workers: WorkersOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Do a paper's experiment again: build, train, test, and judge the paper's claims; or our own.
+
+    What is there in --out is not made again: a killed command that is given again goes on.
+
+    Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
+    """
+    from experiments.harness.library import Library
+    from experiments.harness.results import to_json, write_results
+    from experiments.harness.runner import Machine, carry_out
+    from experiments.registry import exam_split_of, experiment_of
+
+    started = time.monotonic()
+    library = Library.parse(source) if source is not None else None
+    experiment, heard = experiment_of(name, scale, library), exam_split_of(split)
+    arms = arm or []
+    if arms:
+        experiment = experiment.only(arms)
+    machine = Machine(out, worker_count(workers), device)
+    with show_progress(as_json) as observer:
+        outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
+    command = command_line(name, library, scale, seeds, heard, arms)
+    paths = write_results(outcome, command, results)
+    seconds = round(time.monotonic() - started, 1)
+    if as_json:
+        files = {suffix: str(path) for suffix, path in paths.items()}
+        took = {"seconds": outcome.seconds, "command_seconds": seconds}
+        print_json(to_json(outcome, command) | {"files": files} | took)
+        return
+    _print(outcome)
+    console = Console(soft_wrap=True, highlight=False)
+    for path in paths.values():
+        console.print(f"wrote {path}", markup=False)
+    console.print(f"{seconds:.0f} s in all")
+
+
+def command_line(
+    name: str,
+    library: Library | None,
+    scale: str,
+    seeds: int,
+    split: ExamSplit,
+    arms: Sequence[str] = (),
+) -> str:
+    """The command that makes the results again; where the sounds lie is the reader's affair."""
+    words = ["segue", "reproduce", name, "--scale", scale, "--seeds", str(seeds)]
+    if library is not None:
+        words += ["--source", f"{library.name}:PATH" if library.settings else library.name]
+    if split != "test":
+        words += ["--split", split]
+    for arm in arms:
+        words += ["--arm", arm]
+    return shlex.join(words)
+
+
+def _print(outcome: Outcome) -> None:
+    from experiments.harness.results import (
+        CLAIM_COLUMNS,
+        COLUMNS,
+        claim_row,
+        judged,
+        table_rows,
+    )
+
+    console = Console()
+    shown = Table(*COLUMNS, title=outcome.experiment.title)
+    for rows in table_rows(outcome):
+        for row in rows:
+            shown.add_row(*row)
+        shown.add_section()
+    console.print(shown)
+    claims = Table(*CLAIM_COLUMNS, show_lines=True)
+    for judgement in judged(outcome):
+        claims.add_row(*claim_row(judgement))
+    console.print(claims)

@@ -1,0 +1,1 @@
+"""What experiments share: arms, exams, claims, results, plots."""

@@ -1,0 +1,75 @@
+"""Tests of arms on a split of a corpus that none of them has heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from experiments.harness.experiment import Exam, ExamSplit, Folders
+from synth.corpus.corpus import Corpus
+from synth.text.order.probes import Caption, Probe, probe
+from train.bench.data.corpus import corpus_benchmark
+from train.bench.plan import Benchmark, DataKind, Plan, Refusal, Task
+from train.bench.settings import BenchSettings
+from train.bench.sounds import CorpusSounds
+from train.bench.tasks.probes import Sentence, plan_as_then, plan_bat, plan_pte
+from train.config.run import Mode
+from train.data.meaning import meaning
+from train.data.split import SplitData
+
+_Planner: TypeAlias = Callable[[Sequence[Sentence], BenchSettings], Plan | Refusal]
+_PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
+    Probe.PTE: (Task.PTE, plan_pte),
+    Probe.BAT: (Task.BAT, plan_bat),
+    Probe.AS_THEN_SET: (Task.AS_THEN, plan_as_then),
+}
+
+
+def on_split(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
+    """Tasks that `segue eval` knows.
+
+    Args:
+        name: Of the exam.
+        corpus: Name of the corpus in the experiment.
+        tasks: Which tasks.
+        settings: Of the bench.
+    """
+    return Exam(
+        name,
+        lambda folders, split: corpus_benchmark(folders[corpus], split.value, settings=settings),
+        tasks,
+    )
+
+
+def probe_on_split(name: str, corpus: str, kind: Probe) -> Exam:
+    """A probe set cut from a split's own captions, as `segue text` cuts it from a file.
+
+    Of the samples that claim the same only the first is kept, so that a caption has one right
+    sound among those of the set.
+
+    Args:
+        name: Of the exam.
+        corpus: Name of the corpus in the experiment.
+        kind: `PTE`, `BAT` or `AS_THEN_SET`.
+    """
+    return Exam(
+        name, lambda folders, split: _probes(folders, split, corpus, kind), (_PROBES[kind][0],)
+    )
+
+
+def _probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
+    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
+    first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
+    rows = list(reversed(first.values()))
+    probed = probe(kind, [Caption(row["id"], row["caption"]) for row in rows])
+    sentences = [
+        Sentence(number, each.caption.text, each.outcome.text or "", str(each.outcome.connective))
+        for number, each in enumerate(probed)
+        if each.outcome.made
+    ]
+    settings = BenchSettings()
+    task, planner = _PROBES[kind]
+    facts = {"corpus": corpus, "split": split.value, "probe": kind.value}
+    sounds = CorpusSounds(data, rows)
+    plan = planner(sentences, settings)
+    return Benchmark(DataKind.PROBES, f"{kind} of {corpus}", facts, sounds, settings, {task: plan})

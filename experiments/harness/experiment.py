@@ -1,0 +1,169 @@
+"""An experiment as a value: corpora, ways to learn, tests, the paper's table and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from experiments.harness.claims import Claim
+from pipelines.spec.spec import Spec
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
+from train.bench.plan import Benchmark, Task
+from train.config.run import TrainConfig
+
+Row: TypeAlias = Mapping[str, Any]
+"""A sample's row of the manifest, or a clip's."""
+Folders: TypeAlias = Mapping[str, Path]
+"""The manifest folder of each corpus of an experiment, by the experiment's name for it."""
+
+LATER: Final = Path()
+
+
+class ExamSplit(StrEnum):
+    """Which recordings an experiment's tests are on."""
+
+    TEST = "test"
+    """Those that its results are of."""
+    VAL = "val"
+    """Those that its settings are chosen on."""
+
+
+class Scale(StrEnum):
+    """How large an experiment is."""
+
+    TINY = "tiny"
+    """Minutes on two cores."""
+    SMALL = "small"
+    """Minutes on one GPU."""
+    PAPER = "paper"
+    """The paper's own sizes and towers."""
+
+
+def keep(row: Row) -> Row:
+    """The row as it is."""
+    return row
+
+
+@dataclass(frozen=True)
+class View:
+    """A corpus made of others without new audio: joined, or said in other words.
+
+    Args:
+        parts: Names of corpora of the experiment, all built from specs, in order.
+        reword: From a sample's row to the one that stands in its place, None to leave it out.
+        clip: From a clip's row to the one that stands in its place.
+    """
+
+    parts: tuple[str, ...]
+    reword: Callable[[Row], Row | None] = keep
+    clip: Callable[[Row], Row] = keep
+
+    @property
+    def reworded_by(self) -> str:
+        """Name of the rewording, and what was given to it beside the rows."""
+        if not isinstance(self.reword, partial):
+            return self.reword.__name__
+        given = ", ".join(f"{name}={value}" for name, value in self.reword.keywords.items())
+        return f"{self.reword.func.__name__}({given})"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A way to learn that is compared with others.
+
+    Args:
+        name: What tables call it.
+        corpus: What it learns from: a name among the experiment's corpora.
+        config: Made by `learning`.
+    """
+
+    name: str
+    corpus: str
+    config: TrainConfig
+
+
+def learning(**settings: Any) -> TrainConfig:
+    """Settings of an arm; corpus, run folder, seed and device are put in when it is run."""
+    return TrainConfig(corpus=LATER, out=LATER, tensorboard=False, **settings)
+
+
+@dataclass(frozen=True)
+class Exam:
+    """A test that every arm takes; its metrics are called `EXAM.METRIC`.
+
+    Args:
+        name: Its name.
+        benchmark: From the folders of the corpora and a split to the test.
+        tasks: Which tasks of the benchmark.
+    """
+
+    name: str
+    benchmark: Callable[[Folders, ExamSplit], Benchmark]
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the paper's table.
+
+    Args:
+        metric: Its metric, as `EXAM.METRIC`.
+        title: What the table calls it.
+        paper: The paper's value by arm, as a share of 1 where the metric is one.
+    """
+
+    metric: str
+    title: str
+    paper: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One paper's experiment at one scale.
+
+    Args:
+        name: What the command line calls it.
+        title: Of the paper, with authors, year and where its numbers stand.
+        scale: Its scale.
+        source: The library of sounds.
+        setup: What is as in the paper and what is not, in a few sentences.
+        corpora: A spec, or a view of corpora that have one, by name.
+        arms: What is compared.
+        exams: How.
+        lines: What is shown.
+        claims: The paper's directions, and our aims.
+        whole: Whether all its arms are there.
+    """
+
+    name: str
+    title: str
+    scale: Scale
+    source: str
+    setup: str
+    corpora: Mapping[str, Spec | View]
+    arms: tuple[Arm, ...]
+    exams: tuple[Exam, ...]
+    lines: tuple[Line, ...]
+    claims: tuple[Claim, ...]
+    whole: bool = True
+
+    def only(self, names: Sequence[str]) -> Experiment:
+        """The experiment with these arms alone, and the claims about no other.
+
+        Raises:
+            SpecError: If it has no such arm.
+        """
+        known = [arm.name for arm in self.arms]
+        for name in names:
+            if name not in known:
+                raise SpecError(
+                    f"--arm {name}: {self.name} has no such arm", mend=suggestion(name, known)
+                )
+        arms = tuple(arm for arm in self.arms if arm.name in names)
+        claims = tuple(claim for claim in self.claims if claim.arms <= set(names))
+        return replace(self, arms=arms, claims=claims, whole=len(arms) == len(known))

@@ -1,0 +1,130 @@
+"""The library of sounds of an experiment, and its parts that are never heard in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+
+from experiments.harness.experiment import Scale
+from pipelines.spec.choice import SourceChoice
+from pipelines.spec.spec import Spec
+from synth.base.errors import SpecError
+from synth.sources import opened, source_class
+from synth.sources.reading.base import ClipRef
+
+_Steps = TypeVar("_Steps")
+
+SHARES: Final = {"train": 0.6, "val": 0.15, "test": 0.25}
+"""Of the recordings of a library that has neither splits nor folds."""
+OWN_SPLITS: Final = {
+    "train": {"train", "development"},
+    "val": {"val", "validation"},
+    "test": {"test", "evaluation", "eval"},
+}
+"""What libraries call them."""
+_ENOUGH_TO_TEST: Final = 2
+_ENOUGH_TO_VALIDATE: Final = 5
+
+
+@dataclass(frozen=True)
+class Library:
+    """A source by name.
+
+    Args:
+        name: Of the source.
+        settings: As a spec has them.
+        known_splits: As a spec's `splits`; None to find them in what the library lists.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    known_splits: Mapping[str, Any] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Library:
+        """From `NAME:PATH`, or the name of a source that reads no files.
+
+        Raises:
+            SpecError: If it is neither.
+            SourceError: If there is no such source.
+        """
+        name, separator, path = text.partition(":")
+        reads_files = getattr(source_class(name), "reads_files", True)
+        if reads_files is not bool(separator and path):
+            expected = "NAME:PATH" if reads_files else f"{name} alone, which reads no files"
+            raise SpecError(f"--source {text}: expected {expected}", mend="as in esc10:ESC-10")
+        return cls(name, {"root": path} if path else {})
+
+    @cached_property
+    def source(self) -> dict[str, dict[str, Any]]:
+        """As a spec's `source`."""
+        return {self.name: dict(self.settings)}
+
+    @cached_property
+    def splits(self) -> dict[str, Any]:
+        """As a spec's `splits`: the library's own, or shares of its recordings where it has none.
+
+        Of folds the last is for tests, and of five or more the last but one for validation.
+        """
+        if self.known_splits is not None:
+            return dict(self.known_splits)
+        named = {ref.split for ref in self._refs}
+        own = {split: sorted(named & set(names)) for split, names in OWN_SPLITS.items()}
+        if own["train"] and own["test"]:
+            return {split: names for split, names in own.items() if names}
+        folds = sorted(filter(str.isdecimal, named))
+        if len(folds) < _ENOUGH_TO_TEST:
+            return dict(SHARES)
+        *train, test = folds
+        if len(folds) < _ENOUGH_TO_VALIDATE:
+            return {"train": train, "test": [test]}
+        return {"train": train[:-1], "val": train[-1:], "test": [test]}
+
+    @cached_property
+    def is_labelled(self) -> bool:
+        """Whether its clips bear labels, rather than captions alone."""
+        return any(ref.labels for ref in self._refs)
+
+    @cached_property
+    def is_tagged(self) -> bool:
+        """Whether its clips bear tags."""
+        return any(ref.tags for ref in self._refs)
+
+    @cached_property
+    def _refs(self) -> tuple[ClipRef, ...]:
+        chosen: Any = _checked(SourceChoice, self.source, "--source").chosen
+        return tuple(opened(chosen).refs())
+
+    def by_split(self, **counts: int) -> dict[str, int]:
+        """The counts of those splits that this library has."""
+        return {split: count for split, count in counts.items() if split in self.splits}
+
+    def spec(self, corpus: str, **values: Any) -> Spec:
+        """A spec over this library and its splits; its corpus is named after the library, too.
+
+        Raises:
+            SpecError: If a value is wrong.
+        """
+        name = f"{corpus}-{self.name.replace('_', '-')}"
+        whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
+        spec: Spec = _checked(Spec, whole, name)
+        return spec
+
+
+def steps_for(
+    scale: Scale, library: Library | None, steps: Mapping[Scale, _Steps], recordings: _Steps
+) -> _Steps:
+    """The steps at a scale; at `tiny` over a library that was given, `recordings`."""
+    return steps[scale] if library is None or scale is not Scale.TINY else recordings
+
+
+def _checked(model: Any, values: Any, where: str) -> Any:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SpecError(f"{where}: {'; '.join(faults)}", mend="give --source NAME:PATH") from error

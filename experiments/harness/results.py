@@ -1,0 +1,203 @@
+"""What an experiment gave, written out: JSON for programs, Markdown for people."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.harness.claims import Judgement, judge
+from experiments.harness.estimate import INTERVAL, estimate
+from experiments.harness.experiment import ExamSplit, View, keep
+from experiments.harness.plot import draw
+from experiments.harness.runner import Outcome
+from pipelines.build.render import library_versions
+from synth.base.atomic import write_text
+from train.bench.figures import shown
+
+COLUMNS: Final = ("measure", "arm", "ours", "95 % interval", "paper", "chance", "n")
+CLAIM_COLUMNS: Final = ("claim", "that is", "found", "95 % interval", "verdict")
+_LETTERS: Final = 12
+_MODELLING: Final = ("segue-audio", "torch", "transformers", "scipy")
+
+
+def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Path]:
+    """Write `NAME-SCALE-SOURCE.json`, `.md` and `.svg`; equal outcomes give equal bytes.
+
+    Args:
+        outcome: The outcome.
+        command: That makes it again.
+        folder: Made where it is not there; older files of the same names are replaced.
+
+    Returns:
+        The files by suffix.
+    """
+    paths = {suffix: folder / f"{outcome.label}.{suffix}" for suffix in ("json", "md", "svg")}
+    text = json.dumps(to_json(outcome, command), indent=1, ensure_ascii=False, allow_nan=False)
+    write_text(paths["json"], text + "\n")
+    write_text(paths["md"], markdown(outcome, command))
+    draw(outcome, paths["svg"])
+    return paths
+
+
+def judged(outcome: Outcome) -> list[Judgement]:
+    """Every claim of the experiment, judged."""
+    return [judge(claim, outcome.metrics) for claim in outcome.experiment.claims]
+
+
+def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
+    """Everything that was used and found."""
+    experiment = outcome.experiment
+    return {
+        "experiment": experiment.name,
+        "paper": experiment.title,
+        "scale": experiment.scale.value,
+        "source": experiment.source,
+        "split": outcome.split.value,
+        "command": command,
+        "seeds": list(outcome.seeds),
+        "interval": INTERVAL,
+        "metrics": {
+            arm: {
+                name: estimate(each).to_json()
+                | {"chance": round(each[0].chance, 6), "n": each[0].n}
+                for name, each in metrics.items()
+            }
+            for arm, metrics in outcome.metrics.items()
+        },
+        "paper_values": {line.metric: dict(line.paper) for line in experiment.lines if line.paper},
+        "claims": [
+            {
+                "claim": each.claim.text,
+                "bounds": each.claim.bounds,
+                **(each.found.to_json() if each.found else {}),
+                "verdict": each.verdict.value,
+            }
+            for each in judged(outcome)
+        ],
+        "corpora": {name: _corpus(outcome, name) for name in experiment.corpora},
+        "arms": {
+            arm.name: {
+                "corpus": arm.corpus,
+                "runs": {str(run.seed): run.digest for run in outcome.runs if run.arm == arm},
+                "settings": arm.config.model_dump(
+                    mode="json", exclude_defaults=True, exclude={"corpus", "out", "tensorboard"}
+                ),
+            }
+            for arm in experiment.arms
+        },
+        "versions": _versions(),
+    }
+
+
+def _corpus(outcome: Outcome, name: str) -> dict[str, Any]:
+    facts, corpus = outcome.corpora[name], outcome.experiment.corpora[name]
+    told: dict[str, Any] = {
+        "digest": facts["digest"],
+        "samples": {split: each["samples"] for split, each in facts["splits"].items()},
+    }
+    if isinstance(corpus, View):
+        told |= {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
+        return told if corpus.clip is keep else told | {"clips_by": corpus.clip.__name__}
+    # Where a library lies says nothing of what it holds, which is in the digest.
+    spec = corpus.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    spec["source"] = {
+        source: {key: value for key, value in settings.items() if key not in ("root", "audio")}
+        for source, settings in spec["source"].items()
+    }
+    return told | {"spec": spec}
+
+
+def _versions() -> dict[str, str]:
+    """Of Python and of the libraries that make audio, models and numbers."""
+    return {
+        "python": platform.python_version(),
+        **library_versions(),
+        **{name: version(name) for name in _MODELLING},
+    }
+
+
+def markdown(outcome: Outcome, command: str) -> str:
+    """The table, the claims, and how they came about."""
+    experiment = outcome.experiment
+    lines = [
+        f"# {experiment.name}, {experiment.scale}, {experiment.source}",
+        "",
+        f"{experiment.title}.",
+        "",
+        experiment.setup,
+        "",
+        f"    {command}",
+        "",
+        *_heard(outcome.split),
+        f"Mean over seeds {', '.join(map(str, outcome.seeds))}. Interval, {INTERVAL}.",
+        "",
+        *_rows(COLUMNS, (row for rows in table_rows(outcome) for row in rows)),
+        "",
+        f"![the same as a plot]({outcome.label}.svg)",
+        "",
+        *_rows(CLAIM_COLUMNS, map(claim_row, judged(outcome))),
+        "",
+        "Corpora:",
+        "",
+    ]
+    for name, facts in outcome.corpora.items():
+        counts = ", ".join(
+            f"{each['samples']:,} {split}" for split, each in facts["splits"].items()
+        )
+        lines.append(f"- `{name}` {facts['digest'][:_LETTERS]}: {counts}")
+    versions = ", ".join(f"{name} {number}" for name, number in _versions().items())
+    lines += [
+        "",
+        f"Specs, settings, digests of the runs and every metric: `{outcome.label}.json`.",
+        f"Made with {versions}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _heard(split: ExamSplit) -> Iterator[str]:
+    """A warning where the tests were on the recordings that settings are chosen on."""
+    if split is ExamSplit.VAL:
+        yield "**Tested on split `val`, to choose settings: these are no results.**"
+        yield ""
+
+
+def table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:
+    """The table, line by line: a row an arm, with the columns `COLUMNS`."""
+    for line in outcome.experiment.lines:
+        rows: list[tuple[str, ...]] = []
+        for arm in outcome.experiment.arms:
+            measured = outcome.metrics[arm.name].get(line.metric)
+            if not measured:
+                continue
+            found, metric = estimate(measured), measured[0]
+            value, low, high, chance = (
+                shown(line.metric, each)
+                for each in (found.value, found.low, found.high, metric.chance)
+            )
+            paper = shown(line.metric, line.paper[arm.name]) if arm.name in line.paper else ""
+            title = "" if rows else line.title
+            row = (title, arm.name, value, f"{low} to {high}", paper, chance, f"{metric.n:,}")
+            rows.append(row)
+        yield rows
+
+
+def claim_row(judgement: Judgement) -> tuple[str, ...]:
+    """A claim with the columns `CLAIM_COLUMNS`."""
+    claim, found = judgement.claim, judgement.found
+    if found is None:
+        return claim.text, claim.bounds, "", "", judgement.verdict.value
+    name = claim.cell.metric
+    value, low, high = (shown(name, each) for each in (found.value, found.low, found.high))
+    return claim.text, claim.bounds, value, f"{low} to {high}", judgement.verdict.value
+
+
+def _rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table in Markdown."""
+    yield f"| {' | '.join(header)} |"
+    yield "|---" * len(header) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"

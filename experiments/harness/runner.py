@@ -1,0 +1,239 @@
+"""Carry out an experiment: build, train, test; what was done before is not done again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.harness.experiment import Arm, ExamSplit, Experiment, View
+from experiments.harness.views import write_view
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from synth.base.atomic import GOES_ON
+from synth.base.errors import SegueError
+from synth.base.progress import Observer
+from synth.base.rng import digest
+from synth.corpus.corpus import Corpus
+from train.bench.embedder import open_embedder
+from train.bench.evaluate import assess
+from train.bench.metrics import Metric
+from train.bench.plan import Benchmark
+from train.config.run import TrainConfig
+from train.engine.loop import train
+from train.engine.progress import PHASE
+from train.run_folder import MODEL_FILE
+
+VIEWS: Final = "views"
+RUNS: Final = "runs"
+TRAINING: Final = "train"
+TESTING: Final = "test"
+SOME: Final = "some-arms"
+_LETTERS: Final = 12
+
+
+class InterruptedRunError(SegueError):
+    """Training that was asked to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where an experiment is carried out; nothing of it decides what comes out.
+
+    Args:
+        out: Holds banks, shards, manifests, views and runs.
+        workers: Processes that build corpora.
+        device: That models are trained and tested on.
+    """
+
+    out: Path
+    workers: int = 0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One arm with one seed.
+
+    Args:
+        arm: The arm.
+        seed: Of weights, order and dropout.
+        config: Its settings, complete.
+        digest: Of the settings, the seed and the corpus.
+    """
+
+    arm: Arm
+    seed: int
+    config: TrainConfig
+    digest: str
+
+    @property
+    def trained(self) -> bool:
+        """Whether it has ended."""
+        return (self.config.out / MODEL_FILE).is_file()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment gave.
+
+    Args:
+        experiment: The experiment.
+        seeds: The seeds.
+        split: Which recordings the tests were on.
+        corpora: What `corpus.json` says of each corpus, by name.
+        runs: Every run, arm by arm.
+        metrics: By arm and metric, one measurement a seed.
+        seconds: How long this command trained each run that it trained, by arm and seed.
+    """
+
+    experiment: Experiment
+    seeds: tuple[int, ...]
+    split: ExamSplit
+    corpora: Mapping[str, Mapping[str, Any]]
+    runs: tuple[Run, ...]
+    metrics: Mapping[str, Mapping[str, tuple[Metric, ...]]]
+    seconds: Mapping[str, Mapping[int, float]]
+
+    @property
+    def label(self) -> str:
+        """The name of its result files."""
+        parts = [self.experiment.name, self.experiment.scale, self.experiment.source]
+        parts += [] if self.split is ExamSplit.TEST else [self.split]
+        return "-".join(parts if self.experiment.whole else [*parts, SOME])
+
+
+def carry_out(
+    experiment: Experiment,
+    seeds: tuple[int, ...],
+    machine: Machine,
+    observer: Observer,
+    split: ExamSplit = ExamSplit.TEST,
+) -> Outcome:
+    """Build the corpora, train every arm with every seed, and test them all.
+
+    Corpora and runs lie below `machine.out` under digests of all that determines them. Finished
+    ones are taken as they are, a run that was killed goes on from its last checkpoint, and a
+    changed setting makes anew what depends on it. A seed changes weights, order and dropout; the
+    corpora and the tests are the same for all.
+
+    Args:
+        experiment: The experiment.
+        seeds: At least one.
+        machine: Where.
+        observer: Told of the progress: builds, then training in steps, then tests in runs.
+        split: Which recordings the tests are on.
+
+    Raises:
+        SegueError: If a corpus cannot be built or lacks the split, or a model cannot be trained
+            on it.
+        InterruptedRunError: If training was interrupted.
+    """
+    folders = build_corpora(experiment, machine, observer)
+    benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
+    runs = tuple(
+        placed(arm, seed, folders[arm.corpus], machine) for arm in experiment.arms for seed in seeds
+    )
+    seconds = _train_all(runs, observer)
+    return Outcome(
+        experiment,
+        seeds,
+        split,
+        {name: Corpus.open(folder).facts for name, folder in folders.items()},
+        runs,
+        _test_all(experiment, runs, benchmarks, machine, observer),
+        seconds,
+    )
+
+
+def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) -> dict[str, Path]:
+    """The manifest folder of every corpus; what is built already is not made again."""
+    folders: dict[str, Path] = {}
+    for name, corpus in experiment.corpora.items():
+        if isinstance(corpus, Spec):
+            summary = build(corpus, machine.out, machine.workers, observer)
+            folders[name] = Path(summary.paths["manifests"])
+    for name, corpus in experiment.corpora.items():
+        if isinstance(corpus, View):
+            called = f"{experiment.name}-{name}"
+            folders[name] = write_view(called, corpus, folders, machine.out / VIEWS)
+    return folders
+
+
+def placed(arm: Arm, seed: int, corpus: Path, machine: Machine) -> Run:
+    """The arm on its corpus with a seed, in a folder that its digest names."""
+    made = digest(str(Corpus.open(corpus).facts["digest"]), arm.config.model_dump_json(), str(seed))
+    out = machine.out / RUNS / made[:_LETTERS]
+    places = {"corpus": corpus, "out": out, "seed": seed, "device": machine.device}
+    return Run(arm, seed, arm.config.model_copy(update=places), made)
+
+
+def _train_all(runs: tuple[Run, ...], observer: Observer) -> dict[str, dict[int, float]]:
+    seconds: dict[str, dict[int, float]] = {}
+    left = [run for run in runs if not run.trained]
+    total = sum(run.config.steps for run in runs)
+    done = total - sum(run.config.steps for run in left)
+    observer.start(TRAINING, total, "steps", done=done)
+    for run in left:
+        begun = time.monotonic()
+        steps = _Steps(observer, f"{run.arm.name}, seed {run.seed}")
+        result = train(run.config, steps, resume=run.config.out.is_dir())
+        if not result.finished:
+            raise InterruptedRunError(
+                f"{run.arm.name}, seed {run.seed}: stopped after step {result.step}", mend=GOES_ON
+            )
+        steps.reach(run.config.steps)
+        seconds.setdefault(run.arm.name, {})[run.seed] = round(time.monotonic() - begun, 1)
+    observer.finish(TRAINING, f"{len(runs)} runs")
+    return seconds
+
+
+def _test_all(
+    experiment: Experiment,
+    runs: tuple[Run, ...],
+    benchmarks: Mapping[str, Benchmark],
+    machine: Machine,
+    observer: Observer,
+) -> dict[str, dict[str, tuple[Metric, ...]]]:
+    found: dict[str, dict[str, tuple[Metric, ...]]] = {}
+    observer.start(TESTING, len(runs), "runs")
+    for run in runs:
+        embedder = open_embedder(run.config.out, machine.device)
+        metrics = found.setdefault(run.arm.name, {})
+        for exam in experiment.exams:
+            measured = assess(embedder, benchmarks[exam.name], exam.tasks).metrics
+            for name, metric in measured.items():
+                key = f"{exam.name}.{name}"
+                metrics[key] = (*metrics.get(key, ()), metric)
+        observer.advance(TESTING)
+    observer.finish(TESTING)
+    return found
+
+
+class _Steps:
+    """Observes one run's training, and tells of its steps as of some of all runs'."""
+
+    def __init__(self, observer: Observer, note: str) -> None:
+        self._observer = observer
+        self._note = note
+        self._told = 0
+
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        """Steps that an earlier command did are done."""
+        if phase == PHASE:
+            self.advance(phase, done or 0)
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Reading the corpus, which comes first, is not told."""
+        if phase == PHASE:
+            self._told += units
+            self._observer.advance(TRAINING, units, self._note)
+
+    def finish(self, phase: str, note: str = "") -> None:
+        """The next run begins."""
+
+    def reach(self, done: int) -> None:
+        """`done` steps are done, those among them that stopping early left out."""
+        self._observer.advance(TRAINING, done - self._told)

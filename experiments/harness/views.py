@@ -1,0 +1,120 @@
+"""Corpora that are made of others without new audio."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from experiments.harness.experiment import Row, View, keep
+from pipelines.build.render import link
+from synth.base.atomic import replacing, write_text
+from synth.base.errors import SpecError
+from synth.base.rng import digest
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.schema import SAMPLES, canonical_json, table
+
+_LETTERS: Final = 12
+
+
+def write_view(name: str, view: View, parts: Mapping[str, Path], root: Path) -> Path:
+    """Write the manifests of a view, and link the shards of its parts to it.
+
+    What is there already is not written again.
+
+    Args:
+        name: What to call the corpus.
+        view: The view.
+        parts: Manifest folder of each part.
+        root: Holds one folder a view, and in it one a version.
+
+    Returns:
+        Its manifest folder, which reads as any corpus's.
+
+    Raises:
+        SpecError: If the parts have different sample rates, or no sample is left.
+    """
+    corpora = [Corpus.open(parts[part]) for part in view.parts]
+    rows = [changed for corpus in corpora for row in _rows(corpus) if (changed := view.reword(row))]
+    _check(name, corpora, rows)
+    clips = _clips(corpora, view)
+    whence = [str(corpus.facts["digest"]) for corpus in corpora]
+    told_anew = [] if view.clip is keep else [repr(clips.to_pylist())]
+    made = digest(*whence, canonical_json(rows), *told_anew)
+    folder = root / name / made[:_LETTERS]
+    if (folder / CORPUS_FILE).is_file():
+        return folder
+    _write_tables(folder, corpora, rows, clips)
+    for corpus in corpora:
+        _link_shards(corpus, rows, folder)
+    facts = dict(corpora[0].facts) | {
+        "corpus": name,
+        "version": folder.name,
+        "digest": made,
+        "splits": _splits(rows),
+        "shards": "shards",
+        "bank": relpath((corpora[0].folder / corpora[0].facts["bank"]).resolve(), folder.resolve()),
+    }
+    write_text(folder / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
+    return folder
+
+
+def _rows(corpus: Corpus) -> list[Row]:
+    found: list[Row] = corpus.samples().to_pylist()
+    return found
+
+
+def _check(name: str, corpora: Sequence[Corpus], rows: Sequence[Row]) -> None:
+    rates = {corpus.sample_rate for corpus in corpora}
+    if len(rates) > 1:
+        raise SpecError(
+            f"view {name}: its parts are at {' and '.join(map(str, sorted(rates)))} Hz",
+            mend="give their specs one audio.sample_rate",
+        )
+    if not rows:
+        raise SpecError(f"view {name}: no sample is left", mend="let `reword` keep some")
+
+
+def _clips(corpora: Sequence[Corpus], view: View) -> pa.Table:
+    """Every clip of the parts once."""
+    known: set[str] = set()
+    parts = []
+    for corpus in corpora:
+        each = pq.read_table(corpus.folder / CLIPS_FILE)
+        new = pa.array([clip not in known for clip in each["id"].to_pylist()], pa.bool_())
+        parts.append(each.filter(new))
+        known |= set(each["id"].to_pylist())
+    clips = pa.concat_tables(parts)
+    if view.clip is keep:
+        return clips
+    return pa.Table.from_pylist([dict(view.clip(row)) for row in clips.to_pylist()], clips.schema)
+
+
+def _write_tables(
+    folder: Path, corpora: Sequence[Corpus], rows: Sequence[Row], clips: pa.Table
+) -> None:
+    metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
+    with replacing(folder / SAMPLES_FILE) as partial:
+        pq.write_table(table(rows, SAMPLES).replace_schema_metadata(metadata), partial)
+    with replacing(folder / CLIPS_FILE) as partial:
+        pq.write_table(clips, partial)
+
+
+def _splits(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """Samples and shards of each split."""
+    samples = Counter(str(row["split"]) for row in rows)
+    shards = Counter(split for split, _ in {(row["split"], row["shard"]) for row in rows})
+    return {split: {"samples": count, "shards": shards[split]} for split, count in samples.items()}
+
+
+def _link_shards(corpus: Corpus, rows: Sequence[Row], folder: Path) -> None:
+    for split, shard in sorted({(row["split"], row["shard"]) for row in rows}):
+        source = corpus.shards / split / shard
+        if source.is_file():
+            link(source, folder / "shards" / split / shard)

@@ -1,0 +1,1 @@
+"""Vasilakis et al.'s experiment."""

@@ -1,0 +1,59 @@
+"""The experiments by name; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib import import_module
+from typing import Final, TypeVar
+
+from experiments.harness.experiment import ExamSplit, Experiment, Scale
+from experiments.harness.library import Library
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
+
+EXPERIMENTS: Final = {
+    "acba": "experiments.acba.acba",
+    "triplets": "experiments.triplets.triplets",
+    "scenes": "experiments.scenes.scenes",
+    "tag-captions": "experiments.tag_captions.tag_captions",
+    "negation": "experiments.negation.negation",
+    "additions": "experiments.additions",
+}
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def experiment_of(name: str, scale: str, library: Library | None = None) -> Experiment:
+    """The experiment of a name at a scale.
+
+    Args:
+        name: One of `EXPERIMENTS`.
+        scale: One of `Scale`.
+        library: Of sounds; the experiment's own by default.
+
+    Raises:
+        SpecError: If there is no such experiment or scale, or the library does not suit it.
+    """
+    if name not in EXPERIMENTS:
+        raise SpecError(f"no experiment {name!r}", mend=suggestion(name, EXPERIMENTS))
+    chosen = _member(Scale, scale, "--scale")
+    made: Experiment = import_module(EXPERIMENTS[name]).experiment(chosen, library)
+    return made
+
+
+def exam_split_of(name: str) -> ExamSplit:
+    """The split of a name.
+
+    Raises:
+        SpecError: If experiments are not tested on such a split.
+    """
+    return _member(ExamSplit, name, "--split")
+
+
+def _member(kind: type[_Choice], name: str, option: str) -> _Choice:
+    known = [each.value for each in kind]
+    if name not in known:
+        raise SpecError(
+            f"{option} {name}: no such {option.strip('-')}", mend=suggestion(name, known)
+        )
+    return kind(name)

@@ -1,0 +1,1 @@
+"""CompA's experiment."""

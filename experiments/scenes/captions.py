@@ -1,0 +1,112 @@
+"""What an arm of `scenes` is told where captions are made as the paper makes them, untested.
+
+Every part of a scene counts as true, whatever its sounds do to each other in time, and every edit
+of a part as false (Ghosh et al., section 3.4, figure 6 and algorithm 1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from experiments.harness.experiment import Row
+from synth.base.rng import Randomness
+from synth.base.units import Frames
+from synth.captions.caption import Style
+from synth.captions.narrative import Narrator
+from synth.corpus.schema import caption_row
+from synth.labels.lexicon import Phrase
+from synth.scene.edit import edit_kind, meaning, projection, recompositions
+from synth.scene.scene import Scene, from_json, labels
+from synth.scene.timeline import timeline
+from synth.truth.truth import Hearing, Tolerance
+from train.data.meaning import meaning as claim_meaning
+
+_SEED: Final = 7
+
+
+def untested(row: Row, most: int) -> Row:
+    """The sample with the paper's captions, true or not.
+
+    Args:
+        row: The sample.
+        most: Most true captions, the main one included, and most false ones.
+    """
+    return _retold(row, *candidates(_statement(row)), most)
+
+
+def tested(row: Row, most: int, audible: Frames) -> Row:
+    """The sample with those of the paper's captions that the timeline proves, or refutes.
+
+    Args:
+        row: The sample.
+        most: Most true captions, the main one included, and most false ones.
+        audible: Shortest overlap that can be heard, in frames.
+    """
+    true, false = candidates(_statement(row))
+    scene = from_json(json.loads(row["scene"]))
+    hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
+    return _retold(
+        row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
+    )
+
+
+def restated(row: Row) -> Row:
+    """The sample with those further true captions that say all of it, and none of a part."""
+    whole = claim_meaning(row["claim"])
+    kept = [each for each in row["positives"] if claim_meaning(each["claim"]) == whole]
+    return {**row, "positives": kept}
+
+
+def candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
+    """What the paper's templates take for true of a scene beside its caption, and for false.
+
+    Args:
+        statement: The scene over labels.
+
+    Returns:
+        Its parts of two sounds or more; and their edits, but for those that say what a part says.
+    """
+    named = labels(statement)
+    parts = [
+        part
+        for count in range(len(named), 1, -1)
+        for kept in combinations(named, count)
+        if (part := projection(statement, kept)) is not None
+    ]
+    seen = {meaning(part) for part in parts}
+    edits = []
+    for edit in (edit for part in parts for edit in recompositions(part)):
+        if meaning(edit) not in seen:
+            seen.add(meaning(edit))
+            edits.append(edit)
+    return parts[1:], edits
+
+
+def _statement(row: Row) -> Scene:
+    return from_json(json.loads(row["claim"]))
+
+
+def _retold(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) -> Row:
+    rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
+
+    def one_of(options: Sequence[Any]) -> Any:
+        return options[int(rng.integers(len(options)))]
+
+    tell = Narrator(Phrase.of_label, Style.NATURAL, one_of).tell
+    heard = _statement(row)
+    positives = [tell(claim, "restatement") for claim in _drawn(true, most - 1, rng)]
+    negatives = [tell(claim, edit_kind(claim, heard).value) for claim in _drawn(false, most, rng)]
+    return {
+        **row,
+        "positives": list(map(caption_row, positives)),
+        "negatives": list(map(caption_row, negatives)),
+    }
+
+
+def _drawn(claims: Sequence[Scene], most: int, rng: np.random.Generator) -> list[Scene]:
+    return [claims[k] for k in sorted(rng.permutation(len(claims))[:most].tolist())]

@@ -1,0 +1,158 @@
+"""CompA-order and CompA-attribute, made of a corpus's held-out groups.
+
+Every instance is two or three sounds over the same recordings and their captions, which hold the
+same words in another order, or differ in the word that relates the sounds (Ghosh et al.,
+section 2). Each caption is proven of its sound and refuted of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeAlias
+
+from experiments.harness.experiment import Exam, ExamSplit, Folders
+from synth.base.errors import SpecError
+from synth.base.units import Frames
+from synth.captions.caption import Connective, Pair, Style, realize
+from synth.captions.narrative import Narrator
+from synth.corpus.corpus import Corpus
+from synth.labels.lexicon import Phrase
+from synth.scene.edit import Edit, edit_kind, meaning
+from synth.scene.scene import Event, Overlay, Scene, from_json
+from synth.scene.scene import Sequence as Succession
+from synth.scene.timeline import timeline
+from synth.truth.truth import Hearing, Tolerance
+from train.bench.plan import Benchmark, DataKind, Task
+from train.bench.settings import BenchSettings
+from train.bench.sounds import CorpusSounds
+from train.bench.tasks.compa import Instance, plan_compa
+from train.config.run import Mode
+from train.data.split import Row, SplitData
+
+THREEFOLD_EVERY: Final = 4
+"""Of CompA-order's 400 instances 100 have a third sound and caption."""
+
+Member: TypeAlias = tuple[int, Scene, str]
+"""Number of a sound, what is said of it, and in which words."""
+Numbered: TypeAlias = Sequence[tuple[int, Scene]]
+"""The sounds of a group by number, and the statement that is the caption of each."""
+Members: TypeAlias = Callable[[Numbered], list[Member]]
+"""From a group to the members of an instance; none where it makes none."""
+
+
+def order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exam:
+    """CompA-order: A before B, B before A, and in every fourth instance A while B.
+
+    Args:
+        name: Of the exam.
+        corpus: Name of a corpus of `scenes` or `triplets` in the experiment.
+        style: Of the captions.
+    """
+    return Exam(
+        name, partial(_compa, corpus=corpus, members=partial(_in_order, style=style)), (Task.COMPA,)
+    )
+
+
+def attribute_exam(name: str, corpus: str) -> Exam:
+    """CompA-attribute: the same sounds, one of them bound to another partner.
+
+    Args:
+        name: Of the exam.
+        corpus: Name of a corpus of `scenes` in the experiment.
+    """
+    return Exam(name, partial(_compa, corpus=corpus, members=_rebound), (Task.COMPA,))
+
+
+def _compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
+    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
+    rows, settings = data.rows(range(len(data))), BenchSettings()
+    instances = list(_instances(rows, members, data.audible))
+    if not instances:
+        raise SpecError(f"no group of {corpus} makes an instance of CompA", mend="add groups")
+    heard = sorted({sound for each in instances for sound in each.sounds})
+    place = {sound: number for number, sound in enumerate(heard)}
+    renumbered = [
+        Instance(tuple(place[sound] for sound in each.sounds), each.captions) for each in instances
+    ]
+    return Benchmark(
+        DataKind.COMPA,
+        f"CompA over {corpus}",
+        {"corpus": corpus, "split": split.value, "instances": str(len(instances))},
+        CorpusSounds(data, [rows[sound] for sound in heard]),
+        settings,
+        {Task.COMPA: plan_compa(renumbered, settings)},
+        {"groups that make no instance": len({row["group"] for row in rows}) - len(instances)},
+    )
+
+
+def _instances(rows: Sequence[Row], members: Members, audible: Frames) -> Iterator[Instance]:
+    groups: dict[str, list[tuple[int, Scene]]] = {}
+    for number, row in enumerate(rows):
+        groups.setdefault(row["group"], []).append((number, _scene(row["claim"])))
+    found = threefold = 0
+    for group in groups.values():
+        made = members(group)
+        wanted = made if threefold * THREEFOLD_EVERY <= found else made[:2]
+        if len(wanted) > 2 and not _told_apart(rows, wanted, audible):
+            wanted = made[:2]
+        if not wanted or not _told_apart(rows, wanted, audible):
+            continue
+        found += 1
+        threefold += len(wanted) > 2
+        yield Instance(tuple(sound for sound, _, _ in wanted), tuple(said for *_, said in wanted))
+
+
+def _told_apart(rows: Sequence[Row], members: Sequence[Member], audible: Frames) -> bool:
+    """Whether every caption is proven of its own sound and refuted of the others."""
+    for sound, _, _ in members:
+        scene = _scene(rows[sound]["scene"])
+        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
+        for other, claim, _ in members:
+            if not (hearing.proves(claim) if other == sound else hearing.refutes(claim)):
+                return False
+    return True
+
+
+def _in_order(group: Numbered, style: Style) -> list[Member]:
+    """A before B, B before A and A while B, where a group of two sounds holds all three."""
+    told = {meaning(claim): (number, claim) for number, claim in group}
+    pairs = [claim for _, claim in group if isinstance(claim, Succession)]
+    for claim in pairs:
+        first, second = claim.first, claim.second
+        if not (isinstance(first, Event) and isinstance(second, Event)):
+            return []
+        wanted: tuple[tuple[Pair, Connective], ...] = (
+            (claim, Connective.BEFORE),
+            (Succession(second, first), Connective.BEFORE),
+            (Overlay(first, second), Connective.WHILE),
+        )
+        if all(meaning(said) in told for said, _ in wanted):
+            return [
+                (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, style))
+                for said, word in wanted
+            ]
+    return []
+
+
+def _rebound(group: Numbered) -> list[Member]:
+    """The base of a group, and the first member in which a sound has another partner."""
+    tell = Narrator(Phrase.of_label, Style.NATURAL, lambda options: options[0]).tell
+    base, *others = group
+    for other in others:
+        if edit_kind(other[1], base[1]) is Edit.REBIND:
+            members = [(number, claim, tell(claim).text) for number, claim in (base, other)]
+            if len({_words(text) for _, _, text in members}) == 1:
+                return members
+    return []
+
+
+def _words(text: str) -> frozenset[tuple[str, int]]:
+    return frozenset(Counter(re.findall(r"\w+", text.casefold())).items())
+
+
+def _scene(text: str) -> Scene:
+    return from_json(json.loads(text))

@@ -1,0 +1,1 @@
+"""Augment, Drop & Swap's experiment."""

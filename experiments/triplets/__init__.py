@@ -1,0 +1,1 @@
+"""TeminAL's experiment."""

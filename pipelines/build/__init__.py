@@ -1,0 +1,1 @@
+"""Building a corpus: plan, render, finalise, certify."""

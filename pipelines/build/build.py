@@ -1,0 +1,286 @@
+"""Build a corpus: ingest, plan, render, finalise. Plain functions; flows wrap them for Prefect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.build.finalise import finalise, finished, publish
+from pipelines.build.findings import Findings
+from pipelines.build.plan import ShardPlan, plan
+from pipelines.build.render import (
+    RenderJob,
+    clean,
+    prune,
+    read_receipt,
+    render_missing,
+    reuse,
+    withdraw,
+)
+from pipelines.build.sealed import refuse_other_bytes, unmark
+from pipelines.engines.engine import Engine, local
+from pipelines.engines.executor import RemoteRunner, Runner, is_here, workers
+from pipelines.engines.feeding import render_all
+from pipelines.ingest.ingest import Library, ingest
+from pipelines.spec.spec import Spec
+from pipelines.store.journal import record
+from pipelines.store.places import BANKS, Places
+from pipelines.store.site import mirror_of, refuse_unseen, staged, writing
+from synth.base.atomic import readable
+from synth.base.errors import DiskFullError, SpecError
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import QUARANTINE_FILE
+from synth.sources import Unheard
+
+VERSION_LETTERS = 12
+MOST_JUDGED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a build did.
+
+    Args:
+        corpus: Name.
+        version: Version's name.
+        samples: In the corpus.
+        shards: In the corpus.
+        rendered: Shards made by this run.
+        skipped: Shards that were there, or were linked from another version.
+        quarantined: Clips that could not be used.
+        hours: Of audio in the corpus.
+        excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
+        seconds: That this run took.
+        paths: Manifest folder, shard folder.
+        findings: Why clips are quarantined and what the library lacks, as
+            `pipelines.build.findings.Findings` in JSON.
+        blocked: What each block list did, as `synth.sources.block.Blocked` in JSON.
+    """
+
+    corpus: str
+    version: str
+    samples: int
+    shards: int
+    rendered: int
+    skipped: int
+    quarantined: int
+    hours: float
+    excerpts_of_captioned_clips: int
+    seconds: float
+    paths: dict[str, str]
+    findings: dict[str, Any]
+    blocked: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A build with its plan made.
+
+    Args:
+        spec: The spec.
+        library: The ingested library.
+        places: Where everything lies.
+        shards: The planned shards.
+        pending: Those to be rendered.
+    """
+
+    spec: Spec
+    library: Library
+    places: Places
+    shards: list[ShardPlan]
+    pending: list[ShardPlan]
+
+    @property
+    def digest(self) -> str:
+        """Of all that determines the corpus."""
+        return self.spec.build_digest(self.library.digest)
+
+    @property
+    def there(self) -> int:
+        """Shards that are not to be rendered."""
+        return len(self.shards) - len(self.pending)
+
+    @property
+    def job(self) -> RenderJob:
+        """What the pending shards are rendered with."""
+        audio = self.spec.audio
+        return RenderJob(self.places, self.library.index, audio.mixdown, audio.format)
+
+
+def build(
+    spec: Spec, out: Path, worker_count: int | Engine, observer: Observer | None = None
+) -> Summary:
+    """Build the corpus of a spec under `out`; what is there and certified is not made again.
+
+    Args:
+        spec: The spec.
+        out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
+        worker_count: Worker processes, 0 runs in this process; or an open engine.
+        observer: Told of the progress.
+
+    Raises:
+        SegueError: With one clear line, before any long work where that is possible.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    refuse_unheard(spec)
+    out = staged(out)
+    with writing(out, spec.corpus):
+        with _opened(worker_count) as engine:
+            prepared = prepare(spec, out, engine.run, engine.width, observer)
+            observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+            render_all(
+                prepared.pending,
+                lambda shard: render_batch(prepared, [shard], engine.run, observer),
+                engine,
+            )
+            observer.finish("render")
+        return conclude(prepared, started)
+
+
+def _opened(engine: int | Engine) -> AbstractContextManager[Engine]:
+    """An engine of so many processes, or the one that is open already."""
+    return local(engine) if isinstance(engine, int) else nullcontext(engine)
+
+
+def refuse_unheard(spec: Spec) -> None:
+    """Check, before anything is written, that there is something to render.
+
+    Raises:
+        SpecError: If the source has no recordings.
+    """
+    source = spec.make_source()
+    if isinstance(source, Unheard):
+        raise SpecError(
+            f"source {source.name} has no recordings, so nothing can be rendered",
+            mend="`segue plan SPEC` plans over it",
+        )
+
+
+def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
+    """Ingest and plan, and find out what is still to be rendered."""
+    return planned(spec, *located(spec, out, run, threads, observer), observer)
+
+
+def planned(spec: Spec, library: Library, places: Places, observer: Observer) -> Prepared:
+    """Plan, and find out what is still to be rendered."""
+    digest = spec.build_digest(library.digest)
+    complete = finished(places, digest) is not None
+    clean(places)
+    shards = plan(spec, library, places, observer)
+    if complete:
+        refuse_other_bytes(places, shards)
+    else:
+        prune(places, shards)
+    pending = reuse(places, shards)
+    withdraw(places, pending)
+    if pending or not complete:
+        record(places.journal, "prepared", shards=len(shards), pending=len(pending))
+    return Prepared(spec, library, places, shards, pending)
+
+
+def located(
+    spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
+) -> tuple[Library, Places]:
+    """The ingested library of a spec, and where what is made of it lies."""
+    out = out.resolve()  # workers elsewhere stand in other folders
+    if not is_here(run):
+        refuse_unseen(out)
+    if isinstance(run, RemoteRunner):
+        run.share(out, spec.corpus)
+    spec.make_recipe().check(spec.setting, tuple(spec.splits))
+    library = ingest(spec.intake, out / BANKS, run, threads, observer)
+    digest = spec.build_digest(library.digest)
+    version = spec.version or digest[:VERSION_LETTERS]
+    return library, Places(out, spec.corpus, version, mirror_of(out, spec.corpus))
+
+
+def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
+    """Plan a corpus, and render nothing.
+
+    Returns:
+        Where the plan lies, and its samples.
+    """
+    return plan_library(spec, out, worker_count, observer)[1:]
+
+
+def plan_library(
+    spec: Spec, out: Path, worker_count: int, observer: Observer
+) -> tuple[Library, Places, int]:
+    """As `plan_only`, and give the library that was planned over, too."""
+    out = staged(out)
+    with writing(out, spec.corpus), workers(worker_count) as run:
+        library, places = located(spec, out, run, worker_count, observer)
+        shards = plan(spec, library, places, observer)
+    return library, places, sum(shard.samples for shard in shards)
+
+
+def render_batch(
+    prepared: Prepared, batch: Sequence[ShardPlan], run: Runner, observer: Observer
+) -> None:
+    """Render a batch, one shard after the other, so that a lost worker costs one shard.
+
+    Raises:
+        DiskFullError: If a shard does not fit; it tells what all that are left will take.
+    """
+    for shard in batch:
+        try:
+            run(render_missing, prepared.job, shard)
+        except DiskFullError as error:
+            raise DiskFullError(error.message + _rest(prepared), mend=error.mend) from error
+        record(prepared.places.journal, "rendered", shard=shard.shard)
+        observer.advance("render")
+
+
+def _rest(prepared: Prepared) -> str:
+    """What the shards that are still to be rendered will take, judged by some that are done."""
+    places = prepared.places
+    left = [each for each in prepared.pending if not places.receipt(each.shard).is_file()]
+    known = (read_receipt(places, each.shard) for each in prepared.shards)
+    done = list(islice((each for each in known if each is not None), MOST_JUDGED))
+    if not done or not left:
+        return ""
+    mean = sum(each.bytes for each in done) / sum(each.samples for each in done)
+    needed = readable(round(mean * sum(each.samples for each in left)))
+    return f"; about {needed} are needed for the {len(left)} shards still to be rendered"
+
+
+def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
+    """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
+    places, shards = prepared.places, prepared.shards
+    facts = finished(places, prepared.digest)
+    if prepared.pending or facts is None:
+        clean(places)
+        facts = finalise(prepared.spec, prepared.library, places, shards)
+        unmark(places)
+    if promote:
+        publish(places)
+    return Summary(
+        corpus=places.corpus,
+        version=places.version,
+        samples=sum(shard.samples for shard in shards),
+        shards=len(shards),
+        rendered=len(prepared.pending),
+        skipped=prepared.there,
+        quarantined=pq.read_metadata(places.manifests / QUARANTINE_FILE).num_rows,
+        hours=facts["hours"],
+        excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
+        seconds=round(time.monotonic() - started, 2),
+        paths={
+            "manifests": places.shown(places.manifests),
+            "shards": places.shown(places.shards),
+        },
+        findings=Findings.read(places.manifests).to_json(),
+        blocked=[each.to_json() for each in prepared.library.blocked],
+    )

@@ -1,0 +1,178 @@
+"""What differs between a version of a corpus and what would be built now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pipelines.build.algorithms import algorithm_versions
+from pipelines.build.render import Receipt, library_versions
+from pipelines.build.settings import LISTS, PLACES, flat_settings
+from pipelines.ingest.ingest import Library
+from pipelines.spec.spec import Spec
+from synth.corpus.schema import INCIDENTAL, canonical_json
+
+SHOWN: Final = 10
+_HASH_LETTERS: Final = 12
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """One line a difference, by what it is about; all empty where nothing differs.
+
+    Args:
+        settings: Of the spec.
+        algorithms: Of Segue.
+        libraries: Packages whose version is another.
+        missing: Clips that are not there any more.
+        changed: Clips that are other than they were.
+        new: Clips that were not there.
+        others: Anything else.
+    """
+
+    settings: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(lines for _, lines in self._by_kind())
+
+    def _by_kind(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield "setting", self.settings
+        yield "algorithm", self.algorithms
+        yield "library", self.libraries
+        yield "missing clip", self.missing
+        yield "changed clip", self.changed
+        yield "new clip", self.new
+        yield "", self.others
+
+    def lines(self) -> Iterator[str]:
+        """For people: the first ten of each kind, and how many more there are."""
+        for kind, found in self._by_kind():
+            yield from (f"{kind} {line}".strip() for line in found[:SHOWN])
+            if len(found) > SHOWN:
+                yield f"{kind or 'difference'}: {len(found) - SHOWN:,} more"
+
+    def to_json(self) -> dict[str, Any]:
+        """The number of each kind, and the first ten."""
+        return {
+            (f"{kind}s" if kind else "others"): {"count": len(found), "first": found[:SHOWN]}
+            for kind, found in self._by_kind()
+        }
+
+
+def setting_differences(stored: Spec, given: Spec) -> tuple[str, ...]:
+    """Where two specs ask for different corpora; where files lie does not count."""
+    ours, theirs = flat_settings(stored), flat_settings(given)
+    return tuple(
+        f"{key}: {_said(ours, key)} there, {_said(theirs, key)} in the spec given"
+        for key in dict.fromkeys([*ours, *theirs])
+        if ours.get(key) != theirs.get(key)
+    )
+
+
+def moved(stored: Spec, given: Spec) -> Spec:
+    """The stored spec, its files taken from where the given one says they lie."""
+    values = stored.model_dump(mode="json", exclude_none=True)
+    source, other = (
+        spec.model_dump(mode="json", exclude_none=True)["source"] for spec in (stored, given)
+    )
+    for name in source.keys() & other.keys():
+        found = {key: other[name][key] for key in PLACES if key in other[name]}
+        values["source"] = {name: {**source[name], **found}}
+    for key in LISTS:
+        ours, theirs = getattr(stored, key), getattr(given, key)
+        if [path.name for path in ours] == [path.name for path in theirs]:
+            values[key] = [str(path) for path in theirs]
+    return Spec.model_validate(values)
+
+
+def algorithm_differences(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Algorithms of Segue that are not the ones which a version's `corpus.json` names."""
+    known = {"format": facts.get("format_version"), **facts.get("algorithms", {})}
+    return tuple(
+        f"{name}: {_short(known[name])} there, {_short(value)} here"
+        for name, value in algorithm_versions().items()
+        if known.get(name) is not None and known[name] != value
+    )
+
+
+def library_differences(receipts: Sequence[Receipt]) -> tuple[str, ...]:
+    """Packages that are not of the versions which made the shards."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for receipt in receipts:
+        counts.update(receipt.libraries.items())
+    here = library_versions()
+    return tuple(
+        f"{name}: {version} there ({count:,} of {len(receipts):,} shards), "
+        f"{here.get(name, 'none')} here"
+        for (name, version), count in sorted(counts.items())
+        if here.get(name) != version
+    )
+
+
+def clip_differences(stored: Iterable[Row], library: Library) -> Differences:
+    """Clips that are missing, changed or new, and what became of them."""
+    ours = {row["id"]: row for row in stored}
+    theirs = {row["id"]: row for row in library.clips}
+    refused = {row["id"]: row["reason"] for row in library.quarantine}
+    order = (
+        ()
+        if list(ours) == list(theirs) or ours.keys() != theirs.keys()
+        else (_order(ours, theirs),)
+    )
+    return Differences(
+        missing=tuple(
+            f"{name}: {_quarantined(refused, name) or ours[name]['location']}"
+            for name in ours
+            if name not in theirs
+        ),
+        changed=tuple(
+            f"{name}: {change}"
+            for name in ours
+            if name in theirs and (change := _change(ours[name], theirs[name]))
+        ),
+        new=tuple(f"{name}: {row['location']}" for name, row in theirs.items() if name not in ours),
+        others=order,
+    )
+
+
+def _order(ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> str:
+    first, there, here = next(
+        (number, *pair)
+        for number, pair in enumerate(zip(ours, theirs, strict=True), 1)
+        if pair[0] != pair[1]
+    )
+    return f"the clips are listed in another order: clip {first} is {there} there, {here} here"
+
+
+def _quarantined(refused: Mapping[str, str], name: str) -> str:
+    return f"it is refused now: {refused[name]}" if name in refused else ""
+
+
+def _change(ours: Row, theirs: Row) -> str:
+    """What is other in a clip; "" where nothing is that a corpus depends on."""
+    if ours["sha256"] != theirs["sha256"]:
+        return f"SHA-256 {_short(ours['sha256'])} there, {_short(theirs['sha256'])} here"
+    return ", ".join(
+        f"{name} {canonical_json(ours[name])} there, {canonical_json(theirs[name])} here"
+        for name in theirs
+        if name in ours and name not in INCIDENTAL and ours[name] != theirs[name]
+    )
+
+
+def _said(settings: Mapping[str, Any], key: str) -> str:
+    return canonical_json(settings[key]) if key in settings else "nothing"
+
+
+def _short(value: object) -> str:
+    """A value; of a hash the first letters."""
+    return str(value)[:_HASH_LETTERS]

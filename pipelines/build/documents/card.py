@@ -1,0 +1,112 @@
+"""The dataset card: a README with Hugging Face front matter, made from the manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+from synth.corpus.licence import parse_licence
+from synth.corpus.licence_mix import hugging_face_licence
+
+NAMED_ELSEWHERE: Final = ("cc", "other")
+MODEL: Final = "llm:"
+
+
+def dataset_card(facts: Mapping[str, Any]) -> str:
+    """Markdown that says what the corpus holds, how it was made and under which licences.
+
+    Args:
+        facts: What `corpus.json` says.
+    """
+    front_matter = {
+        "pretty_name": f"{facts['corpus']} ({facts['version']})",
+        **_licence_of(facts),
+        "task_categories": ["audio-classification"],
+        "tags": ["audio-captioning", "audio-text-retrieval", "webdataset", "synthetic", "segue"],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [
+                    {"split": split, "path": f"{split}/*.tar"} for split in facts["splits"]
+                ],
+            }
+        ],
+    }
+    splits = "\n".join(
+        f"| {split} | {counts['samples']:,} | {counts['shards']:,} |"
+        for split, counts in facts["splits"].items()
+    )
+    rights = "\n".join(f"| {name} | {count:,} |" for name, count in facts["licences"].items())
+    generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
+    return f"""---
+{yaml.safe_dump(front_matter, sort_keys=False).strip()}
+---
+# {facts["corpus"]}
+
+Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over source
+`{facts["source"]}`, version `{facts["version"]}`, {facts["hours"]:.2f} hours at
+{facts["sample_rate"]:,} Hz.
+
+Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
+caption in `negatives` proven false. {_by_whom(facts["generators"])}
+{_caveat(facts["excerpts_of_captioned_clips"])}
+| split | samples | shards |
+|---|---:|---:|
+{splits}
+
+Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
+`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
+
+## Who made the captions
+
+| generator | captions |
+|---|---:|
+{generators}
+
+## Licences
+
+{_rights(facts)} `ATTRIBUTION.csv` credits every clip, and each sample's JSON names the licence of
+its own mix and those of its clips. This is bookkeeping, no legal advice.
+
+| licence | clips |
+|---|---:|
+{rights}
+"""
+
+
+def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The licence in the front matter, by the Hub's identifiers."""
+    licence = parse_licence(facts["licence"])
+    found = {"license": hugging_face_licence(licence)}
+    if found["license"] in NAMED_ELSEWHERE:
+        found["license_name"] = licence.id.lower()
+        if licence.url:
+            found["license_link"] = licence.url
+    return found
+
+
+def _rights(facts: Mapping[str, Any]) -> str:
+    if facts["licence_reason"]:
+        return f"There is no one licence for all samples together: {facts['licence_reason']}."
+    return f"A work of all these clips can be under {facts['licence']}."
+
+
+def _by_whom(generators: Mapping[str, int]) -> str:
+    if not any(name.startswith(MODEL) for name in generators):
+        return "Captions were made by rule; no language model took part."
+    return (
+        "Some were written by a language model and put to checks: paraphrases are true as far as "
+        "these can tell, and so are exchanged sources (`rebind`) false; new orders were proven "
+        "false like all others."
+    )
+
+
+def _caveat(excerpts: int) -> str:
+    if not excerpts:
+        return ""
+    return (
+        f"\n{excerpts:,} sounds are excerpts of captioned clips: that their captions hold of the "
+        "excerpts too is taken on trust.\n"
+    )

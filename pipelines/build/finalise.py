@@ -1,0 +1,217 @@
+"""Finalise: when every shard has its receipt, the corpus gets its manifest, card and name."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import yaml
+
+from pipelines.build.algorithms import algorithm_versions
+from pipelines.build.documents.attribution import licence_facts, used_clips, write_attribution
+from pipelines.build.documents.card import dataset_card
+from pipelines.build.documents.croissant import CROISSANT_FILE, croissant
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import is_done, link, read_receipt
+from pipelines.ingest.ingest import Library
+from pipelines.spec.spec import Spec
+from pipelines.store.places import Places
+from pipelines.store.row_groups import batches
+from synth.base.atomic import replacing, write_text
+from synth.base.errors import CorpusError
+from synth.base.hashing import file_sha256
+from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.schema import FORMAT_VERSION, SAMPLES
+from synth.sources.reading.base import Origin
+
+SPEC_FILE = "spec.yaml"
+SIZES_FILE = "sizes.json"
+CARD_FILE = "README.md"
+
+
+def finalise(
+    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+) -> dict[str, Any]:
+    """Join plan and measurements, write sizes, card and, last, `corpus.json`.
+
+    Returns:
+        What `corpus.json` says.
+
+    Raises:
+        CorpusError: If a shard has no matching receipt.
+    """
+    mirror = places.mirror
+    if mirror is not None:
+        mirror.look(places.shards)
+    missing = [shard.shard for shard in shards if not is_done(places, shard)]
+    if missing:
+        raise CorpusError(
+            f"{len(missing)} of {len(shards)} shards are not rendered, {missing[0]} first",
+            mend="run `segue build` again",
+        )
+    facts = assemble(spec, library, places, shards)
+    if mirror is not None:
+        mirror.push_changed(_beside_shards(places))
+    write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
+    if mirror is not None:
+        mirror.push(places.manifests / CORPUS_FILE)
+    return facts
+
+
+def assemble(
+    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+) -> dict[str, Any]:
+    """Write everything but `corpus.json`, from the plan, the measurements and the receipts.
+
+    Returns:
+        What `corpus.json` is to say.
+    """
+    _write_samples(places, shards)
+    link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
+    _write_sizes(places, shards)
+    clips = used_clips(library.clips, places.manifests / SAMPLES_FILE)
+    facts = _facts(spec, library, places, shards) | licence_facts(clips)
+    settings = spec.model_dump(mode="json", exclude_none=True)
+    write_text(places.manifests / SPEC_FILE, yaml.safe_dump(settings, sort_keys=False))
+    for folder in (places.manifests, places.shards):
+        write_attribution(clips, folder / ATTRIBUTION_FILE)
+    write_text(places.shards / CARD_FILE, dataset_card(facts))
+    _write_croissant(places, facts, shards)
+    return facts
+
+
+def _beside_shards(places: Places) -> list[Path]:
+    """Every file of the version but the shards and what certifies the whole."""
+    files = sorted([*places.manifests.rglob("*"), *places.shards.rglob("*")])
+    return [
+        path
+        for path in files
+        if path.is_file() and path.suffix != ".tar" and path.name != CORPUS_FILE
+    ]
+
+
+def finished(places: Places, digest: str) -> dict[str, Any] | None:
+    """What `corpus.json` says, if this very build has been finalised.
+
+    Raises:
+        CorpusError: If the version's name belongs to a build of other content.
+    """
+    path = places.manifests / CORPUS_FILE
+    if not (path.is_file() and (places.manifests / SAMPLES_FILE).is_file()):
+        return None
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CorpusError(f"{path}: damaged: {error}", mend="delete it and build again") from error
+    if facts["digest"] != digest:
+        raise CorpusError(
+            f"{path}: version {places.version!r} was built from another spec or other clips",
+            mend="a finished version never changes: give the spec another `version`, or drop it",
+        )
+    return facts
+
+
+def publish(places: Places) -> None:
+    """Point `latest` to this version."""
+    write_text(places.versions / LATEST_FILE, places.version + "\n")
+    if places.mirror is not None:
+        places.mirror.push(places.versions / LATEST_FILE)
+
+
+def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
+    with (
+        pq.ParquetFile(places.manifests / PLAN_FILE) as plan,
+        replacing(places.manifests / SAMPLES_FILE) as partial,
+        pq.ParquetWriter(
+            partial,
+            SAMPLES.with_metadata(plan.schema_arrow.metadata),
+            compression="zstd",
+        ) as writer,
+    ):
+        for row_group, found in groupby(shards, attrgetter("row_group")):
+            planned = plan.read_row_group(row_group)
+            measured = pa.concat_tables(
+                pq.ParquetFile(places.measurements(shard.shard)).read() for shard in found
+            )
+            joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
+            writer.write_table(joined, row_group_size=joined.num_rows)
+
+
+def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
+    """Samples by shard, in the form that LAION-CLAP's and open_clip's loaders read."""
+    for split in dict.fromkeys(shard.split for shard in shards):
+        sizes = {shard.shard: shard.samples for shard in shards if shard.split == split}
+        write_text(places.shards / split / SIZES_FILE, json.dumps(sizes, indent=2) + "\n")
+
+
+def _write_croissant(places: Places, facts: dict[str, Any], shards: Sequence[ShardPlan]) -> None:
+    receipts = [read_receipt(places, shard.shard) for shard in shards]
+    samples = file_sha256(places.shards / SAMPLES_FILE)
+    value = croissant(facts, [each for each in receipts if each is not None], samples)
+    write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
+
+
+def _facts(
+    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+) -> dict[str, Any]:
+    samples: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for shard in shards:
+        samples[shard.split] += shard.samples
+        files[shard.split] += 1
+    frames, excerpts, generators = _totals(places.manifests / SAMPLES_FILE)
+    captioned = any(clip["captions"] for clip in library.clips)
+    rate = spec.audio.sample_rate
+    source = spec.make_source()
+    origin: Origin | None = getattr(source, "origin", None)
+    receipts = (read_receipt(places, shard.shard) for shard in shards)
+    libraries = {
+        json.dumps(receipt.libraries, sort_keys=True) for receipt in receipts if receipt is not None
+    }
+    return {
+        "corpus": places.corpus,
+        "version": places.version,
+        "format_version": FORMAT_VERSION,
+        "algorithms": algorithm_versions(),
+        "digest": spec.build_digest(library.digest),
+        "recipe": spec.make_recipe().name,
+        "source": source.name,
+        "citation": origin.reference if origin else "",
+        "sample_rate": rate,
+        "audio_format": spec.audio.format.value,
+        "fade": spec.audio.fade.value,
+        "peak_db": spec.audio.peak_db,
+        "splits": {
+            split: {"samples": count, "shards": files[split]} for split, count in samples.items()
+        },
+        "hours": round(frames / rate / 3600, 4),
+        "generators": generators,
+        "excerpts": excerpts,
+        "excerpts_of_captioned_clips": excerpts if captioned else 0,
+        "shards": relpath(places.shards, places.manifests),
+        "bank": relpath(library.index, places.manifests),
+        "libraries": [json.loads(each) for each in sorted(libraries)],
+    }
+
+
+def _totals(samples: Path) -> tuple[int, int, dict[str, int]]:
+    """Frames, excerpts, and how many captions each rule, source or model made."""
+    frames = excerpts = 0
+    generators: Counter[str] = Counter()
+    captions = ("positives", "negatives")
+    for batch in batches(samples, ["frames", "excerpts", "generator", *captions]):
+        frames += pc.sum(batch["frames"]).as_py()
+        excerpts += pc.sum(batch["excerpts"]).as_py()
+        generators.update(batch["generator"].to_pylist())
+        for name in captions:
+            generators.update(batch[name].flatten().field("generator").to_pylist())
+    return frames, excerpts, dict(sorted(generators.items()))

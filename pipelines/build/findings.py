@@ -1,0 +1,88 @@
+"""What somebody who planned or built a corpus should know of its library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.build.coverage import SHOWN, Coverage, Lacking
+from pipelines.ingest.quarantine import Refusal, refusal_lines, refusals
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
+from synth.labels.lexicon import shipped_phrases
+
+_CLIPS: Final = ("id", "split", "labels", "recording")
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a plan tells of its library.
+
+    Args:
+        refusals: Why clips are quarantined.
+        lacking: Splits that have no clip of a label.
+        unphrased: Labels that the lexicon has no phrase for, where captions tell of "the sound of"
+            one.
+    """
+
+    refusals: Sequence[Refusal]
+    lacking: Sequence[Lacking]
+    unphrased: Sequence[str]
+
+    @classmethod
+    def read(cls, manifests: Path) -> Findings:
+        """From the tables that a plan leaves in its folder."""
+        refused = pq.read_table(manifests / QUARANTINE_FILE).to_pylist()
+        clips = pq.read_table(manifests / CLIPS_FILE, columns=list(_CLIPS)).to_pylist()
+        coverage = Coverage.of(clips, {row["id"] for row in refused})
+        return cls(
+            refusals(refused),
+            coverage.lacking,
+            _unphrased(coverage.recordings, manifests / PLAN_FILE),
+        )
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Findings:
+        """From `to_json`."""
+        return cls(
+            [Refusal(**each) for each in found["refusals"]],
+            [Lacking(**each) for each in found["lacking"]],
+            found["unphrased"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+    @property
+    def notes(self) -> list[str]:
+        """For people, a line each."""
+        notes = [each.line for each in self.lacking]
+        if self.unphrased:
+            count = len(self.unphrased)
+            have = "label has" if count == 1 else "labels have"
+            more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
+            notes.append(
+                f"{count:,} {have} no phrase, told as 'the sound of …': "
+                f"{', '.join(self.unphrased[:SHOWN])}{more}; "
+                "write labels as you would say them, such as 'a hound'"
+            )
+        return notes
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why clips are quarantined, a line a kind."""
+        return refusal_lines(self.refusals)
+
+
+def _unphrased(labels: Iterable[str], plan: Path) -> list[str]:
+    unlisted = sorted(set(labels) - shipped_phrases().keys())
+    if not unlisted:
+        return []
+    captions = pq.read_table(plan, columns=["caption"]).column("caption")
+    told = pc.any(pc.match_substring(captions, "the sound of ", ignore_case=True)).as_py()
+    return unlisted if told else []

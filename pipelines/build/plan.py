@@ -1,0 +1,262 @@
+"""Plan: every sample of a corpus as a row, before any audio is made.
+
+`plan.parquet` has whole shards in each row group. `shards.parquet` lists the shards, each with the
+digest of all that determines its bytes; a shard whose receipt bears that digest need not be made
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.ingest.ingest import Library
+from pipelines.spec.enrich import Enrichment
+from pipelines.spec.spec import Spec
+from pipelines.store.places import Places
+from pipelines.store.row_groups import ShardTables, read_rows
+from synth.base.atomic import replacing
+from synth.base.errors import PlanError
+from synth.base.progress import Observer
+from synth.base.rng import digest
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
+from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
+from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
+from synth.scene.scene import events
+from synth.scene.timeline import duration
+from synth.sources.catalogue import quarantined
+
+SHARDS_FILE: Final = "shards.parquet"
+_DIGEST: Final = "build_digest"
+_IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
+SHARDS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("shard", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field("samples", pa.int64(), nullable=False),
+        pa.field("row_group", pa.int64(), nullable=False),
+        pa.field("digest", pa.string(), nullable=False),
+        pa.field("row", pa.int64(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    """A row of `shards.parquet`.
+
+    Args:
+        shard: File name.
+        split: Split, which is also the folder.
+        samples: Rows.
+        row_group: Where its rows are in `plan.parquet`.
+        digest: Of its rows, its clips' content and the render settings.
+        row: Its first row in the row group; older plans have a row group a shard.
+    """
+
+    shard: str
+    split: str
+    samples: int
+    row_group: int
+    digest: str
+    row: int = 0
+
+    def rows(self, plan: Path) -> list[dict[str, Any]]:
+        """Its rows of `schema.PLAN`."""
+        found: list[dict[str, Any]] = read_rows(
+            plan, self.row_group, self.row, self.samples
+        ).to_pylist()
+        return found
+
+
+def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> list[ShardPlan]:
+    """Write the catalogue, the quarantine and the plan; a finished plan is read, not made again.
+
+    Raises:
+        PlanError: If the clips are too few for the recipe, or a scene is longer than the exact
+            length that the spec asks for.
+    """
+    plan_digest = spec.build_digest(library.digest)
+    planned = _read(places.manifests / SHARDS_FILE, plan_digest)
+    if planned is not None:
+        return planned
+    recipe = spec.make_recipe()
+    setting = spec.setting
+    clips, refused = _usable(recipe, library, setting, spec.splits)
+    lengths = {clip.id: clip.frames for found in clips.values() for clip in found}
+    groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
+    enrichment = Enrichment.read(spec.enrich, setting.audible)
+    observer.start("plan", sum(map(len, groups.values())), "groups")
+    _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
+    _write(places.manifests / QUARANTINE_FILE, library.quarantine + refused, QUARANTINE)
+    content = {
+        row["id"]: canonical_json([row[name] for name in _IN_SHARDS]) for row in library.clips
+    }
+    shards: list[ShardPlan] = []
+    with (
+        replacing(places.manifests / PLAN_FILE) as partial,
+        pq.ParquetWriter(partial, _plan_schema(setting), compression="zstd") as writer,
+    ):
+        tables = ShardTables(writer)
+        for rows in _shards(spec, recipe.name, groups, lengths, enrichment, observer):
+            place = tables.add(table(rows, PLAN).cast(writer.schema))
+            shards.append(_shard_plan(rows, place, spec.render_digest(), content))
+        tables.flush()
+    schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
+    _write(places.manifests / SHARDS_FILE, [asdict(shard) for shard in shards], schema)
+    if places.mirror is not None:
+        names = (CLIPS_FILE, QUARANTINE_FILE, PLAN_FILE, SHARDS_FILE)
+        places.mirror.push(*(places.manifests / name for name in names))
+    observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
+    return shards
+
+
+def _plan_schema(setting: Setting) -> pa.Schema:
+    """`PLAN`, with what a reader needs to judge its captions."""
+    return PLAN.with_metadata({AUDIBLE: str(setting.audible)})
+
+
+def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
+    """The shards of a finished plan, None where there is none or it is another spec's."""
+    files = (SHARDS_FILE, PLAN_FILE, CLIPS_FILE, QUARANTINE_FILE)
+    if not all((path.parent / name).is_file() for name in files):
+        return None
+    found = pq.ParquetFile(path).read()
+    if (found.schema.metadata or {}).get(_DIGEST.encode()) != plan_digest.encode():
+        return None
+    return [ShardPlan(**row) for row in found.to_pylist()]
+
+
+def _usable(
+    recipe: Recipe, library: Library, setting: Setting, splits: Iterable[str]
+) -> tuple[dict[str, list[Clip]], list[dict[str, str]]]:
+    """The clips of each split that the recipe can use, and quarantine rows for the others."""
+    clips: dict[str, list[Clip]] = {split: [] for split in splits}
+    refused: list[dict[str, str]] = []
+    for row in library.clips:
+        if not row["split"]:
+            continue
+        clip = Clip.of_row(row, setting.rate)
+        reason = setting.levels.refusal(clip.loudness_lufs) or recipe.refusal(clip, setting)
+        if reason is None:
+            clips[row["split"]].append(clip)
+        else:
+            refused.append(quarantined(clip.id, row["location"], f"recipe {recipe.name}", reason))
+    if not any(clips.values()):
+        example = f"the first was refused because it {refused[0]['reason']}" if refused else ""
+        raise PlanError(
+            f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
+            mend=example or _own_splits(library),
+        )
+    empty = [split for split, found in clips.items() if not found]
+    if empty:
+        own = _named_splits(library)
+        raise PlanError(
+            f"no clip that recipe {recipe.name} can use lies in split {', '.join(empty)}",
+            mend=(f"name some of the source's own splits ({own}), " if own else "")
+            + "give it a larger share, try another `seed`, add clips, or leave it out",
+        )
+    return clips, refused
+
+
+def _named_splits(library: Library) -> str:
+    return ", ".join(sorted({row["source_split"] for row in library.clips} - {""}))
+
+
+def _own_splits(library: Library) -> str:
+    """What to do where no clip lies in a split of the spec."""
+    if own := _named_splits(library):
+        return f"no clip lies in a split of the spec; the source's own are {own}"
+    return "the source names no splits; use shares, as in `splits: {train: 0.8, test: 0.2}`"
+
+
+def _shards(
+    spec: Spec,
+    recipe: str,
+    groups: Mapping[str, Groups],
+    lengths: Mapping[str, int],
+    enrichment: Enrichment,
+    observer: Observer,
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of one shard after the other; a group is never divided."""
+    index = 0
+    known: set[str] = set()
+    for split, found in groups.items():
+        rows: list[dict[str, Any]] = []
+        number = 0
+        made = 0
+        for group in range(len(found)):
+            drafts = found.group(group)
+            if rows and len(rows) + len(drafts) > spec.shards.samples:
+                yield rows
+                rows = []
+                number += 1
+            shard = f"{spec.corpus}-{split}-{number:06d}.tar"
+            for draft in drafts:
+                sample = Sample(
+                    id=f"{spec.corpus}-{split}-{made:08d}",
+                    index=index,
+                    group=f"{split}-{group:08d}",
+                    split=split,
+                    shard=shard,
+                    recipe=recipe,
+                    scene=draft.scene,
+                    caption=draft.captions.caption,
+                    positives=draft.captions.positives,
+                    negatives=draft.captions.negatives,
+                    frames=_frames(draft, spec),
+                    excerpts=sum(
+                        event.heard.frames < lengths[event.heard.clip]
+                        for event in events(draft.scene)
+                    ),
+                    sample_rate=spec.audio.sample_rate,
+                )
+                if sample.id in enrichment.answers:
+                    known.add(sample.id)
+                    sample = enrichment.added(sample)
+                rows.append(sample.row())
+                index += 1
+                made += 1
+            observer.advance("plan")
+        if rows:
+            yield rows
+    enrichment.refuse_strangers(known)
+
+
+def _frames(draft: Draft, spec: Spec) -> int:
+    frames, exact = duration(draft.scene), spec.audio.exact_frames
+    if exact is not None and frames > exact:
+        rate = spec.audio.sample_rate
+        raise PlanError(
+            f"{draft.captions.caption.text!r} lasts {frames / rate:.2f} s, "
+            f"audio.length is exactly {exact / rate:g} s",
+            mend="raise audio.length, or lower the recipe's max_event_s",
+        )
+    return max(frames, spec.audio.least_frames)
+
+
+def _shard_plan(
+    rows: Sequence[Mapping[str, Any]],
+    place: tuple[int, int],
+    render_digest: str,
+    content: Mapping[str, str],
+) -> ShardPlan:
+    clips = sorted({clip for row in rows for clip in row["clips"]})
+    determinants = digest(
+        render_digest,
+        *(canonical_json({**row, "index": 0}) for row in rows),
+        *(canonical_json([clip, content[clip]]) for clip in clips),
+    )
+    first = rows[0]
+    row_group, row = place
+    return ShardPlan(first["shard"], first["split"], len(rows), row_group, determinants, row)
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    with replacing(path) as partial:
+        pq.write_table(table(rows, schema), partial, compression="zstd", row_group_size=2048)

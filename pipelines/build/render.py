@@ -1,0 +1,255 @@
+"""Render: planned shards become tar files, each certified by a receipt that is written last."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+import soundfile
+
+from pipelines.build.plan import ShardPlan
+from pipelines.store.places import Places
+from synth.audio.bank import Bank
+from synth.audio.render import Mixdown, render
+from synth.base.atomic import remove_partials, replacing, state_of, write_text
+from synth.base.hashing import file_sha256
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
+from synth.corpus.schema import MEASUREMENTS, canonical_json, table
+from synth.corpus.shards import AudioFormat, serialised, writing
+from synth.scene.scene import from_json
+
+TOGETHER: Final = 1 << 22
+LIBRARIES: Final = ("numpy", "soundfile", "soxr", "librosa", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True)
+class RenderJob:
+    """What every shard of a build is rendered with.
+
+    Args:
+        places: Where the plan is and the shards go.
+        index: The bank's index file.
+        mixdown: How scenes become PCM.
+        audio_format: How PCM is stored.
+    """
+
+    places: Places
+    index: Path
+    mixdown: Mixdown
+    audio_format: AudioFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What certifies a finished shard; written last.
+
+    Args:
+        shard: File name.
+        split: Split.
+        samples: Rows.
+        digest: `ShardPlan.digest` of what was rendered.
+        bytes: Size of the file.
+        sha256: Of the file.
+        libraries: Versions of the libraries that made it.
+    """
+
+    shard: str
+    split: str
+    samples: int
+    digest: str
+    bytes: int
+    sha256: str
+    libraries: dict[str, str]
+
+
+def is_done(places: Places, shard: ShardPlan) -> bool:
+    """Whether a matching receipt certifies the shard, and the shard has the size it says."""
+    receipt = read_receipt(places, shard.shard)
+    if receipt is None or receipt.digest != shard.digest:
+        return False
+    size = places.size(shard.split, shard.shard)
+    return size == receipt.bytes and places.measurements(shard.shard).is_file()
+
+
+def read_receipt(places: Places, shard: str) -> Receipt | None:
+    """The receipt of a shard; None where there is none that can be read."""
+    try:
+        return Receipt(**json.loads(places.receipt(shard).read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def render_shard(job: RenderJob, shard: ShardPlan) -> None:
+    """Render one shard, then its measurements, then its receipt; at a store it is kept there."""
+    places = job.places
+    path = places.shard(shard.split, shard.shard)
+    clips = places.manifests / CLIPS_FILE
+    bank = _bank(job.index, state_of(job.index))
+    rights = _rights(clips, state_of(clips))
+    rows = shard.rows(places.manifests / PLAN_FILE)
+    # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
+    texts = [serialised(row, rights) for row in rows]
+    scenes = [from_json(json.loads(row["scene"])) for row in rows]
+    found = []
+    with writing(path, job.audio_format) as writer:
+        for run in _runs([row["frames"] for row in rows]):
+            heard = [render(scenes[k], bank, job.mixdown, rows[k]["frames"]) for k in run]
+            for k, rendering in zip(run, heard, strict=True):
+                found.append(writer.append(rows[k], rendering, texts[k]))
+    measured = [asdict(measurement) for measurement in found]
+    with replacing(places.measurements(shard.shard)) as partial:
+        pq.write_table(table(measured, MEASUREMENTS), partial)
+    receipt = Receipt(
+        shard=shard.shard,
+        split=shard.split,
+        samples=shard.samples,
+        digest=shard.digest,
+        bytes=path.stat().st_size,
+        sha256=writer.sha256,
+        libraries=library_versions(),
+    )
+    write_text(places.receipt(shard.shard), canonical_json(asdict(receipt)))
+    if places.mirror is not None:
+        places.mirror.certify(path, places.measurements(shard.shard), places.receipt(shard.shard))
+
+
+def render_missing(job: RenderJob, shard: ShardPlan) -> None:
+    """Render a shard, unless a worker did that died before it could tell."""
+    if not is_done(job.places, shard):
+        render_shard(job, shard)
+
+
+def _runs(frames: Sequence[int]) -> Iterator[range]:
+    """Runs of samples that are held in memory together: `TOGETHER` frames, or one sample."""
+    start = total = 0
+    for k, length in enumerate(frames):
+        if k > start and total + length > TOGETHER:
+            yield range(start, k)
+            start, total = k, 0
+        total += length
+    if start < len(frames):
+        yield range(start, len(frames))
+
+
+def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
+    """Link shards that another version of the corpus holds with the same digest.
+
+    Returns:
+        The shards that are still to be rendered.
+    """
+    pending = [shard for shard in shards if not is_done(places, shard)]
+    if not pending or not places.versions.is_dir():
+        return pending
+    others = [
+        places.sibling(folder.name)
+        for folder in sorted(places.versions.iterdir())
+        if folder.is_dir() and folder.name != places.version
+    ]
+    missing = []
+    for shard in pending:
+        twin = next((other for other in others if _is_sound(other, shard)), None)
+        if twin is None:
+            missing.append(shard)
+            continue
+        _adopt(twin, places, shard)
+    return missing
+
+
+def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
+    """Take a shard over from another version."""
+    certificates = places.measurements(shard.shard), places.receipt(shard.shard)
+    source, target = (each.shard(shard.split, shard.shard) for each in (twin, places))
+    if places.mirror is None:
+        link(source, target)
+    else:
+        places.mirror.copy(source, target)
+    link(twin.measurements(shard.shard), certificates[0])
+    link(twin.receipt(shard.shard), certificates[1])
+    if places.mirror is not None:
+        places.mirror.push(*certificates)
+
+
+def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
+    """Delete the receipts of shards that are about to be written over at a store."""
+    if places.mirror is not None:
+        paths = [places.receipt(shard.shard) for shard in pending]
+        found = [path for path in paths if path.is_file()]
+        places.mirror.remove(found)
+        for path in found:
+            path.unlink()
+
+
+def _is_sound(places: Places, shard: ShardPlan) -> bool:
+    """Whether a shard is done and, where it is here, still the file that its receipt certifies."""
+    receipt = read_receipt(places, shard.shard)
+    return (
+        receipt is not None
+        and is_done(places, shard)
+        and (
+            places.mirror is not None
+            or file_sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
+        )
+    )
+
+
+def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
+    """Remove from an unfinished version what an earlier plan of the same name left."""
+    planned = {shard.shard for shard in shards}
+    splits = {shard.split for shard in shards}
+    there = places.mirror.look(places.shards) if places.mirror else []
+    files = {*places.shards.glob("*/*"), *(path for path in there if path.parent != places.shards)}
+    stale = [path for path in files if path.suffix == ".tar" and path.name not in planned]
+    stale += [path for path in files if path.suffix == ".json" and path.parent.name not in splits]
+    stale += [path for path in places.receipts.glob("*.tar.*") if path.stem not in planned]
+    if places.mirror is not None:
+        places.mirror.remove(stale)
+    for path in stale:
+        path.unlink(missing_ok=True)
+
+
+def clean(places: Places) -> None:
+    """Remove what killed writers of this version left; for the version's sole writer."""
+    for folder in (places.manifests, places.receipts, *places.shards.glob("*")):
+        remove_partials(folder)
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that make the bytes."""
+    return dict(_installed())
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Once a process: each is read from a file."""
+    found = ((name, version(name)) for name in LIBRARIES)
+    return (*found, ("libsndfile", soundfile.__libsndfile_version__))
+
+
+# Kept by the state of the file: workers of a cluster outlive builds.
+@lru_cache(maxsize=2)
+def _bank(index: Path, state: tuple[int, int, int]) -> Bank:
+    return Bank.open(index)
+
+
+@lru_cache(maxsize=2)
+def _rights(clips: Path, state: tuple[int, int, int]) -> Mapping[str, Mapping[str, str]]:
+    columns = ["id", "licence", "attribution"]
+    return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
+
+
+def link(source: Path, target: Path) -> None:
+    """Let `target` be the same file, or a copy where the file system has no links."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as partial:
+        try:
+            os.link(source, partial)
+        except OSError:
+            shutil.copyfile(source, partial)

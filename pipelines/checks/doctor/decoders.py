@@ -1,0 +1,79 @@
+"""What reads audio files, and what tags words."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Final
+
+import numpy as np
+
+from pipelines.checks.doctor.check import Check, State
+from synth.text.grammar.tagger import SPACY_MODEL
+
+TIMEOUT_S: Final = 10.0
+RATE: Final = 16_000
+_FORMATS: Final = (("FLAC", State.WRONG), ("OGG", State.MISSING), ("MP3", State.MISSING))
+
+
+def decoder_checks() -> Iterator[Check]:
+    """Of libsndfile by format, ffmpeg, and spaCy's model."""
+    yield from map(_sndfile, *zip(*_FORMATS, strict=True))
+    yield from map(_program, ("ffmpeg", "ffprobe"))
+    yield _tagger()
+
+
+def _sndfile(form: str, state: State) -> Check:
+    """Whether a sound survives being written and read."""
+    needed_for = "every shard" if form == "FLAC" else f"sound libraries in {form}"
+    try:
+        import soundfile
+
+        written = io.BytesIO()
+        soundfile.write(written, np.zeros(RATE, np.float32), RATE, format=form)
+        written.seek(0)
+        samples, _ = soundfile.read(written)
+        fault = "" if len(samples) else f"{form} is written, and read as nothing"
+        version = soundfile.__libsndfile_version__
+    except (ImportError, OSError, RuntimeError, ValueError, TypeError) as error:
+        fault, version = f"{form} cannot be written and read: {error}", ""
+    mend = "pip install -U soundfile, which brings libsndfile 1.2"
+    return Check.of(f"libsndfile {form}", version, needed_for, fault, mend, state)
+
+
+def _program(name: str) -> Check:
+    path = shutil.which(name)
+    found, fault = "", "not found"
+    if path is not None:
+        try:
+            done = subprocess.run(
+                [path, "-version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+            )
+            found, fault = " ".join(done.stdout.split()[:3]), ""
+        except (OSError, subprocess.SubprocessError) as error:
+            fault = f"{path} does not run: {error}"
+    needed_for = "m4a, wma, webm and aac files, which are quarantined without"
+    mend = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
+    return Check.of(name, found, needed_for, fault, mend)
+
+
+def _tagger() -> Check:
+    version = metadata.version("spacy") if find_spec("spacy") else ""
+    there = bool(version) and find_spec(SPACY_MODEL) is not None
+    found = f"spaCy {version}, {SPACY_MODEL} {_version(SPACY_MODEL)}".strip()
+    fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
+    needed_for = "segue text and negate; without it the embedded tagger serves"
+    download = f"python -m spacy download {SPACY_MODEL}"
+    mend = download if version else f"pip install 'segue-audio[nlp]', then {download}"
+    return Check.of("word tagger", found, needed_for, fault, mend)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""

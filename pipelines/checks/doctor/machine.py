@@ -1,0 +1,105 @@
+"""Processors, memory and limits of this process; and the devices that torch finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from pipelines.checks.doctor.asking import SilentModuleError, printed_by
+from pipelines.checks.doctor.check import Check
+from pipelines.engines.executor import processors
+from synth.base.atomic import readable
+
+LEAST_FILES: Final = 1024
+LEAST_MEMORY: Final = 2_000_000_000
+CGROUP: Final = Path("/sys/fs/cgroup")
+DEVICES: Final = "train.device"
+_TRAINING: Final = "segue train and eval; on the processor they are slow"
+
+
+def machine_checks() -> Iterator[Check]:
+    """Processors, memory, open files."""
+    yield _processors(CGROUP)
+    yield _memory(CGROUP)
+    if sys.platform != "win32":
+        yield _open_files()
+
+
+def device_checks() -> Iterator[Check]:
+    """GPUs, as torch finds them in a process of its own."""
+    if find_spec("torch") is None:
+        mend = "pip install -c constraints.txt torch"
+        yield Check.of("gpu", "", _TRAINING, "torch is not installed", mend)
+        return
+    try:
+        yield from _devices(json.loads(printed_by(DEVICES)))
+    except (SilentModuleError, ValueError) as error:
+        fault = f"torch does not start: {error}"
+        yield Check.of("gpu", "", _TRAINING, fault, "install torch again: see README, Install")
+
+
+def _devices(found: Mapping[str, Any]) -> Iterator[Check]:
+    """What `train.device` says of the machine."""
+    torch = f"torch {found['torch']}, {found['build']}"
+    if not found["devices"]:
+        mend = (
+            "nothing, if there is no GPU; else install a driver, or torch's build for it "
+            "(README, Install)"
+        )
+        yield Check.of("gpu", "", _TRAINING, f"none; {torch}", mend)
+    for each in found["devices"]:
+        size = f", {readable(each['memory'])}" if each["memory"] else ""
+        bf16 = "with bf16" if each["bf16"] else "without bf16"
+        yield Check.of(f"gpu {each['device']}", f"{each['name']}{size}, {bf16}; {torch}", _TRAINING)
+
+
+def _processors(cgroup: Path) -> Check:
+    usable = processors()
+    share = _share(cgroup)
+    found = f"{usable} of {os.cpu_count()}"
+    fault = ""
+    if share is not None and share < usable:
+        fault = f"{found} are seen, but the container has {share:g}"
+    mend = f"give --workers {max(1, int(share or 1))}, or the container more"
+    return Check.of("processors", found, "--workers", fault, mend)
+
+
+def _share(cgroup: Path) -> float | None:
+    """Processors that a container may use, None without a limit."""
+    words = _text(cgroup / "cpu.max").split()
+    if len(words) != 2 or words[0] == "max":
+        return None
+    return int(words[0]) / int(words[1])
+
+
+def _memory(cgroup: Path) -> Check:
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = _text(cgroup / "memory.max")
+    if limit.isdecimal():
+        size = min(size, int(limit))
+    few = f"only {readable(size)}" if size < LEAST_MEMORY else ""
+    return Check.of(
+        "memory", readable(size), "each worker takes about 0.5 GB", few, "give fewer --workers"
+    )
+
+
+def _open_files() -> Check:
+    import resource
+
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = f"{limit} at a time" if 0 <= limit < LEAST_FILES else ""
+    found = "any number" if limit < 0 else f"{limit:,} at a time"
+    mend = f"ulimit -n {LEAST_FILES if most < 0 else min(most, 65_536)}"
+    return Check.of("open files", found, "segue build with many workers, train", few, mend)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

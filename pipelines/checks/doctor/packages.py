@@ -1,0 +1,134 @@
+"""Python and the packages: whether they are there, and of the versions that are asked for."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from pipelines.checks.doctor.check import Check, State
+
+US: Final = "segue-audio"
+CONSTRAINTS: Final = Path(__file__).resolve().parents[3] / "constraints.txt"
+_TRAINING: Final = "segue train, eval, demo and export --to transformers"
+NEEDED_FOR: Final[Mapping[str, str]] = {
+    "torch": _TRAINING,
+    "transformers": _TRAINING,
+    "tokenizers": _TRAINING,
+    "tensorboard": "segue train (its log)",
+    "openai": "segue llm; without it rules write the captions",
+    "prefect": "segue build without --no-prefect, nightly, schedule, deploy",
+}
+"""What only some commands need; all else is needed by every one."""
+EXTRAS: Final[Mapping[str, str]] = {
+    "nlp": "segue text and negate; without it the embedded tagger serves",
+    "browse": "segue browse",
+    "s3": "--out s3://...",
+    "distributed": "--engine dask://...",
+    "wandb": "segue train with a log at Weights & Biases",
+}
+_SHOWN: Final = 4
+
+
+def package_checks() -> Iterator[Check]:
+    """Python, what pyproject.toml asks for, its extras, and the versions tested together."""
+    yield _python()
+    required = [each for each in _requirements() if each.marker is None or each.marker.evaluate()]
+    faults = {each.name: fault for each in required if (fault := _fault(each))}
+    yield Check.of(
+        "packages",
+        f"{len(required)} as pyproject.toml asks for",
+        "every command",
+        f"{len(faults)} of {len(required)} are not as pyproject.toml asks for" if faults else "",
+        "see below, or install all by `make env`",
+        State.MISSING if set(faults) <= set(NEEDED_FOR) else State.WRONG,
+    )
+    for name, fault in faults.items():
+        yield Check(
+            name,
+            State.MISSING if name in NEEDED_FOR else State.WRONG,
+            fault,
+            NEEDED_FOR.get(name, "every command"),
+            f"pip install -c constraints.txt {name}",
+        )
+    for extra in metadata.metadata(US).get_all("Provides-Extra") or ():
+        if extra in EXTRAS:
+            yield _extra(extra, EXTRAS[extra])
+    if CONSTRAINTS.is_file():
+        yield _tested(CONSTRAINTS.read_text(encoding="utf-8"), required)
+
+
+def _python() -> Check:
+    asked = metadata.metadata(US)["Requires-Python"] or ""
+    version = platform.python_version()
+    fits = SpecifierSet(asked).contains(version, prereleases=True)
+    fault = "" if fits else f"{version}, and {asked} is asked for"
+    mend = f"make an environment with Python {asked}"
+    return Check.of("python", version, "every command", fault, mend, State.WRONG)
+
+
+def _requirements() -> list[Requirement]:
+    return [Requirement(each) for each in metadata.requires(US) or ()]
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _fault(required: Requirement) -> str:
+    """What is wrong with a package; "" for nothing."""
+    found = _installed(required.name)
+    if found is None:
+        return "not installed"
+    if not required.specifier.contains(found, prereleases=True):
+        return f"{found}, and {required.specifier} is asked for"
+    return ""
+
+
+def _extra(extra: str, needed_for: str) -> Check:
+    packages = [
+        each
+        for each in _requirements()
+        if each.marker is not None
+        and each.marker.evaluate({"extra": extra})
+        and not each.marker.evaluate({"extra": ""})
+    ]
+    faults = [f"{each.name}: {fault}" for each in packages if (fault := _fault(each))]
+    found = ", ".join(f"{each.name} {_installed(each.name)}" for each in packages)
+    mend = f"pip install 'segue-audio[{extra}]'"
+    return Check.of(f"extra {extra}", found, needed_for, "; ".join(faults), mend)
+
+
+def _tested(constraints: str, required: list[Requirement]) -> Check:
+    """Whether the packages that we name ourselves are of the versions that were tested together."""
+    tested = {
+        canonicalize_name(name): version
+        for line in constraints.splitlines()
+        for name, mark, version in (line.partition("=="),)
+        if mark
+    }
+    names = [canonicalize_name(each.name) for each in required]
+    others = [
+        f"{name} {found} (tested {tested[name]})"
+        for name in names
+        if (found := _installed(name))
+        and name in tested
+        and found.partition("+")[0] != tested[name]
+    ]
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    return Check.of(
+        "tested versions",
+        "as in constraints.txt",
+        "the same bytes as on other machines",
+        ", ".join(others[:_SHOWN]) + more,
+        "pip install -c constraints.txt -e .",
+    )

@@ -1,0 +1,108 @@
+"""The servers that are asked over the network: Prefect's, and a language model's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import urllib.request
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Final
+from urllib.parse import urlsplit
+
+from pipelines.checks.doctor.asking import SilentModuleError, printed_by
+from pipelines.checks.doctor.check import Check, State
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.wire.errors import NO_KEY, Fault
+from synth.base.errors import SegueError
+
+TIMEOUT_S: Final = 10.0
+OPENAI: Final = "https://api.openai.com/v1"
+KEY_VARIABLE: Final = "OPENAI_API_KEY"
+SETTINGS: Final = "pipelines.flows.address"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_FLOWS: Final = "segue build without --no-prefect, nightly, schedule, deploy"
+_TEXTS: Final = "segue llm; without it rules write the captions"
+
+
+def prefect_checks() -> Iterator[Check]:
+    """Prefect's server: the configured one answers, or each run starts one of its own."""
+    mend = "pip install -c constraints.txt prefect, or use --no-prefect"
+    if find_spec("prefect") is None:
+        yield Check.of("prefect", "", _FLOWS, "not installed", mend)
+        return
+    try:
+        address = printed_by(SETTINGS).strip()
+    except SilentModuleError as error:
+        yield Check.of("prefect", "", _FLOWS, f"does not start: {error}", mend)
+        return
+    yield _prefect_server(address)
+
+
+def _prefect_server(address: str) -> Check:
+    if not address:
+        return Check.of("prefect", "no server set up: each run starts its own", _FLOWS)
+    shown = _without_credentials(address)
+    try:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=TIMEOUT_S):
+            return Check.of("prefect", f"{shown} answers", _FLOWS)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        mend = "start that server, or unset PREFECT_API_URL; or use --no-prefect"
+        fault = f"{shown} does not answer: {reason}"
+        return Check.of("prefect", "", _FLOWS, fault, mend, State.WRONG)
+
+
+def endpoint_checks(endpoint: str | None) -> Iterator[Check]:
+    """A language model's endpoint: whether it lists its models.
+
+    Args:
+        endpoint: Its address; None for OpenAI's, if there is a key for it.
+    """
+    has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
+    name = "llm endpoint"
+    if endpoint is None and not has_key:
+        mend = f"export {KEY_VARIABLE}=..., or give --endpoint http://localhost:11434/v1"
+        yield Check.of(name, "", _TEXTS, f"none: no --endpoint, and no key in {KEY_VARIABLE}", mend)
+        return
+    address = endpoint or OPENAI
+    if find_spec("openai") is None:
+        mend = "pip install -c constraints.txt openai"
+        yield Check.of(name, "", _TEXTS, "the package openai is not installed", mend)
+        return
+    key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
+    shown = _without_credentials(address)
+    told = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
+    try:
+        count = asyncio.run(_models(address, key))
+    except (SegueError, OSError, ValueError) as error:
+        fault = f"{shown} {told}: {error}"
+        mend = "start it, or mend address or key"
+        yield Check.of(name, "", _TEXTS, fault, mend, State.WRONG if endpoint else State.MISSING)
+        return
+    yield Check.of(name, f"{shown} {told}: {count} models", _TEXTS)
+
+
+async def _models(address: str, key: str) -> int:
+    """How many models an endpoint lists.
+
+    Raises:
+        SegueError: If the address or the key is none, or there is no answer.
+    """
+    async with Endpoint(EndpointSettings(address, "", key, TIMEOUT_S)) as open_endpoint:
+        try:
+            listed = await open_endpoint.call(open_endpoint.client.models.list())
+        except Fault as fault:
+            raise SegueError(f"{fault.kind}: {fault.message}") from None
+    return len(listed.data)
+
+
+def _is_private(address: str) -> bool:
+    """Whether nobody on the way can read a key."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or parts.hostname in _LOOPBACK
+
+
+def _without_credentials(address: str) -> str:
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

@@ -1,0 +1,205 @@
+"""What a corpus will take on disk, beside what is free."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import is_done
+from pipelines.checks.preflight.pace import Pace
+from pipelines.store.places import Places
+from synth.audio.bank import INDEX_SCHEMA
+from synth.base.atomic import free_bytes
+from synth.base.errors import PlanError
+from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.shards import AudioFormat, document
+
+ASSUMED_RATIO: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
+PCM_BYTES: Final = 2
+_BLOCK: Final = 512
+_MANIFEST_BYTES_A_SAMPLE: Final = 250  # measurements, once beside the shards' receipts, once joined
+_MANIFEST_BYTES_A_SHARD: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Bytes of encoded audio over those of its 16-bit PCM.
+
+    Args:
+        value: Above 0.
+        known: How it is known.
+        margin: How far it may be off, as a part of it; 0 where that is not known either.
+    """
+
+    value: float
+    known: str
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Estimated bytes.
+
+    Args:
+        shards: Of the shards still to be made.
+        manifests: Of the manifests and receipts still to be written.
+        bank: Of the decoded clips, which ingest has written already.
+        there: Of shards that are made, here or in another version they can be linked from.
+        free: Where they go.
+        ratio: Of the audio.
+    """
+
+    shards: int
+    manifests: int
+    bank: int
+    there: int
+    free: int
+    ratio: Ratio
+
+    @property
+    def needed(self) -> int:
+        """Still to be written."""
+        return self.shards + self.manifests
+
+    @property
+    def most(self) -> int:
+        """The same, if the ratio is as far off as it may be."""
+        return round(self.shards * (1 + self.ratio.margin)) + self.manifests
+
+    def refuse_full(self, out: Path) -> None:
+        """Check that it fits.
+
+        Raises:
+            PlanError: If it does not.
+        """
+        if self.needed > self.free:
+            raise PlanError(
+                f"{out}: the corpus needs {gigabytes(self.needed)} more (audio at "
+                f"{self.ratio.value:.2f} of PCM, {self.ratio.known}), {gigabytes(self.free)} "
+                "are free",
+                mend="free some space, give an --out on a larger disk, or plan fewer samples",
+            )
+
+
+def gigabytes(count: int) -> str:
+    """Bytes as a person reads them."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
+
+
+def known_ratio(places: Places, audio_format: AudioFormat, pace: Pace | None) -> Ratio:
+    """The ratio of a built version of the corpus, else of a few samples, else an assumed one."""
+    built = _built_ratio(places, audio_format)
+    if built is not None:
+        return built
+    if pace is not None:
+        known = f"measured on {pace.samples} samples of this plan, +- {pace.margin:.0%}"
+        return Ratio(pace.audio_ratio, known, pace.margin)
+    return Ratio(ASSUMED_RATIO[audio_format], "assumed")
+
+
+def _built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:
+    names = [places.version]
+    if places.versions.is_dir():
+        names += sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
+    for name in dict.fromkeys(names):
+        folder = places.versions / name
+        if not ((folder / CORPUS_FILE).is_file() and (folder / SAMPLES_FILE).is_file()):
+            continue
+        found = pq.read_table(folder / SAMPLES_FILE, columns=["member", "frames", "size"])
+        frames = pc.sum(found["frames"]).as_py()
+        if frames and found["member"][0].as_py().endswith(f".{audio_format.value}"):
+            size = pc.sum(found["size"]).as_py()
+            return Ratio(size / (frames * PCM_BYTES), f"measured on the built version {name}")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What of a plan is still to be made.
+
+    Args:
+        shards: The shards.
+        frames: Of their samples.
+        there: Bytes of the shards that are made.
+    """
+
+    shards: tuple[ShardPlan, ...]
+    frames: int
+    there: int
+
+    @property
+    def samples(self) -> int:
+        """Of the shards."""
+        return sum(shard.samples for shard in self.shards)
+
+
+def pending(places: Places, shards: Sequence[ShardPlan]) -> Pending:
+    """What a build would render: shards that neither this version nor another one holds."""
+    others = sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
+    versions = [places.sibling(name) for name in dict.fromkeys([places.version, *others])]
+    frames = _frames(places.manifests / PLAN_FILE)
+    left, there = [], 0
+    for shard in shards:
+        holder = next((each for each in versions if is_done(each, shard)), None)
+        if holder is None:
+            left.append(shard)
+        else:
+            there += holder.shard(shard.split, shard.shard).stat().st_size
+    return Pending(tuple(left), sum(frames[shard.shard] for shard in left), there)
+
+
+def _frames(plan: Path) -> dict[str, int]:
+    found = pq.read_table(plan, columns=["shard", "frames"]).group_by("shard")
+    sums = found.aggregate([("frames", "sum")])
+    return dict(zip(sums["shard"].to_pylist(), sums["frames_sum"].to_pylist(), strict=True))
+
+
+def estimate(
+    places: Places,
+    left: Pending,
+    ratio: Ratio,
+    rows: Sequence[Mapping[str, Any]],
+    licences: Mapping[str, Mapping[str, str]],
+    index: Path,
+) -> Disk:
+    """The bytes that a build will write.
+
+    Args:
+        places: Of the version.
+        left: What is to be made.
+        ratio: Of the audio.
+        rows: Some rows of the plan, by which the size of the JSON is judged.
+        licences: Licence and attribution by clip id.
+        index: The bank's index file; it need not exist.
+    """
+    texts = [len(json.dumps(document(row, licences), ensure_ascii=False).encode()) for row in rows]
+    # two headers, the JSON filled up to whole blocks, and half a block lost behind the audio
+    beside = 2 * _BLOCK + sum(-(-text // _BLOCK) * _BLOCK for text in texts) / len(texts)
+    shards = left.frames * PCM_BYTES * ratio.value + left.samples * (beside + _BLOCK / 2)
+    manifests = 0
+    if not (places.manifests / CORPUS_FILE).is_file():
+        plan = (places.manifests / PLAN_FILE).stat().st_size
+        manifests = plan + left.samples * _MANIFEST_BYTES_A_SAMPLE
+        manifests += len(left.shards) * _MANIFEST_BYTES_A_SHARD
+    return Disk(
+        shards=round(shards),
+        manifests=manifests,
+        bank=_bank_bytes(index),
+        there=left.there,
+        free=free_bytes(places.out),
+        ratio=ratio,
+    )
+
+
+def _bank_bytes(index: Path) -> int:
+    if not index.is_file():
+        return 0
+    frames = pq.read_table(index, columns=[INDEX_SCHEMA.field("frames").name])
+    return int(pc.sum(frames["frames"]).as_py() or 0) * PCM_BYTES

@@ -1,0 +1,229 @@
+"""What preflight found, as JSON and as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pipelines.checks.preflight.disk import Disk, Pending, gigabytes
+from pipelines.checks.preflight.judge import best_shards, findings, unseen_percent
+from pipelines.checks.preflight.pace import Pace
+from pipelines.checks.preflight.splits import PlannedSplit
+from pipelines.checks.preflight.training import Loader, Training
+from synth.sources.block import Blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A plan beside a training run that can be carried out.
+
+    Args:
+        training: The run.
+        splits: Of the plan.
+        trained: Those that are trained on.
+        left: What is still to be rendered.
+        disk: What it takes.
+        pace: Of rendering, None where nothing can be rendered.
+        processes: That would render on this machine.
+        blocked: What each block list did.
+    """
+
+    training: Training
+    splits: Sequence[PlannedSplit]
+    trained: Sequence[PlannedSplit]
+    left: Pending
+    disk: Disk
+    pace: Pace | None
+    processes: int
+    blocked: tuple[Blocked, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "training": asdict(self.training) | {"samples_per_rank_step": self.training.rank_batch},
+            "splits": {split.name: self._split(split) for split in self.splits},
+            "disk": asdict(self.disk) | {"needed": self.disk.needed, "most": self.disk.most},
+            "render": self._render(),
+            "cost": self._cost(),
+            "notes": list(self.notes()),
+        }
+
+    def _split(self, split: PlannedSplit) -> dict[str, Any]:
+        training, deal = self.training, split.deal(self.training)
+        found: dict[str, Any] = {
+            "samples": split.samples,
+            "groups": len(split.groups),
+            "largest_group": max(split.groups),
+            "shards": len(split.shards),
+            "samples_per_shard": _range(split.shards),
+            "trained_on": split in self.trained,
+            "dealt": {
+                "shards_per_rank": _range(deal.shards_of_ranks),
+                "shards_per_worker": _range(deal.shards_of_workers),
+                "samples_per_rank": _range(deal.samples_of_ranks),
+                "samples_per_worker": _range(deal.samples_of_workers),
+                "steps_per_rank": _range(deal.steps_of_ranks),
+                "steps": deal.steps,
+                "open_clip_steps": deal.rounded_up_steps,
+                "unseen": deal.unseen,
+                "unseen_percent": round(unseen_percent(split, training), 2),
+            },
+        }
+        if split in self.trained and Loader.TRAINER in training.loaders:
+            share = split.share(training)
+            found["trainer"] = {
+                "steps": share.steps,
+                "groups_per_step": share.units if training.keep_groups else None,
+                "samples_per_rank_step": dict(zip(("min", "max"), share.rank_samples, strict=True)),
+                "unseen": share.unseen,
+                "unseen_percent": round(100 * share.unseen / split.samples, 2),
+            }
+        return found
+
+    def _render(self) -> dict[str, Any] | None:
+        if self.pace is None:
+            return None
+        return {
+            "pending_samples": self.left.samples,
+            "pending_shards": len(self.left.shards),
+            "processes": self.processes,
+            "seconds": round(self.pace.seconds_for(self.left.frames, self.processes), 1),
+            "measured_samples": self.pace.samples,
+            "measured_samples_per_s": round(self.pace.samples / self.pace.seconds, 2),
+        }
+
+    def steps(self) -> dict[str, int]:
+        """Steps of the whole run, the same on every rank, by loader."""
+        steps = {}
+        for loader in self.training.loaders:
+            name = "trainer" if loader is Loader.TRAINER else "dealt"
+            epoch = sum(
+                split.share(self.training).steps
+                if loader is Loader.TRAINER
+                else split.deal(self.training).steps
+                for split in self.trained
+            )
+            steps[name] = epoch * self.training.epochs
+        return steps
+
+    def _cost(self) -> dict[str, Any]:
+        rate, price = self.training.steps_per_s, self.training.price_per_gpu_hour
+        found: dict[str, Any] = {}
+        for loader, steps in self.steps().items():
+            hours = None if rate is None else steps / rate / 3600
+            gpu_hours = None if hours is None else hours * self.training.gpus
+            found[loader] = {
+                "steps": steps,
+                "hours": None if hours is None else round(hours, 4),
+                "gpu_hours": None if gpu_hours is None else round(gpu_hours, 4),
+                "cost": None if gpu_hours is None or price is None else round(gpu_hours * price, 2),
+            }
+        return found
+
+    @property
+    def _deals(self) -> bool:
+        return set(self.training.loaders) != {Loader.TRAINER}
+
+    def notes(self) -> Iterator[str]:
+        """What a user should know and no number says."""
+        training = self.training
+        for split in self.splits:
+            if split in self.trained:
+                yield from self._notes_of(split)
+            elif self._deals and (found := findings([split], _bounded(training))):
+                yield f"{found[0]}, were it dealt; read it on one rank or with fewer workers"
+        if training.steps_per_s is None:
+            yield "training time and cost are not known: give --steps-per-s of your own model"
+        elif training.price_per_gpu_hour is None:
+            yield "cost is not known: give --price-per-gpu-hour"
+        if self.disk.most > self.disk.free:
+            yield f"the disk may be too small: up to {gigabytes(self.disk.most)} are to be written"
+        if self.pace is None:
+            yield "rendering time is not known: the source has no recordings, nothing is rendered"
+
+    def _notes_of(self, split: PlannedSplit) -> Iterator[str]:
+        training = self.training
+        if not self._deals:
+            return
+        deal, lost = split.deal(training), unseen_percent(split, training)
+        steps = deal.steps_of_ranks
+        if lost > training.most_lost:
+            best = best_shards(self.trained, training)
+            hint = ""
+            if best is not None:
+                least = unseen_percent(split.repacked(best), training)
+                hint = f"; shards: {{samples: {best}}} loses {least:.1f} %" if least < lost else ""
+            yield (
+                f"split {split.name}: {lost:.1f} % of it is not seen in an epoch of dealt shards"
+                + hint
+            )
+        if min(steps) < max(steps):
+            yield (
+                f"split {split.name}: dealt shards alone would give ranks {min(steps)} to "
+                f"{max(steps)} steps; end the epoch at {deal.steps}, as by "
+                f"WebLoader(...).with_epoch({deal.steps}); open_clip and LAION-CLAP take "
+                f"{deal.rounded_up_steps} and repeat some samples"
+            )
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        training = self.training
+        yield (
+            f"{training.gpus} ranks x {training.readers} workers, batch {training.batch} "
+            f"({training.rank_batch} a rank)"
+        )
+        for name, split in self.to_json()["splits"].items():
+            deal = split["dealt"]
+            yield (
+                f"{name}: {split['samples']:,} samples in {split['groups']:,} groups, "
+                f"{split['shards']:,} shards of {_span(split['samples_per_shard'])}"
+            )
+            yield (
+                f"  dealt     {_span(deal['shards_per_rank'])} shards a rank, "
+                f"{_span(deal['shards_per_worker'])} a worker; "
+                f"{_span(deal['samples_per_rank'])} samples a rank; "
+                f"{deal['steps']:,} steps on all ranks, {deal['unseen']:,} unseen "
+                f"({deal['unseen_percent']:.1f} %)"
+            )
+            if share := split.get("trainer"):
+                yield (
+                    f"  trainer   {share['steps']:,} steps on all ranks, "
+                    f"{_span(share['samples_per_rank_step'])} samples a rank in a step, "
+                    f"{share['unseen']:,} unseen ({share['unseen_percent']:.1f} %)"
+                )
+        disk = self.disk
+        yield (
+            f"disk: {gigabytes(disk.needed)} to write ({disk.ratio.value:.2f} of PCM, "
+            f"{disk.ratio.known}), {gigabytes(disk.bank)} of bank there, "
+            f"{gigabytes(disk.there)} of shards there, {gigabytes(disk.free)} free"
+        )
+        if render := self._render():
+            yield (
+                f"render: about {render['seconds']:,.0f} s in {render['processes']} processes "
+                f"with a free processor each ({render['pending_samples']:,} samples; "
+                f"{render['measured_samples']} of them timed in one process)"
+            )
+        for loader, cost in self._cost().items():
+            hours = "" if cost["hours"] is None else f", {cost['hours']:,.2f} h"
+            price = "" if cost["cost"] is None else f", cost {cost['cost']:,.2f}"
+            epochs = "epoch" if training.epochs == 1 else "epochs"
+            yield (
+                f"train ({loader}): {cost['steps']:,} steps in {training.epochs} {epochs}"
+                f"{hours}{price}"
+            )
+        for note in self.notes():
+            yield f"note: {note}"
+
+
+def _bounded(training: Training) -> Training:
+    return replace(training, loaders=(Loader.BOUNDED,))
+
+
+def _range(values: Sequence[int]) -> dict[str, int]:
+    return {"min": min(values), "max": max(values)}
+
+
+def _span(value: dict[str, int]) -> str:
+    low, high = value["min"], value["max"]
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

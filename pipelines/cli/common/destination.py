@@ -1,0 +1,36 @@
+"""Where a command writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.store.site import staged
+from synth.base.errors import SpecError
+from synth.storage import url_of
+from synth.storage.filesystems import is_private
+
+
+def destination(out: Path, stage: Path | None = None) -> Path:
+    """The folder to work in for `--out` and `--stage`.
+
+    Raises:
+        SpecError: If nothing would be left when the command ends, or the two do not go together.
+        StorageError: If the URL holds credentials.
+    """
+    refuse_fleeting(out)
+    return staged(out, stage)
+
+
+def refuse_fleeting(out: Path) -> None:
+    """Check that what is written outlives the command.
+
+    Raises:
+        SpecError: If `--out` names a store that ends with the process.
+    """
+    url = url_of(out)
+    if url is not None and is_private(url):
+        raise SpecError(
+            f"--out {url}: lives in one process, and ends with this command",
+            mend="give a folder, file:///FOLDER or a store; "
+            "`pipelines.build.build.build(spec, URL, 0)` builds there within a program",
+        )

@@ -1,0 +1,220 @@
+"""Progress as people and programs see it: bars on a terminal, lines of JSON for a program."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from synth.base.progress import Observer
+
+INTERVAL_S: Final = 1.0
+"""Least time between two lines of JSON of one phase, but for its last."""
+
+
+@dataclass(slots=True)
+class Phase:
+    """How far a phase has come.
+
+    Args:
+        name: Its name.
+        unit: What its units are, in the plural.
+        total: Its units.
+        done: Those that are done.
+        is_kept: Whether they stay done when the command is stopped.
+        begun: When it began, in s of the clock.
+        is_over: Whether it has ended.
+    """
+
+    name: str
+    unit: str
+    total: int
+    done: int
+    is_kept: bool
+    begun: float
+    is_over: bool = False
+
+
+@runtime_checkable
+class Display(Protocol):
+    """Shows phases."""
+
+    def begin(self, phase: Phase) -> None:
+        """A phase has begun."""
+
+    def move(self, phase: Phase, note: str) -> None:
+        """It has come further, or has ended."""
+
+
+class Hidden:
+    """Shows nothing."""
+
+    def begin(self, phase: Phase) -> None:
+        """Nothing."""
+
+    def move(self, phase: Phase, note: str) -> None:
+        """Nothing."""
+
+
+class Tracker:
+    """An observer that knows how far every phase has come."""
+
+    def __init__(self, display: Display, clock: Callable[[], float] = time.monotonic) -> None:
+        self._display = display
+        self._clock = clock
+        self._phases: dict[str, Phase] = {}
+        self._lock = threading.Lock()
+
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        """Add the phase."""
+        begun = Phase(phase, unit, total, done or 0, done is not None, self._clock())
+        with self._lock:
+            self._phases[phase] = begun
+            self._display.begin(begun)
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Count on."""
+        with self._lock:
+            self._phases[phase].done += units
+            self._display.move(self._phases[phase], note)
+
+    def finish(self, phase: str, note: str = "") -> None:
+        """Complete the phase."""
+        with self._lock:
+            ended = self._phases[phase]
+            ended.done, ended.is_over = ended.total, True
+            self._display.move(ended, note)
+
+    def close(self) -> None:
+        """Leave the phases that are under way as far as they have come."""
+        with self._lock:
+            for phase in self._phases.values():
+                if not phase.is_over:
+                    phase.is_over = True
+                    self._display.move(phase, "")
+
+    @property
+    def kept(self) -> str:
+        """What the same command will not do again, as `5 of 12 shards are done`; may be empty."""
+        last = next((each for each in reversed(self._phases.values()) if each.is_kept), None)
+        return f"{last.done:,} of {last.total:,} {last.unit} are done" if last else ""
+
+
+class JsonLines:
+    """A line of JSON on stdout for each phase: one a second at most, and one at its end."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told: dict[str, float] = {}
+
+    def begin(self, phase: Phase) -> None:
+        """The first line comes when the first second is over."""
+        self._told[phase.name] = phase.begun
+
+    def move(self, phase: Phase, note: str) -> None:
+        """Write a line, where one is due."""
+        now = self._clock()
+        is_due = now - self._told[phase.name] >= INTERVAL_S and phase.done < phase.total
+        if not (is_due or phase.is_over):
+            return
+        self._told[phase.name] = now
+        line = {
+            "progress": phase.name,
+            "done": phase.done,
+            "total": phase.total,
+            "unit": phase.unit,
+            "seconds": round(now - phase.begun, 2),
+        }
+        print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+class Bars:
+    """Bars on a terminal, one a phase."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def begin(self, phase: Phase) -> None:
+        """Add the phase's bar."""
+        task = self._progress.add_task(
+            phase.name, total=phase.total, completed=phase.done, unit=phase.unit, note=""
+        )
+        self._tasks[phase.name] = task
+
+    def move(self, phase: Phase, note: str) -> None:
+        """Move the phase's bar."""
+        task = self._tasks[phase.name]
+        self._progress.update(task, completed=phase.done, note=note)
+        if phase.is_over:
+            self._progress.stop_task(task)
+
+
+class Rate(ProgressColumn):
+    """Units a second, of late or in all."""
+
+    def render(self, task: Task) -> Text:
+        """As `12.5/s`; empty where it is not known."""
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        return Text(f"{speed:.3g}/s" if speed < 100 else f"{speed:,.0f}/s")
+
+
+@contextmanager
+def show_progress(as_json: bool) -> Iterator[Observer]:
+    """Show what is done while the block runs; nothing where stderr is no terminal.
+
+    An error that ends the block gets a note of what the same command will not do again.
+
+    Args:
+        as_json: Whether to write lines of JSON to stdout, and no bars.
+    """
+    console = Console(stderr=True)
+    if as_json or not console.is_terminal:
+        with _noted(Tracker(JsonLines() if as_json else Hidden())) as tracker:
+            yield tracker
+        return
+    columns = (
+        TextColumn("[bold]{task.description:<8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        Rate(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    with (
+        Progress(*columns, console=console) as progress,
+        _noted(Tracker(Bars(progress))) as tracker,
+    ):
+        yield tracker
+
+
+@contextmanager
+def _noted(tracker: Tracker) -> Iterator[Tracker]:
+    try:
+        yield tracker
+    except BaseException as error:
+        if tracker.kept:
+            error.add_note(tracker.kept)
+        raise
+    finally:
+        tracker.close()

@@ -1,0 +1,53 @@
+"""Settings of a sound library on the command line: `--set KEY=VALUE`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import typer
+import yaml
+from pydantic import ValidationError
+from rich.console import Console
+
+from synth.base.errors import SpecError
+from synth.sources import Settings
+from synth.sources.own.folder import index_line
+
+SetOption: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting of the library: subset=large.")
+]
+
+
+def with_settings(source: Settings, changes: Sequence[str]) -> Settings:
+    """The source with settings of the form `key=value`, the value as a spec would have it.
+
+    Raises:
+        SpecError: If a setting is not known, or has a value that it cannot have.
+    """
+    given: dict[str, object] = {}
+    for change in changes:
+        key, parted, value = change.partition("=")
+        if not parted or key not in type(source).model_fields:
+            raise SpecError(
+                f"--set {change}: expected KEY=VALUE",
+                mend=f"the keys are {', '.join(type(source).model_fields)}",
+            )
+        try:
+            given[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise SpecError(f"--set {change}: the value is no YAML", mend="quote it") from error
+    try:
+        return type(source).model_validate(source.model_dump() | given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SpecError(
+            f"--set {'.'.join(map(str, first['loc']))}: {first['msg']}",
+            mend="`segue sources NAME` tells what it takes",
+        ) from error
+
+
+def print_index(console: Console, source: object) -> None:
+    """Tell the index of a folder of sounds, which it may have chosen by itself."""
+    if line := index_line(source):
+        console.print(line, markup=False)

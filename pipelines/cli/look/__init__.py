@@ -1,0 +1,1 @@
+"""Commands that look: inspect, report, browse, audit, doctor, versions, gc."""

@@ -1,0 +1,176 @@
+"""`segue audit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipelines.checks.audit import Audit, audit
+from pipelines.checks.blind import Blind
+from pipelines.checks.leakage import compare_corpora, compare_splits
+from pipelines.cli.common.completion import corpus_completions
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.store.manifest import find_manifest
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
+from synth.corpus.corpus import PLAN_FILE
+from synth.corpus.leakage.compare import Leakage
+from synth.storage import url_of
+
+SHOWN = 10
+
+
+def audit_command(
+    corpora: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Manifest folder: data_manifests/CORPUS (the latest build) or a version below it; "
+            "with --leakage two of them, or one whose splits are compared.",
+            show_default=False,
+            autocompletion=corpus_completions,
+        ),
+    ],
+    leakage: Annotated[
+        bool,
+        typer.Option(
+            "--leakage", help="Prove that two corpora, or the splits of one, share no recording."
+        ),
+    ] = False,
+    blind: Annotated[
+        bool,
+        typer.Option("--blind", help="Try to tell true from false captions by their text alone."),
+    ] = False,
+    samples: Annotated[
+        int, typer.Option(min=100, help="Samples that the blind test looks at, about.")
+    ] = 8000,
+    as_json: JsonOption = False,
+) -> None:
+    """Prove a corpus's captions true and its negatives false, from its manifest.
+
+    Takes a finished corpus or a plan. Ends with status 1 where a sentence is not what it is said to
+    be. With `--leakage` the clips that samples use are compared instead, by recording, by bytes and
+    by sound, and the status is 1 where any is shared.
+
+    Examples: `segue audit data_manifests/scenes --blind`,
+    `segue audit --leakage data_manifests/train data_manifests/benchmark`
+    """
+    if leakage:
+        _leakage(corpora, as_json)
+        return
+    if len(corpora) > 1:
+        raise SpecError("one corpus is audited at a time", mend="or compare two with --leakage")
+    (corpus,) = corpora
+    with show_progress(as_json) as observer:
+        found = audit(corpus, observer)
+        told = _blind(corpus, samples, observer) if blind else None
+    if as_json:
+        print_json(found.to_json() | ({"blind": _interval(told)} if told else {}))
+    else:
+        _print(found, told)
+        _print_next(corpus, found)
+    if found.violations:
+        raise typer.Exit(1)
+
+
+def _leakage(corpora: list[Path], as_json: bool) -> None:
+    """Compare two corpora, or the splits of one, and end with status 1 where they share."""
+    if len(corpora) > 2:
+        raise SpecError("--leakage compares two corpora", mend="compare them pair by pair")
+    with show_progress(as_json) as observer:
+        if len(corpora) == 2:
+            name = f"{corpora[0]} and {corpora[1]}"
+            found = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
+        else:
+            found = compare_splits(corpora[0], observer)
+    disjoint = all(each.disjoint for each in found.values())
+    if as_json:
+        whole = {name: each.to_json() for name, each in found.items()}
+        shared = sum(each.shared for each in found.values())
+        print_json({"disjoint": disjoint, "shared": shared, "compared": whole})
+    else:
+        _print_leakage(found)
+        if len(corpora) == 2 and not disjoint:
+            block = url_of(corpora[1]) or corpora[1]
+            print(f"next: name {block} under `block` in the spec of the other, and build it again")
+    if not disjoint:
+        raise typer.Exit(1)
+
+
+def _print_leakage(found: Mapping[str, Leakage]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if not found:
+        console.print("one split only: there is nothing to compare")
+    for name, each in found.items():
+        colour = "green" if each.disjoint else "red"
+        console.print(
+            f"{name}: {each.clips_a:,} and {each.clips_b:,} clips, [{colour}]{each.shared:,} "
+            f"shared[/] ({each.by_recording:,} by recording, {each.by_bytes:,} by bytes, "
+            f"{each.by_sound:,} by sound)"
+        )
+        for pair in each.pairs[:SHOWN]:
+            console.print(f"  {pair.a} and {pair.b}: {pair.detail}", markup=False)
+        if each.unread:
+            console.print(
+                f"  {each.unread:,} clips are of a listing without audio, and cannot be known by "
+                "their sound"
+            )
+        unheard = each.unheard_a + each.unheard_b - each.unread
+        if unheard > 0:
+            console.print(
+                f"  {unheard:,} clips are too short or too steady to be known by their sound"
+            )
+
+
+def _blind(corpus: Path, samples: int, observer: Observer) -> Blind:
+    from pipelines.checks.blind import blind
+
+    return blind(corpus, samples, observer=observer)
+
+
+def _interval(told: Blind) -> dict[str, float | int]:
+    return {
+        "value": round(told.value, 4),
+        "low": round(told.low, 4),
+        "high": round(told.high, 4),
+        "chance": told.chance,
+        "n": told.n,
+    }
+
+
+def _print_next(corpus: Path, found: Audit) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if found.violations:
+        console.print("next: mend what these sentences come from, build again and audit again")
+    elif find_manifest(corpus).name == PLAN_FILE:
+        console.print("next: segue build SPEC, with the spec of this plan")
+    else:
+        print_next(console, "segue", "train", url_of(corpus) or corpus)
+
+
+def _print(found: Audit, told: Blind | None) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
+        f"negative; {found.positives:,} true captions, {found.negatives:,} false ones"
+    )
+    for violation in found.violations[:SHOWN]:
+        console.print(
+            f"  {violation.sample}: {violation.text!r} passes for {violation.said}, but "
+            f"{violation.why}",
+            markup=False,
+        )
+    if len(found.violations) > SHOWN:
+        console.print(f"  and {len(found.violations) - SHOWN:,} more")
+    colour = "red" if found.violations else "green"
+    console.print(f"[{colour}]{len(found.violations):,} violations[/]")
+    if told:
+        console.print(
+            f"blind test: {told.value:.1%} balanced accuracy ({told.low:.1%} to {told.high:.1%}, "
+            f"chance {told.chance:.0%}) over {told.n:,} sentences"
+        )

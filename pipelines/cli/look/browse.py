@@ -1,0 +1,109 @@
+"""`segue browse`."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from contextlib import closing
+from typing import Annotated, Final
+
+import typer
+import uvicorn
+from rich.console import Console
+
+from pipelines.cli.common.options import CorpusArgument, JsonOption
+from pipelines.cli.common.show import print_json
+from pipelines.look.browse.app import Library, create_app
+from pipelines.look.browse.guard import Hosts, is_loopback
+from synth.base.errors import SegueError
+
+PORT: Final = 8765
+_LAST_ANSWERS_S: Final = 3
+_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Addresses to listen at that are none to open."""
+
+
+def browse_command(
+    corpus: CorpusArgument,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen at. Any but loopback lets others on the network see and hear "
+            "the corpus."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
+    ] = PORT,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser of this machine.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at a corpus and hear it, on a page of this machine: search, filter, play, compare.
+
+    Nothing is changed, and nothing leaves this machine. A plan that is not rendered is shown
+    without audio.
+
+    Example: `segue browse data_manifests/triplets`
+    """
+    library = Library.open(corpus)
+    console = Console(stderr=as_json, soft_wrap=True, highlight=False)
+    with closing(library.manifest), closing(_listening(host, port)) as listener:
+        with console.status(f"reading {library.manifest.rows:,} samples"):
+            _ = library.manifest.facets  # so that the first page comes as fast as the others
+        address = _address(_ANYWHERE.get(host, host), listener.getsockname()[1])
+        if not is_loopback(host):
+            console.print(
+                f"[bold]warning:[/] whoever reaches {host} over the network can see and hear this "
+                "corpus; nothing asks for a password",
+            )
+        if as_json:
+            print_json({"url": address, "corpus": library.name, "version": library.version})
+        else:
+            told = f"{library.name} {library.version}: {address}  (Ctrl-C ends it)"
+            console.print(told, markup=False)
+        if open_page:
+            webbrowser.open(address)
+        _serve(library, host, listener)
+
+
+def _serve(library: Library, host: str, listener: socket.socket) -> None:
+    """Answer until Ctrl-C, which is the ordinary end."""
+    settings = uvicorn.Config(
+        create_app(library, Hosts.of(host)),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
+    )
+    try:
+        uvicorn.Server(settings).run(sockets=[listener])
+    except KeyboardInterrupt:
+        return
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        SegueError: If the address is not of this machine, or is taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise SegueError(
+            f"cannot listen at {_address(host, port)} {error}",
+            mend="choose another port by --port, or a free one by --port 0",
+        ) from error
+    listener.listen(128)
+    return listener
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

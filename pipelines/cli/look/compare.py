@@ -1,0 +1,87 @@
+"""What `segue inspect --diff` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipelines.cli.common.show import print_json
+from pipelines.look.comparison.compare import Kind, Rows, compare
+from pipelines.look.comparison.side import Change, Side
+from synth.corpus.schema import canonical_json
+
+_SHOWN_LETTERS = 12
+
+
+def print_comparison(first: Path, second: Path, as_json: bool) -> None:
+    """Compare two corpora, and print what differs, causes first."""
+    with Console(stderr=True).status("comparing"):
+        found = compare(first, second)
+    if as_json:
+        print_json(found.to_json())
+        return
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for letter, side in (("A", found.a), ("B", found.b)):
+        console.print(f"{letter}  {_named(side)}")
+    if found.same:
+        console.print("\nthe same: nothing differs")
+        return
+    console.print("\nwhy", style="bold")
+    _print_changes(console, "settings", found.settings)
+    _print_rows(console, "clips", found.clips)
+    _print_changes(console, "algorithms", found.algorithms)
+    _print_changes(console, "libraries", found.libraries)
+    if found.unknown:
+        console.print(f"  not known: {found.unknown}", style="yellow")
+    console.print("\nwhat", style="bold")
+    _print_rows(console, "samples", found.samples)
+    if found.clips.kinds and found.samples.kinds:
+        console.print(f"    {found.hear_a_changed_clip:,} of the changed hear a clip that differs")
+    if found.hear_a_moved_clip:
+        console.print(f"    {found.hear_a_moved_clip:,} of B hear a clip of another split in A")
+    _print_rows(console, "shards", found.shards)
+
+
+def _named(side: Side) -> str:
+    known = side.to_json()
+    state = "" if side.rendered else "  (planned, not built)"
+    return f"{known['corpus']} {known['version']}{state}  {known['manifests']}"
+
+
+def _print_changes(console: Console, name: str, changes: Sequence[Change]) -> None:
+    console.print(f"  {name}" if changes else f"  {name}: the same")
+    for each in changes:
+        console.print(f"    {each.name}: {_said(each.a)} -> {_said(each.b)}")
+
+
+def _said(value: Any) -> str:
+    """A value; of a hash the first letters."""
+    if value is None:
+        return "nothing"
+    is_hash = isinstance(value, str) and len(value) == 64
+    return value[:_SHOWN_LETTERS] if is_hash else canonical_json(value)
+
+
+def _print_rows(console: Console, name: str, rows: Rows) -> None:
+    if not rows.kinds:
+        console.print(f"  {name}: the same, {rows.b:,}")
+        return
+    counts = ", ".join(
+        [f"{rows.same:,} the same", *(f"{kind.count:,} {kind.name}" for kind in rows.kinds)]
+    )
+    size = f"{rows.b:,}" if rows.a == rows.b else f"{rows.a:,} -> {rows.b:,}"
+    console.print(f"  {name} ({size}): {counts}")
+    for kind in rows.kinds:
+        console.print(f"    {_line(kind)}")
+        for reason in kind.reasons:
+            console.print(f"      {_line(reason)}")
+        if kind.more_reasons:
+            console.print(f"      {kind.more_reasons:,} more reasons")
+
+
+def _line(kind: Kind) -> str:
+    more = ", ..." if kind.count > len(kind.first) else ""
+    return f"{kind.name}: {kind.count:,} ({', '.join(kind.first)}{more})"

@@ -1,0 +1,149 @@
+"""What `segue inspect --sql` and `--tables` print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.cli.common.show import print_json
+from pipelines.look.console.answer import Answer, check_answer_file
+from pipelines.look.console.database import Database
+from pipelines.look.counted import plural
+
+_ABREAST: Final = 8
+"""Columns that are shown beside each other; more are shown below each other."""
+
+_PIPED_WIDTH: Final = 160
+_STDIN: Final = "-"
+
+
+def ask(corpus: Path, query: str, rows: int, out: Path | None, as_json: bool) -> None:
+    """Answer a query: on the terminal, as JSON, or in a file.
+
+    Args:
+        corpus: As `Database.open` takes it.
+        query: One SELECT; `-` reads it from standard input.
+        rows: Most rows that are printed, 0 for all.
+        out: File for all rows; none are printed then.
+        as_json: Whether to end with one line of JSON.
+
+    Raises:
+        SpecError: If the query or the file is refused.
+        CorpusError: If there is no corpus.
+    """
+    text = sys.stdin.read() if query == _STDIN else query
+    if out is not None:
+        check_answer_file(out)
+    with Database.open(corpus) as database, database.ask(text) as answer:
+        if out is not None:
+            with _waiting():
+                total = answer.write(out)
+            if as_json:
+                print_json({"columns": _described(answer), "total": total, "out": str(out)})
+            else:
+                _console().print(f"wrote {plural(total, 'row')} to {out}", markup=False)
+            return
+        with _waiting():
+            found, total = answer.rows(rows or None)
+        if as_json:
+            print_json({"columns": _described(answer), "rows": found, "total": total})
+        else:
+            _print(answer, found, total)
+
+
+def print_tables(corpus: Path, as_json: bool) -> None:
+    """List the tables of a corpus and their columns."""
+    with Database.open(corpus) as database:
+        found = [(table, database.columns(table)) for table in database.tables]
+    if as_json:
+        print_json(
+            {
+                table.name: {
+                    "about": table.about,
+                    "columns": [
+                        {"name": each.name, "type": each.type, "about": table.columns[each.name]}
+                        for each in columns
+                    ],
+                }
+                for table, columns in found
+            }
+        )
+        return
+    console = _console()
+    for table, columns in found:
+        grid = _grid(("column", "type", ""))
+        for each in columns:
+            about = table.columns[each.name]
+            grid.add_row(Text(each.name), Text(each.outer_type), Text(about))
+        console.print(Text.assemble((table.name, "bold"), f"  {table.about}"))
+        console.print(grid)
+
+
+def _print(answer: Answer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+    console = _console()
+    if len(answer.columns) > _ABREAST:
+        for number, row in enumerate(rows, 1):
+            grid = _grid((f"row {number:,}", ""))
+            for name, value in row.items():
+                grid.add_row(Text(_visible(name)), _cell(value))
+            console.print(grid)
+    else:
+        grid = _grid([_visible(column.name) for column in answer.columns])
+        for row in rows:
+            grid.add_row(*(_cell(value, "right") for value in row.values()))
+        console.print(grid)
+    if total > len(rows):
+        console.print(
+            f"{len(rows):,} of {total:,} rows, {total - len(rows):,} more: --rows 0 prints all, "
+            "--out FILE.parquet writes them",
+            style="yellow",
+        )
+    else:
+        console.print(plural(total, "row"))
+
+
+def _described(answer: Answer) -> list[dict[str, str]]:
+    return [{"name": each.name, "type": each.type} for each in answer.columns]
+
+
+def _grid(titles: list[str] | tuple[str, ...]) -> Table:
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in titles:
+        grid.add_column(Text(title), overflow="fold")
+    return grid
+
+
+def _cell(value: Any, numbers: JustifyMethod = "left") -> Text:
+    if value is None:
+        return Text("null", style="dim")
+    if isinstance(value, str):
+        return Text(_visible(value))
+    if isinstance(value, int | float):
+        return Text(str(value), justify=numbers)
+    return Text(_visible(json.dumps(value, ensure_ascii=False)))
+
+
+def _visible(text: str) -> str:
+    """Text of a data file without what would steer the terminal."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+def _waiting() -> Status:
+    """A sign of life on a terminal; how many rows are to come is not known before they came."""
+    return Console(stderr=True).status("asking")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPED_WIDTH)

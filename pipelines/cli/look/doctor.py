@@ -1,0 +1,64 @@
+"""`segue doctor`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.checks.doctor.check import Check, State
+from pipelines.checks.doctor.run import all_checks
+from pipelines.cli.common.options import JsonOption, StoreOption
+from pipelines.cli.common.show import print_json
+
+_STYLES: Final = {State.OK: "green", State.MISSING: "yellow", State.WRONG: "bold red"}
+
+
+def doctor_command(
+    out: StoreOption = Path(),
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a language model's API, as `segue llm run --base-url` takes it.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check this machine: packages, decoders, GPU, servers, disk; what is missing, and the mend.
+
+    Ends with status 1 where something is wrong that every build needs; what is missing only costs
+    the commands that are named beside it.
+
+    Examples: `segue doctor`,
+    `segue doctor --out /data/segue --endpoint http://localhost:11434/v1`
+    """
+    found = list(all_checks(out, endpoint))
+    wrong = sum(each.state is State.WRONG for each in found)
+    if as_json:
+        print_json({"ok": not wrong, "checks": [asdict(each) for each in found]})
+    else:
+        _show(found)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _show(found: list[Check]) -> None:
+    console = Console(highlight=False)
+    table = Table("check", "state", "found", box=None, pad_edge=False)
+    for each in found:
+        state = Text(each.state.value, _STYLES[each.state])
+        table.add_row(Text(each.name), state, Text(each.found))
+    console.print(table)
+    for each in found:
+        if each.state is not State.OK:
+            name = Text.assemble("\n", (each.name, _STYLES[each.state]))
+            console.print(name, f"needed for: {each.needed_for}", sep="  ", soft_wrap=True)
+            console.print(f"  mend: {each.mend}", soft_wrap=True, markup=False)
+    counts = ", ".join(f"{sum(each.state is state for each in found)} {state}" for state in State)
+    console.print(f"\n{counts}")

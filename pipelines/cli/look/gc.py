@@ -1,0 +1,83 @@
+"""`segue gc`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.look.versions import VersionsArgument, in_units
+from pipelines.versions.gc import Sweep, gc
+from synth.storage import url_of
+
+SHOWN = 10
+
+
+def gc_command(
+    corpus: VersionsArgument,
+    keep: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="The newest finished versions that keep their shards; the latest always does.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would go, and remove nothing.")
+    ] = False,
+    banks: Annotated[
+        bool,
+        typer.Option(
+            "--banks",
+            help="Also remove decoded clips that no version which keeps its shards, of any corpus "
+            "in this folder, is made of.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove the shards of old versions; their manifests stay, and can make them again.
+
+    Example: `segue gc data_manifests/acba --keep 2 --dry-run`
+    """
+    with show_progress(as_json) as observer:
+        sweep = gc(corpus, keep, banks, dry_run, observer)
+    if as_json:
+        print_json({"dry_run": dry_run, **sweep.to_json()})
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    _print(console, sweep, dry_run)
+    if dry_run and sweep.removals:
+        console.print("next: the same command without --dry-run")
+    else:
+        print_next(console, "segue", "versions", url_of(corpus) or corpus)
+
+
+def _print(console: Console, sweep: Sweep, dry_run: bool) -> None:
+    for removal in sweep.removals:
+        console.print(
+            f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
+            f"{removal.name}: {in_units(removal.freed)}",
+            markup=False,
+        )
+    for path in sweep.foreign[:SHOWN]:
+        console.print(f"stays, since no build wrote it: {path}", markup=False)
+    if len(sweep.foreign) > SHOWN:
+        console.print(f"and {len(sweep.foreign) - SHOWN:,} more")
+    if not sweep.removals:
+        console.print("nothing to remove")
+    kept = ", ".join(sweep.kept) or "no version"
+    console.print(
+        f"{sweep.corpus}: {in_units(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
+        f"{kept} with shards",
+        markup=False,
+    )
+    if sweep.versions and not dry_run:
+        console.print(
+            f"made again by: segue build data_manifests/{sweep.corpus} --version VERSION",
+            markup=False,
+        )

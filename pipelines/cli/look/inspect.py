@@ -1,0 +1,188 @@
+"""`segue inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipelines.build.coverage import Lacking
+from pipelines.cli.common.completion import corpus_completions
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.look.compare import print_comparison
+from pipelines.cli.look.console import ask, print_tables
+from pipelines.look.counted import plural
+from pipelines.look.inspection import describe, draw, draw_captions, rebuild, verify
+from synth.corpus.corpus import Corpus
+
+ROWS: Final = 50
+"""Rows of an answer that are shown to people unless they ask for others."""
+
+
+def inspect_command(
+    corpus: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a "
+            "version below it. Not with --diff.",
+            show_default=False,
+            autocompletion=corpus_completions,
+        ),
+    ] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Samples to show, drawn evenly.")] = 5,
+    check: Annotated[
+        bool,
+        typer.Option("--verify", help="Hash every shard, and rebuild the samples shown."),
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Folder to save the shown samples' audio in.")
+    ] = None,
+    captions: Annotated[
+        int, typer.Option(min=0, help="Print so many captions drawn at random, and nothing else.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the captions' draw.")] = 0,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="List the tables that --sql reads, and their columns.")
+    ] = False,
+    sql: Annotated[
+        str | None,
+        typer.Option(help="Answer one SELECT over the manifests; - reads it from standard input."),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Rows of the answer to print, 0 for all; by default {ROWS}, all with --json.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the whole answer to a .parquet or .csv file.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    diff: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="A B",
+            help="Tell what differs between two corpora, and why; needs no CORPUS.",
+            autocompletion=corpus_completions,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was built or planned: counts, durations, balance, samples, checks.
+
+    Examples: `segue inspect data_manifests/acba --samples 3 --verify`;
+    `segue inspect data_manifests/acba --sql "select split, count(*) from plan group by split"`;
+    `segue inspect --diff data_manifests/acba/OLD data_manifests/acba/NEW`
+    """
+    if (corpus is None) is (diff is None):
+        raise typer.BadParameter("give one CORPUS, or --diff A B", param_hint="CORPUS")
+    if sql is None and (rows is not None or out is not None):
+        raise typer.BadParameter("--rows and --out belong to --sql, which is not given")
+    if sum(map(bool, (captions, tables, sql is not None, diff))) > 1:
+        raise typer.BadParameter("give one of --captions, --tables, --sql and --diff")
+    if diff is not None:
+        print_comparison(*diff, as_json)
+        return
+    assert corpus is not None
+    if sql is not None:
+        unasked = 0 if as_json else ROWS
+        ask(corpus, sql, unasked if rows is None else rows, out, as_json)
+        return
+    if tables:
+        print_tables(corpus, as_json)
+        return
+    if captions:
+        drawn = draw_captions(corpus, captions, seed)
+        if as_json:
+            print_json({"captions": drawn})
+        else:
+            print("\n".join(drawn))
+        return
+    facts = describe(corpus)
+    picked = draw(corpus, samples)
+    if check:
+        with show_progress(as_json) as observer:
+            facts["checks"] = verify(Corpus.open(corpus), picked, observer)
+    paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
+    if as_json:
+        print_json({**facts, "samples": [_shown(row) for row in picked], "saved": paths})
+        return
+    _print(facts, picked, paths)
+    print_next(Console(soft_wrap=True, highlight=False), "segue", "browse", corpus)
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "notation": row["notation"],
+        "caption": row["caption"],
+        "positives": [caption["text"] for caption in row["positives"]],
+        "negatives": [f"{caption['text']} [{caption['kind']}]" for caption in row["negatives"]],
+        "seconds": round(row["frames"] / row["sample_rate"], 3),
+    }
+
+
+def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
+    for name, counts in facts["counts"].items():
+        table = Table(name, *next(iter(counts.values())).keys())
+        for key, values in counts.items():
+            table.add_row(escape(key), *(f"{value:,}" for value in values.values()))
+        console.print(table)
+    _print_labels(console, facts["labels"])
+    clips = facts["clips"]
+    console.print(
+        f"{clips['used']:,} heard + {clips['not drawn']:,} not drawn + {clips['refused']:,} "
+        f"quarantined{_stages(clips['refused by'])} = {plural(clips['listed'], 'clip')} listed"
+    )
+    console.print(f"{facts['with a negative']:.1%} of the samples have a negative")
+    if clips["refused"]:
+        console.print(f"quarantined clips: {facts['quarantine']}", markup=False)
+    for name, value in facts.get("checks", {}).items():
+        console.print(f"{name}: {value}", markup=False)
+    for row in rows:
+        shown = _shown(row)
+        console.print(f"\n[bold]{shown['id']}[/]  {shown['seconds']} s  ", end="")
+        console.print(shown["notation"], markup=False)
+        console.print(f"  caption   {shown['caption']}", markup=False)
+        for text in shown["positives"]:
+            console.print(f"  true      {text}", markup=False)
+        for text in shown["negatives"]:
+            console.print(f"  false     {text}", markup=False)
+    for path in paths:
+        console.print(f"saved {path}", markup=False)
+
+
+def _print_labels(console: Console, labels: dict[str, Any]) -> None:
+    """Clips and recordings by label and split, the rarest labels first."""
+    if not labels["rarest"]:
+        return
+    table = Table("rarest label", *next(iter(labels["rarest"].values())))
+    for label, counts in labels["rarest"].items():
+        table.add_row(
+            escape(label), *(f"{n:,}" if n else "[bold red]none[/]" for n in counts.values())
+        )
+    console.print(table)
+    if labels["more"]:
+        console.print(f"and {plural(labels['more'], 'label')} with more clips")
+    for each in labels["lacking"]:
+        console.print(f"[yellow]note[/]: {escape(Lacking(**each).line)}")
+
+
+def _stages(counts: dict[str, int]) -> str:
+    """Who quarantined how many clips."""
+    told = ", ".join(f"{count:,} by {stage}" for stage, count in counts.items())
+    return f" ({told})" if told else ""

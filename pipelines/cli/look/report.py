@@ -1,0 +1,102 @@
+"""`segue report`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json
+from pipelines.look.page import Page, write_page
+from pipelines.look.report.corpus import SHOWN, corpus_page
+from synth.base.errors import SpecError
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
+from synth.storage import is_url
+
+RUN_PAGE: Final = "train.report.run:run_page"
+_RUN_LOG: Final = "log.jsonl"
+_CORPUS_FILES: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
+
+
+def report_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a "
+            "version below it; or the run folder of a training.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The HTML file; by default NAME-VERSION-corpus-report.html, or RUN-report.html, "
+            "in this folder.",
+            show_default=False,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Samples of a corpus to show, drawn evenly; {SHOWN} by default.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one HTML file that shows a build, or a training run, and stands alone.
+
+    Of a build: counts, balance, durations, levels, licences, the audit, and samples to hear. Of a
+    run: settings, curves, and what `segue eval RUN DATA --out RUN/evaluation` found.
+
+    Examples: `segue report data_manifests/acba`, `segue report runs/acba --out acba.html`
+    """
+    page = _page(path, samples, as_json)
+    target = out or Path(f"{page.name}-report.html")
+    write_page(page, target)
+    if as_json:
+        print_json({"report": str(target), "bytes": len(page.html.encode()), **page.facts})
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"report  {target}", markup=False)
+    console.print("next: open it in a browser")
+
+
+def _page(path: Path, samples: int | None, quiet: bool) -> Page:
+    """The page of what the folder holds.
+
+    Raises:
+        SpecError: If it holds neither a corpus nor a run, or `samples` are asked of a run.
+    """
+    if (path / _RUN_LOG).is_file():
+        if samples is not None:
+            raise SpecError(f"{path}: a training run, and has no samples", mend="omit --samples")
+        return _run_page(path)
+    if not (is_url(path) or path.is_file() or _holds_corpus(path)):
+        raise SpecError(
+            f"{path}: neither a corpus nor a training run",
+            mend="give data_manifests/CORPUS, or the --out of `segue train`",
+        )
+    with show_progress(quiet) as observer:
+        return corpus_page(path, SHOWN if samples is None else samples, observer)
+
+
+def _holds_corpus(folder: Path) -> bool:
+    """Whether a folder, or one below it, is a manifest folder."""
+    return any((folder / name).is_file() for name in _CORPUS_FILES) or any(
+        folder.glob(f"*/{PLAN_FILE}")
+    )
+
+
+def _run_page(run: Path) -> Page:
+    """The training run's page, whose package is imported only here."""
+    module, function = RUN_PAGE.split(":")
+    make: Any = getattr(import_module(module), function)
+    page: Page = make(run)
+    return page

@@ -1,0 +1,74 @@
+"""`segue versions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.show import print_json
+from pipelines.versions.history import Version, size_of_all, versions_on
+from pipelines.versions.shelf import shelf_at
+
+MINUTES = len("2026-01-31T12:00")
+WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
+VersionsArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CORPUS",
+        help="Manifest folder, or its URL: data_manifests/CORPUS.",
+        show_default=False,
+    ),
+]
+
+
+def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> None:
+    """List the versions of a corpus, the oldest first, and what is left of each.
+
+    Bytes are those of a version's manifests and shards. A shard that several versions hold lies on
+    the disk once, and counts once in the total; at a store each version has its own.
+
+    Example: `segue versions data_manifests/acba`
+    """
+    shelf = shelf_at(corpus)
+    found = versions_on(shelf)
+    total = size_of_all(shelf)
+    if as_json:
+        rows = [version.to_json() for version in found]
+        print_json({"corpus": shelf.corpus, "versions": rows, "bytes": total})
+    else:
+        _print(shelf.corpus, found, total)
+
+
+def in_units(size: int) -> str:
+    """Bytes with the unit that suits them: 1.5 MB."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} B" if unit == "B" else f"{value:,.1f} {unit}"
+
+
+def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("version", "finished (UTC)", "samples", "shards", "on disk", ""):
+        table.add_column(title, no_wrap=True)
+    for version in versions:
+        table.add_row(
+            f"[bold]{version.name}[/]" if version.latest else version.name,
+            version.time[:MINUTES].replace("T", " ") if version.finished else "",
+            f"{version.samples:,}",
+            f"{version.present:,} of {version.shards:,}",
+            in_units(version.bytes),
+            version.state.value + (", latest" if version.latest else ""),
+        )
+    console = Console(soft_wrap=True, highlight=False, width=WIDTH)
+    console.print(table)
+    console.print(f"{corpus}: {in_units(total)} on disk")

@@ -1,0 +1,1 @@
+"""Commands that make: new, sources, check, ingest, plan, build, export."""

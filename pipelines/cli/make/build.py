@@ -1,0 +1,155 @@
+"""`segue build`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from pipelines.build.build import Summary
+from pipelines.build.findings import Findings
+from pipelines.cli.common.findings import print_findings
+from pipelines.cli.common.options import (
+    EngineOption,
+    JsonOption,
+    StageOption,
+    StoreOption,
+    WorkersOption,
+)
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.make.reproduce import Request, asked_for, show
+from pipelines.engines.engine import engine as open_engine
+from pipelines.engines.executor import processors
+from pipelines.look.counted import plural
+from pipelines.spec.spec import Spec
+from pipelines.versions.reproduce import reproduce
+from synth.base.errors import SpecError
+from synth.base.progress import Observer
+from synth.sources.block import Blocked
+
+LOCALLY: Final = "--workers N is the same as --engine local:N"
+
+
+def build_command(
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            help="The corpus spec, a YAML file; or data_manifests/CORPUS or a version below it, or "
+            "its URL, to make that version's shards again.",
+            show_default=False,
+        ),
+    ],
+    out: StoreOption = Path(),
+    stage: StageOption = None,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
+    no_prefect: Annotated[
+        bool, typer.Option("--no-prefect", help="Run the same functions without Prefect.")
+    ] = False,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the version; one that is finished is reproduced, byte for byte."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a corpus from a spec; what is built and certified already is not made again.
+
+    A finished version that is named is reproduced: where its settings, clips, libraries and
+    algorithms are what they were, its missing shards are made again and every shard is compared
+    with its receipt; otherwise all that differs is told, nothing is changed, and the status is 1.
+    Reproducing needs no Prefect.
+
+    Examples: `segue build corpora/acba.yaml --out /data/segue --workers 8`,
+    `segue build data_manifests/acba --version 2f6c01d9a4b8`
+    """
+    asked, out = asked_for(spec, version, out, stage)
+    where = engine_of(engine, workers)
+    with show_progress(as_json) as observer:
+        if isinstance(asked, Request):
+            if engine is not None:
+                raise SpecError("--engine: versions are made again on this machine", mend=LOCALLY)
+            found = reproduce(asked.places, asked.given, worker_count(workers), observer)
+        else:
+            summary = run_build(asked, out, where, no_prefect, observer)
+    if isinstance(asked, Request):
+        show(found, as_json)
+        return
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        print_summary(summary)
+
+
+def run_build(
+    spec: Spec, out: Path, where: str | int, no_prefect: bool, observer: Observer
+) -> Summary:
+    """Build with Prefect or without; the result is the same.
+
+    Args:
+        spec: The spec.
+        out: Root of banks, shards and manifests.
+        where: An engine's name, or a number of worker processes.
+        no_prefect: Run the plain functions.
+        observer: Told of the progress.
+    """
+    if no_prefect:
+        from pipelines.build.build import build
+
+        with open_engine(where) as engine:
+            return build(spec, out, engine, observer)
+    from pipelines.cli.common.prefect_settings import quieten_prefect
+
+    quieten_prefect()
+    from pipelines.flows import build_with_prefect
+
+    return build_with_prefect(spec, out, where, observer)
+
+
+def engine_of(engine: str | None, workers: int | None) -> str | int:
+    """The engine that is asked for, or so many local processes.
+
+    Raises:
+        SpecError: If both are given.
+    """
+    if engine is None:
+        return worker_count(workers)
+    if workers is not None:
+        raise SpecError("--engine and --workers are both given", mend=LOCALLY)
+    return engine
+
+
+def worker_count(workers: int | None) -> int:
+    """As many workers as processors, unless told otherwise."""
+    if workers is not None:
+        return workers
+    return processors()
+
+
+def print_summary(summary: Summary) -> None:
+    """What was made, skipped and quarantined, and what to do next."""
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"[bold]{summary.corpus}[/] {summary.version}: {plural(summary.samples, 'sample')}, "
+        f"{summary.hours:.2f} h in {plural(summary.shards, 'shard')}"
+    )
+    console.print(
+        f"{plural(summary.rendered, 'shard')} rendered, {summary.skipped:,} there already, "
+        f"{plural(summary.quarantined, 'clip')} quarantined, {summary.seconds:.1f} s"
+    )
+    manifests = summary.paths["manifests"]
+    print_findings(console, Findings.of_json(summary.findings), manifests)
+    print_blocked(console, (Blocked(**each) for each in summary.blocked))
+    if summary.excerpts_of_captioned_clips:
+        console.print(
+            f"[yellow]note[/]: {summary.excerpts_of_captioned_clips:,} sounds are excerpts of "
+            "captioned clips, and their captions speak of the whole clips; "
+            "`length: natural`, or a longer exact one, keeps them whole"
+        )
+    console.print(f"manifests  {manifests}", markup=False)
+    console.print(f"shards     {summary.paths['shards']}", markup=False)
+    print_next(console, "segue", "inspect", manifests)

@@ -1,0 +1,111 @@
+"""`segue export`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from pipelines.cli.common.options import JsonOption, WorkersOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json
+from pipelines.cli.make.build import worker_count
+from pipelines.export.corpus import Summary, export
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
+from synth.export import FORMATS
+
+TRANSFORMERS: Final = "transformers"
+MODEL_EXPORT: Final = "train.cli.export:export_command"
+_CORPUS_FILES: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
+_RUN_FILES: Final = ("model.pt", "checkpoint.pt")
+_HELP: Final = "; ".join(f"{name}: {about}" for name, (_, about) in FORMATS.items())
+
+
+def export_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="A corpus, data_manifests/CORPUS or a version below it; for `transformers` the "
+            "run folder of a trained model.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            help=f"The format. {_HELP}; {TRANSFORMERS}: a trained model, for ClapModel.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="New or empty folder, or that of the same export.",
+            file_okay=False,
+            show_default=False,
+        ),
+    ],
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this split; may be given again.", show_default=False),
+    ] = None,
+    workers: WorkersOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a corpus in the layout that another program reads, or a model for transformers.
+
+    An export that was stopped goes on where it stopped when the same command is given again.
+
+    Example: `segue export data_manifests/acba --to hf --out exported/acba`
+    """
+    if to == TRANSFORMERS:
+        _export_model(path, out, split, workers, as_json)
+        return
+    if to not in FORMATS:
+        raise SpecError(f"--to {to}: no such format", mend=suggestion(to, (*FORMATS, TRANSFORMERS)))
+    if any((path / name).is_file() for name in _RUN_FILES):
+        raise SpecError(
+            f"{path}: the run of a trained model, and --to {to} takes a corpus",
+            mend=f"give `--to {TRANSFORMERS}`, or a corpus: data_manifests/CORPUS",
+        )
+    corpus = Corpus.open(path)
+    with show_progress(as_json) as observer:
+        summary = export(corpus, to, out, tuple(split or ()), worker_count(workers), observer)
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        _print(corpus, summary)
+
+
+def _print(corpus: Corpus, summary: Summary) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"[bold]{corpus.name}[/] {corpus.version} as {summary.format}: {summary.samples:,} samples "
+        f"in {summary.parts:,} parts"
+    )
+    console.print(
+        f"{summary.written:,} parts written, {summary.skipped:,} there already, "
+        f"{summary.seconds:.1f} s"
+    )
+    console.print(f"export  {summary.paths['export']}", markup=False)
+    console.print(f"next: read {summary.paths['readme']}", markup=False)
+
+
+def _export_model(
+    run: Path, out: Path, split: list[str] | None, workers: int | None, as_json: bool
+) -> None:
+    """The trained model's way, whose package is imported only here."""
+    if split or workers is not None:
+        raise SpecError(f"--to {TRANSFORMERS} has no splits and no workers", mend="leave them out")
+    if any((run / name).is_file() for name in _CORPUS_FILES):
+        raise SpecError(
+            f"{run}: a corpus, and --to {TRANSFORMERS} takes the run of a trained model",
+            mend=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",
+        )
+    module, function = MODEL_EXPORT.split(":")
+    getattr(import_module(module), function)(run, out, as_json)

@@ -1,0 +1,212 @@
+"""`segue ingest`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.common.destination import destination
+from pipelines.cli.common.library import named_source
+from pipelines.cli.common.options import JsonOption, StageOption, StoreOption, WorkersOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.common.source_settings import SetOption, print_index, with_settings
+from pipelines.cli.make.build import worker_count
+from pipelines.engines.executor import workers as worker_pool
+from pipelines.ingest.ingest import Library, ingest
+from pipelines.ingest.quarantine import refusal_lines, refusals
+from pipelines.spec.file import read_spec
+from pipelines.spec.intake import Intake
+from pipelines.spec.spec import AudioSpec, ClipsSpec
+from pipelines.store.places import BANKS
+from synth.base.errors import SpecError
+from synth.sources import ClipRef, Unheard, opened, source_names
+from synth.storage import url_of
+
+LibraryArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC|NAME:ROOT",
+        help="A corpus spec, or a source and its folder, as in esc50:/data/ESC-50.",
+        show_default=False,
+    ),
+]
+LimitOption: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Take the library's first so many clips only.")
+]
+_NAMED: Final = re.compile(r"[\w-]+(:.*)?", re.S)
+
+
+def ingest_command(
+    library: LibraryArgument,
+    out: StoreOption = Path(),
+    stage: StageOption = None,
+    workers: WorkersOption = None,
+    limit: LimitOption = None,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read a sound library: check and measure every clip, and fill the bank.
+
+    `segue build` does this by itself; here it can be looked at first. Interrupted, the same command
+    goes on with the parts that are missing.
+
+    Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,
+    `segue ingest corpora/acba.yaml --workers 8`
+    """
+    named = [] if out == Path() else ["--out", url_of(out) or str(out)]
+    out = destination(out, stage)
+    intake = replace(_intake(library, settings or ()), limit=limit)
+    if isinstance(intake.source, Unheard):
+        _show_listing(intake, as_json)
+    else:
+        count = worker_count(workers)
+        with show_progress(as_json) as observer, worker_pool(count) as run:
+            found = ingest(intake, out / BANKS, run, count, observer)
+        _show(intake, found, as_json)
+    if not as_json:
+        _show_next(library, named)
+
+
+def _intake(text: str, settings: Sequence[str] = ()) -> Intake:
+    if Path(text).is_dir() and text not in source_names():
+        raise SpecError(
+            f"{text}: is a folder, expected a spec or NAME:ROOT",
+            mend=f"for a folder of sounds give folder:{text}",
+        )
+    # What has the form of a name is none of a missing file: the nearest source is told.
+    if _NAMED.fullmatch(text) and not Path(text).is_file():
+        source = opened(with_settings(named_source(text), settings))
+        return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
+    if settings:
+        raise SpecError("--set: goes with NAME:ROOT alone", mend=f"write the setting into {text}")
+    return read_spec(Path(text)).intake
+
+
+def _show_next(library: str, out: list[str]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if Path(library).is_file():
+        print_next(console, "segue", "plan", library, *out)
+    else:
+        console.print(
+            "next: write a spec with this library as its `source`, and give it to `segue plan`"
+        )
+
+
+def _show(intake: Intake, library: Library, as_json: bool) -> None:
+    listed = len(library.clips) + len(library.quarantine)
+    splits = Counter(clip["split"] or "(none)" for clip in library.clips)
+    above = sum(clip["peak_db"] > 0 for clip in library.clips)
+    if as_json:
+        reasons = Counter(row["reason"] for row in library.quarantine)
+        print_json(
+            {
+                "listed": listed,
+                "clips": len(library.clips),
+                "quarantined": len(library.quarantine),
+                "splits": dict(splits),
+                "reasons": dict(reasons),
+                "blocked": [each.to_json() for each in library.blocked],
+                "above_full_scale": above,
+                "bank": str(library.index),
+            }
+        )
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    print_index(console, intake.source)
+    labels = {label for clip in library.clips for label in clip["labels"]}
+    seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in library.clips)
+    console.print(
+        f"{len(library.clips):,} clips of {len({c['recording'] for c in library.clips}):,} "
+        f"recordings, {len(labels):,} labels, {seconds / 60:.1f} min of sound"
+    )
+    outside = splits["(none)"]
+    console.print(
+        f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
+        f"+ {outside:,} outside of splits = {listed:,} listed{_limited(intake)}"
+    )
+    _print_table(console, ("split", "clips"), splits)
+    if above:
+        console.print(
+            f"{above:,} clips peak above full scale (column peak_db); they are taken as they are, "
+            "and brought to the corpus's loudness like all others"
+        )
+    print_blocked(console, library.blocked)
+    if library.quarantine:
+        _print_reasons(console, library.quarantine)
+
+
+def _show_listing(intake: Intake, as_json: bool) -> None:
+    """A table without its audio: what it lists."""
+    refs = list(islice(intake.source.refs(), intake.limit))
+    refusals = {ref.id: _refusal(ref, intake) for ref in refs}
+    refused = [
+        {"location": ref.location, "reason": refusals[ref.id], "id": ref.id}
+        for ref in refs
+        if refusals[ref.id]
+    ]
+    usable = [ref for ref in refs if not refusals[ref.id]]
+    splits = Counter(ref.split or "(none)" for ref in usable)
+    captions, tags, labels = (_count(usable, name) for name in ("captions", "tags", "labels"))
+    if as_json:
+        print_json(
+            {
+                "listed": len(refs),
+                "clips": len(usable),
+                "quarantined": len(refused),
+                "splits": dict(splits),
+                "reasons": dict(Counter(row["reason"] for row in refused)),
+                "captions": captions,
+                "tags": tags,
+                "labels": labels,
+                "bank": None,
+            }
+        )
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} tags "
+        f"and {labels:,} labels{_limited(intake)}; there is no audio to build from, "
+        "`segue plan` plans over it"
+    )
+    _print_table(console, ("the library's split", "clips"), splits)
+    if refused:
+        _print_reasons(console, refused)
+
+
+def _refusal(ref: ClipRef, intake: Intake) -> str:
+    if ref.refusal or ref.duration_s is None:
+        return ref.refusal
+    return intake.acceptance.refusal(ref.duration_s)
+
+
+def _count(refs: Iterable[ClipRef], name: str) -> int:
+    return sum(len(getattr(ref, name)) for ref in refs)
+
+
+def _limited(intake: Intake) -> str:
+    if intake.limit is None:
+        return ""
+    return f" (limited to the first {intake.limit:,} clips of the library)"
+
+
+def _print_table(console: Console, heads: tuple[str, str], counts: Mapping[str, int]) -> None:
+    table = Table(heads[0])
+    table.add_column(heads[1], justify="right")
+    for name, count in sorted(counts.items()):
+        table.add_row(name, f"{count:,}")
+    console.print(table)
+
+
+def _print_reasons(console: Console, quarantine: Iterable[Mapping[str, str]]) -> None:
+    for line in refusal_lines(refusals(quarantine)):
+        console.print(f"  {line}", markup=False)

@@ -1,0 +1,102 @@
+"""`segue new`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pipelines.cli.common.completion import source_completions
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.spec.new.recipes import start_completions, start_of, summaries
+from pipelines.spec.new.template import new_spec
+from pipelines.spec.values import corpus_name
+from synth.base.errors import SpecError
+from synth.sources.own.folder import Folder
+
+
+def new_command(
+    recipe: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RECIPE]",
+            help="What to make; without it, all that can be made is listed.",
+            autocompletion=start_completions,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="A library of `segue sources`, as NAME or NAME:FOLDER. By default one that comes "
+            "with Segue.",
+            show_default=False,
+            autocompletion=source_completions,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The new file; RECIPE.yaml by default.", dir_okay=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a new spec, in which every setting is explained; or list what can be made.
+
+    Examples: `segue new`, `segue new scenes`,
+    `segue new triplets --source esc50:/data/ESC-50 --out corpora/esc50.yaml`
+    """
+    if recipe is None:
+        _list(source, out, as_json)
+        return
+    path = out or Path(f"{recipe}.yaml")
+    corpus = corpus_name(path.stem)
+    name, _, root = (source or "").partition(":")
+    index = None
+    if root:
+        if name == Folder.name:
+            index = Folder(root=Path(root).expanduser()).index_used()
+        root = _below(path.parent, root)
+    text = new_spec(recipe, corpus, name or None, root or None, index)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise SpecError(f"{path}: is there already", mend="give another --out") from error
+    if as_json:
+        found = start_of(recipe)
+        print_json({"spec": str(path), "recipe": found.recipe, "source": name or found.source})
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"wrote {path}" + (f", index: {index}" if index else ""), markup=False)
+    print_next(console, "segue", "plan", path)
+
+
+def _below(folder: Path, root: str) -> str:
+    """A path as the spec names it, from the spec's own folder."""
+    if Path(root).expanduser().is_absolute() or folder == Path():
+        return root
+    return Path(os.path.relpath(root, folder)).as_posix()
+
+
+def _list(source: str | None, out: Path | None, as_json: bool) -> None:
+    """One line a recipe.
+
+    Raises:
+        SpecError: If something was to be written.
+    """
+    if source is not None or out is not None:
+        raise SpecError("there is no recipe to write", mend="give one: `segue new` lists them")
+    rows = summaries()
+    if as_json:
+        print_json(rows)
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    width = max(map(len, rows))
+    for name, told in rows.items():
+        console.print(f"[bold]{escape(name):<{width}}[/]  {escape(told)}")
+    console.print("\n`segue new RECIPE` writes a spec of one, with every setting explained.")

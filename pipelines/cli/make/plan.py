@@ -1,0 +1,174 @@
+"""`segue plan`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pipelines.build.build import plan_library
+from pipelines.build.findings import Findings
+from pipelines.checks.preflight.report import Report
+from pipelines.checks.preflight.run import preflight
+from pipelines.checks.preflight.training import MOST_LOST, Loader, Training
+from pipelines.cli.common.destination import destination
+from pipelines.cli.common.findings import print_findings
+from pipelines.cli.common.options import JsonOption, SpecArgument, StageOption, StoreOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.common.source_settings import print_index
+from pipelines.cli.make.build import worker_count
+from pipelines.look.counted import plural
+from pipelines.spec.file import read_spec
+from pipelines.store.places import Places
+from synth.base.errors import SpecError
+from synth.sources.block import Blocked
+
+_TRAINING = "Preflight of a training run"
+
+
+def plan_command(
+    spec: SpecArgument,
+    out: StoreOption = Path(),
+    stage: StageOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Worker processes; 0 works in this one. By default one a processor. "
+            "With --gpus: loader workers of each GPU, by default 1.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs, one rank each.", rich_help_panel=_TRAINING),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Samples a step, of all GPUs.", rich_help_panel=_TRAINING),
+    ] = None,
+    loader: Annotated[
+        list[Loader] | None,
+        typer.Option(
+            help="Loaders that must be able to run; by default trainer and bounded. trainer: "
+            "segue train. bounded: dealt shards, epochs of fixed length (open_clip, LAION-CLAP). "
+            "plain: dealt shards, each rank to its own end.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="Splits trained on; by default train.", rich_help_panel=_TRAINING),
+    ] = None,
+    keep_groups: Annotated[
+        bool,
+        typer.Option(help="Whether segue train keeps groups whole.", rich_help_panel=_TRAINING),
+    ] = True,
+    epochs: Annotated[int, typer.Option(min=1, help="Of the run.", rich_help_panel=_TRAINING)] = 1,
+    most_lost: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent of a split that an epoch may leave unseen before that is told.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = MOST_LOST,
+    steps_per_s: Annotated[
+        float | None,
+        typer.Option(min=1e-6, help="As your model takes them.", rich_help_panel=_TRAINING),
+    ] = None,
+    price_per_gpu_hour: Annotated[
+        float | None, typer.Option(min=0, help="What you pay.", rich_help_panel=_TRAINING)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Plan a corpus: every scene, caption, positive and negative, before any audio is made.
+
+    `segue build` does this by itself. A plan can be audited, inspected and queried, and it needs no
+    recordings where the source is a `vocabulary`.
+
+    With `--gpus` and `--batch` the plan is held against a training run: what every rank and loader
+    worker gets, the steps that all can take, disk, time and cost. A plan that would starve or hang
+    a rank is refused.
+
+    Examples: `segue plan corpora/acba.yaml`,
+    `segue plan corpora/acba.yaml --gpus 8 --workers 4 --batch 256`
+    """
+    if (gpus is None) != (batch is None):
+        raise SpecError(
+            "--gpus and --batch go together", mend="as in: --gpus 8 --workers 4 --batch 256"
+        )
+    training = None
+    if gpus is not None and batch is not None:
+        training = Training(
+            gpus=gpus,
+            workers=1 if workers is None else workers,
+            batch=batch,
+            loaders=tuple(dict.fromkeys(loader or (Loader.TRAINER, Loader.BOUNDED))),
+            splits=tuple(split or ()),
+            keep_groups=keep_groups,
+            epochs=epochs,
+            most_lost=most_lost,
+            steps_per_s=steps_per_s,
+            price_per_gpu_hour=price_per_gpu_hour,
+        )
+    elif loader or split or steps_per_s is not None or price_per_gpu_hour is not None:
+        raise SpecError(
+            "--loader, --split, --steps-per-s and --price-per-gpu-hour are of a training run",
+            mend="say which: --gpus 8 --workers 4 --batch 256",
+        )
+    out = destination(out, stage)
+    parsed = read_spec(spec)
+    if not as_json:
+        print_index(Console(soft_wrap=True, highlight=False), parsed.source.chosen)
+    started = time.monotonic()
+    report = None
+    with show_progress(as_json) as observer:
+        if training is None:
+            library, places, samples = plan_library(parsed, out, worker_count(workers), observer)
+            blocked = library.blocked
+        else:
+            places, samples, report = preflight(parsed, training, out, worker_count(None), observer)
+            blocked = report.blocked
+    seconds = round(time.monotonic() - started, 2)
+    _show(places, samples, seconds, blocked, report, as_json)
+
+
+def _show(
+    places: Places,
+    samples: int,
+    seconds: float,
+    blocked: tuple[Blocked, ...],
+    report: Report | None,
+    as_json: bool,
+) -> None:
+    findings = Findings.read(places.manifests)
+    quarantined = sum(each.clips for each in findings.refusals)
+    manifests = places.shown(places.manifests)
+    if as_json:
+        found: dict[str, Any] = {
+            "samples": samples,
+            "quarantined": quarantined,
+            "findings": findings.to_json(),
+            "blocked": [each.to_json() for each in blocked],
+            "seconds": seconds,
+            "paths": {"manifests": manifests},
+        }
+        print_json(found if report is None else found | {"preflight": report.to_json()})
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"[bold]{places.corpus}[/] {places.version}: {plural(samples, 'sample')}, {seconds} s"
+    )
+    if quarantined:
+        console.print(f"{plural(quarantined, 'clip')} quarantined")
+    print_findings(console, findings, manifests)
+    print_blocked(console, blocked)
+    console.print(f"plan  {places.shown(places.manifests / 'plan.parquet')}", markup=False)
+    for line in () if report is None else report.lines():
+        console.print(line, markup=False)
+    print_next(console, "segue", "audit", manifests)

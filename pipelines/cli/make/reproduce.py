@@ -1,0 +1,168 @@
+"""`segue build` of a version that is there already: what is asked for, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from pipelines.cli.common.destination import destination
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
+from pipelines.store.places import MANIFESTS, Places
+from pipelines.store.site import mirror_of, staged
+from pipelines.versions.history import versions_on
+from pipelines.versions.reproduce import Reproduction
+from pipelines.versions.shelf import Shelf, parted_url, shelf_at
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
+from synth.storage import url_of
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A finished version that is to be reproduced.
+
+    Args:
+        places: Where it lies.
+        given: The spec that was given, None where the version's own is meant.
+    """
+
+    places: Places
+    given: Spec | None
+
+
+def asked_for(
+    path: Path, version: str | None, out: Path, stage: Path | None = None
+) -> tuple[Spec | Request, Path]:
+    """What `segue build PATH --version VERSION --out OUT --stage STAGE` asks for.
+
+    Returns:
+        The spec to be built, or the finished version to be reproduced; and the folder to work in.
+
+    Raises:
+        SpecError: If the spec cannot be carried out, or the arguments contradict each other.
+        CorpusError: If a folder was given, and no finished version is there.
+        StorageError: If a URL cannot be read.
+    """
+    if (url := url_of(path)) is not None:
+        places = _version_at(url, version, out, stage)
+        return Request(places, None), places.out
+    root = destination(out, stage)
+    if path.is_dir():
+        return Request(_version_in(path, version, out), None), root
+    spec = read_spec(path)
+    if version is None:
+        return spec, root
+    if spec.version not in (None, version):
+        raise SpecError(
+            f"{path}: version: {spec.version}, and --version says {version}",
+            mend="leave one of them out",
+        )
+    try:
+        spec = Spec.model_validate(spec.model_dump() | {"version": version})
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise SpecError(f"--version {version}: {reason}") from error
+    places = Places(root.resolve(), spec.corpus, version)
+    return (Request(places, spec) if _is_finished(places) else spec), root
+
+
+def _is_finished(places: Places) -> bool:
+    mirror = mirror_of(places.out)
+    path = places.manifests / CORPUS_FILE
+    return path.is_file() if mirror is None else mirror.holds(path)
+
+
+def _version_in(path: Path, version: str | None, out: Path) -> Places:
+    folder = path.resolve()
+    if (folder / CORPUS_FILE).is_file():
+        folder, version = folder.parent, _agreed(path, folder.name, version)
+    shelf = shelf_at(path if folder == path.resolve() else folder)
+    version = _known(shelf, path, version)
+    if out != Path() and (url_of(out) is not None or out.resolve() != shelf.out):
+        raise SpecError(
+            f"{path} lies below {shelf.out}, and --out says {url_of(out) or out}",
+            mend="leave --out out",
+        )
+    return shelf.places(version)
+
+
+def _version_at(url: str, version: str | None, out: Path, stage: Path | None) -> Places:
+    """A version at a store, to be worked on in a stage."""
+    corpus, _, last = url.rpartition("/")
+    if corpus.rpartition("/")[2] != MANIFESTS and corpus.rpartition("/")[0].endswith(MANIFESTS):
+        version = _agreed(Path(url), last, version)
+    else:
+        corpus = url
+    shelf = shelf_at(Path(corpus))
+    version = _known(shelf, Path(url), version)
+    base, name = parted_url(corpus)
+    if out != Path() and url_of(out) != base:
+        raise SpecError(
+            f"{url} lies below {base}, and --out says {url_of(out) or out}", mend="leave --out out"
+        )
+    return Places(staged(base, stage), name, version)
+
+
+def _agreed(path: Path, name: str, version: str | None) -> str:
+    """The version that a path and --version name."""
+    if version not in (None, name):
+        raise SpecError(
+            f"{url_of(path) or path} is version {name}, and --version says {version}",
+            mend="leave one of them out",
+        )
+    return name
+
+
+def _known(shelf: Shelf, path: Path, version: str | None) -> str:
+    """A version that is finished, by default the one that `latest` names."""
+    version = version or shelf.latest()
+    known = [each.name for each in versions_on(shelf) if each.finished]
+    if version not in known:
+        named = url_of(path) or path
+        raise CorpusError(
+            f"{named}: no finished version {version or LATEST_FILE}",
+            mend=f"there are {', '.join(known)}; `segue versions {named}` shows them"
+            if known
+            else "build one with `segue build SPEC`",
+        )
+    return version
+
+
+def show(found: Reproduction, as_json: bool) -> None:
+    """Tell what came of it, and end with status 1 where something is other than it was."""
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _print(found)
+    if found.differences:
+        raise typer.Exit(1)
+
+
+def _print(found: Reproduction) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if found.differences:
+        console.print(
+            f"[bold red]not reproduced[/]: {found.corpus} {found.version} would be other than it "
+            "was, so nothing of it was changed"
+        )
+        for line in found.differences.lines():
+            console.print(f"  {line}", markup=False)
+        return
+    console.print(
+        f"[bold]{found.corpus}[/] {found.version}: as it was; all {found.shards:,} shards are "
+        "what their receipts say"
+    )
+    there = found.shards - found.rendered - found.linked
+    console.print(
+        f"{found.rendered:,} shards rendered, {found.linked:,} shared with another version, "
+        f"{there:,} there already, {found.seconds:.1f} s"
+    )
+    console.print(f"manifests  {found.paths['manifests']}", markup=False)
+    console.print(f"shards     {found.paths['shards']}", markup=False)
+    print_next(console, "segue", "inspect", found.paths["manifests"])

@@ -1,0 +1,95 @@
+"""`segue sources`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+
+from pipelines.cli.common.completion import source_completions
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.show import print_json
+from pipelines.spec.new.meaning import layout, meanings, summary
+from synth.base.errors import SourceError
+from synth.sources import source_class, source_names
+
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="One source, to see what it takes.",
+        autocompletion=source_completions,
+    ),
+]
+_CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
+
+
+def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
+    """List the sound libraries that can be read; with a name, tell all that is known of one.
+
+    Example: `segue sources clotho`
+    """
+    names = source_names() if name is None else (name,)
+    rows = {each: _told(each, of_many=name is None) for each in names}
+    if as_json:
+        print_json(rows)
+        return
+    console = Console(highlight=False)
+    if name is not None:
+        _show(console, name, rows[name])
+        return
+    width = max(map(len, rows))
+    for each, row in rows.items():
+        told = escape(_CITED.sub(".", row["summary"]))
+        console.print(f"[bold]{escape(each):<{width}}[/]  {told}", soft_wrap=True)
+    console.print("\n`segue sources NAME` tells the settings of one, where to get it, its licence.")
+
+
+def _told(name: str, of_many: bool) -> dict[str, Any]:
+    """What is known of a source, as JSON values; one of many that is broken spoils no list."""
+    try:
+        found = source_class(name)
+    except SourceError as error:
+        if not of_many:
+            raise
+        return {
+            "summary": f"cannot be used: {error.message}",
+            "layout": "",
+            "settings": {},
+            "about": {},
+            "origin": None,
+        }
+    settings = {
+        key: "required"
+        if field.is_required()
+        else repr(field.get_default(call_default_factory=True))
+        for key, field in found.model_fields.items()
+    }
+    return {
+        "summary": summary(found),
+        "layout": layout(found),
+        "settings": settings,
+        "about": meanings(found),
+        "origin": asdict(found.origin) if found.origin else None,
+    }
+
+
+def _show(console: Console, name: str, row: dict[str, Any]) -> None:
+    console.print(f"[bold]{escape(name)}[/]  {escape(row['summary'])}", soft_wrap=True)
+    if row["layout"]:
+        console.print(f"\n{escape(row['layout'])}", soft_wrap=True)
+    console.print("\n[bold]settings[/]")
+    for key, default in row["settings"].items():
+        said = default if default == "required" else f"default {default}"
+        console.print(f"  {escape(key)} [dim]({escape(said)})[/]")
+        if row["about"][key]:
+            console.print(Padding(escape(row["about"][key]), (0, 0, 0, 6)))
+    console.print()
+    for key, value in (row["origin"] or {}).items():
+        if value:
+            console.print(f"[bold]{key}[/]  {escape(value)}", soft_wrap=True)

@@ -1,0 +1,85 @@
+"""`segue deploy`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipelines.cli.common.destination import refuse_fleeting
+from pipelines.cli.common.options import (
+    EngineOption,
+    JsonOption,
+    SpecArgument,
+    StoreOption,
+    WorkersOption,
+)
+from pipelines.cli.common.prefect_settings import quieten_prefect
+from pipelines.cli.common.show import print_json
+from pipelines.cli.make.build import engine_of
+from pipelines.cli.nights.schedule import (
+    CronOption,
+    EveryOption,
+    NightlyOption,
+    TimezoneOption,
+    make_night,
+)
+from pipelines.flows.nights.schedule import FLOW, Times, write_prefect_yaml
+
+
+def deploy_command(
+    spec: SpecArgument,
+    pool: Annotated[
+        str, typer.Option(help="A process work pool; made if it is not there.", show_default=False)
+    ],
+    cron: CronOption = None,
+    every: EveryOption = None,
+    timezone: TimezoneOption = "UTC",
+    nightly: NightlyOption = None,
+    file: Annotated[Path, typer.Option(help="The file to write.", dir_okay=False)] = Path(
+        "prefect.yaml"
+    ),
+    no_register: Annotated[
+        bool, typer.Option("--no-register", help="Write the file, and tell no server.")
+    ] = False,
+    out: StoreOption = Path(),
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a corpus's night run by the workers of a Prefect work pool.
+
+    Paths are made absolute: spec and --out must lie there on the workers' machines too.
+
+    Example: `segue deploy corpora/acba.yaml --pool nights --cron "0 3 * * *" --out /data/segue`
+    """
+    quieten_prefect()
+    times = Times.of(cron, every, timezone)
+    refuse_fleeting(out)
+    night = make_night(spec, out, engine_of(engine, workers), nightly, times)
+    from pipelines.flows.deployments import deployment_of, known_server, register
+
+    deployment_of(night, pool)
+    address = "http://HOST:4200/api"
+    if not no_register:
+        with known_server(out) as address:
+            register(night, pool)
+    write_prefect_yaml(file, night, pool)
+    facts = {
+        "deployment": f"{FLOW}/{night.corpus}",
+        "pool": pool,
+        "file": str(file),
+        "registered": not no_register,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
+    console.print(
+        f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
+        "--type process",
+        markup=False,
+    )

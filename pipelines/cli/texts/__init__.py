@@ -1,0 +1,1 @@
+"""Commands over text: text, tags, lexicon, llm."""

@@ -1,0 +1,251 @@
+"""`segue llm run`, `segue llm stats` and `segue llm tasks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_read
+from pipelines.llm.files import Input
+from pipelines.llm.generate import estimate, generate
+from pipelines.llm.money.prices import told
+from pipelines.llm.money.records import Status
+from pipelines.llm.money.stats import Stat, stats
+from pipelines.llm.settings import Settings
+from pipelines.llm.stops import StopKind
+from pipelines.llm.summary import Estimate, Summary
+from pipelines.llm.wire.endpoint import EndpointSettings
+from synth.base.errors import SpecError
+from synth.llm.prompt import load_prompt, shipped_prompts
+
+EXIT_CODES: Final = {StopKind.ENDPOINT: 1, StopKind.BUDGET: 3, StopKind.INTERRUPTED: 130}
+_STORE: Final = Path("llm-store.sqlite")
+
+
+def llm_run_command(
+    task: Annotated[str, typer.Argument(help="A task of `segue llm tasks`, or a prompt's .yaml.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="INPUT",
+            help="Items: .csv, .parquet or .jsonl; or a corpus's manifest folder.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The Parquet file to write.", dir_okay=False)],
+    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")],
+    base_url: Annotated[
+        str, typer.Option(help="Any endpoint that speaks OpenAI's protocol.")
+    ] = "https://api.openai.com/v1",
+    key_variable: Annotated[
+        str, typer.Option(help="Environment variable with the key; none for a server without.")
+    ] = "OPENAI_API_KEY",
+    budget: Annotated[
+        float | None,
+        typer.Option(min=0, help="Dollars that all runs for this --out may cost together."),
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="YAML with prices of your own, by model.")
+    ] = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="You serve the model yourself: it costs nothing.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost; send nothing.")
+    ] = False,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Use the batch API: cheaper, within a day.")
+    ] = False,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Requests at a time.")] = 16,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds one attempt may take.")] = 60.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many rows.")] = None,
+    split: Annotated[str | None, typer.Option(help="Of a corpus: train, val or test.")] = None,
+    id_column: Annotated[str, typer.Option(help="Column that names a row.")] = "id",
+    column: Annotated[
+        list[str] | None, typer.Option(help="FIELD=COLUMN, where the names differ.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="FIELD=VALUE, the same for all rows.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="File that keeps all that was bought.")] = _STORE,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Sampling seed, where the endpoint takes one.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Ask again for items that failed.")
+    ] = False,
+    poll: Annotated[float, typer.Option(min=0, help="Seconds between looks at a batch.")] = 30.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a language model about every item of a file: once, within a budget, and resumable.
+
+    Every item is in the output: answered, failed with the reason, or open where the run ended
+    early. The same command goes on where it stopped; nothing is bought twice. Ends with status 0
+    when all is settled, 3 when the budget stopped it, 130 on Ctrl-C, and 1 on everything else.
+
+    Example: `segue llm run paraphrase captions.csv --out said.parquet --model gpt-4o-mini
+    --budget 2`
+    """
+    settings = Settings(
+        task=task,
+        source=Input(
+            source, id_column, _pairs("--column", column), _pairs("--set", set_), split, limit
+        ),
+        out=out,
+        endpoint=EndpointSettings(base_url, model, key_variable, timeout),
+        store=store,
+        budget=budget,
+        prices=prices,
+        local=local,
+        concurrency=concurrency,
+        seed=seed,
+        batch=batch,
+        retry_failed=retry_failed,
+        poll_s=poll,
+    )
+    if dry_run:
+        _show_estimate(estimate(settings), model, as_json)
+        return
+    with show_progress(as_json) as observer:
+        summary = generate(settings, observer)
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        _show_summary(summary)
+    if summary.stopped is not None:
+        raise typer.Exit(EXIT_CODES[summary.stopped.kind])
+    if summary.left:
+        raise typer.Exit(1)
+
+
+def llm_stats_command(
+    store: Annotated[Path, typer.Option(help="File that keeps all that was bought.")] = _STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a store holds and what it cost, by task and model.
+
+    Example: `segue llm stats --store llm-store.sqlite`
+    """
+    found = stats(store)
+    if as_json:
+        print_json({"store": str(store), "tasks": [each.to_json() for each in found]})
+        return
+    _show_stats(found)
+
+
+def llm_tasks_command(as_json: JsonOption = False) -> None:
+    """List the tasks that ship with the project, and the fields they need.
+
+    Example: `segue llm tasks`
+    """
+    prompts = [load_prompt(name) for name in shipped_prompts()]
+    if as_json:
+        rows = [
+            {
+                "id": each.id,
+                "version": each.version,
+                "about": each.file.about,
+                "fields": list(each.file.fields),
+                "optional": list(each.file.optional),
+                "batch": each.batch,
+            }
+            for each in prompts
+        ]
+        print_json({"tasks": rows})
+        return
+    console = _console()
+    for each in prompts:
+        console.print(f"[bold]{each.id}[/]  {escape(each.file.about)}")
+        takes = f"; takes {', '.join(each.file.optional)}" if each.file.optional else ""
+        console.print(f"  needs {', '.join(each.file.fields)}{takes}", markup=False)
+
+
+def _pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
+    found = {}
+    for each in given or ():
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise SpecError(f"{option} {each}: no `=` in it", mend=f"give {option} FIELD=...")
+        found[name] = value
+    return found
+
+
+def _console() -> Console:
+    return Console(soft_wrap=True, highlight=False)
+
+
+def _show_estimate(found: Estimate, model: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"model": model, **found.to_json()})
+        return
+    console = _console()
+    console.print(
+        f"{found.items:,} items, {found.from_store:,} of them settled; {found.requests:,} requests "
+        f"to {model}",
+        markup=False,
+    )
+    console.print(
+        f"about {found.input_tokens:,} tokens in (four letters a token), at most "
+        f"{found.output_tokens:,} out"
+    )
+    console.print(
+        f"{told(found.low)} with short answers, {told(found.high)} if every answer is as long as "
+        "it may be and is asked for twice; nothing was sent"
+    )
+
+
+def _show_summary(found: Summary) -> None:
+    console, account = _console(), found.account
+    console.print(
+        f"{found.generator}: {found.answered:,} of {found.items:,} answered, "
+        f"{sum(found.failed.values()):,} failed, {found.left:,} open",
+        markup=False,
+    )
+    for reason, count in found.failed.items():
+        console.print(f"  {count:,} {reason}", markup=False)
+    console.print(
+        f"{found.bought:,} settled now, {found.from_store:,} from the store; "
+        f"{account.requests:,} requests, {account.input_tokens:,} tokens in "
+        f"({account.cached_tokens:,} cached), {account.output_tokens:,} out, {found.seconds:.1f} s"
+    )
+    faults = ", ".join(f"{count:,} {kind}" for kind, count in account.faults.most_common())
+    if faults:
+        console.print(f"faults on the way: {faults}", markup=False)
+    unsure = f", {told(account.uncertain)} of it perhaps not billed" if account.uncertain else ""
+    console.print(f"cost {told(account.cost)}{unsure}; {told(found.spent)} in all runs for it")
+    if found.travelling:
+        console.print(f"{found.travelling:,} items are in a batch: run with --batch to collect it")
+    if found.stopped:
+        console.print(f"[bold red]stopped[/]: {escape(found.stopped.message)}")
+        console.print(f"mend: {found.stopped.mend}", markup=False)
+    elif found.left and not found.travelling:
+        console.print("the same command asks again for what is open")
+    console.print(f"wrote {found.out}", markup=False)
+    if not found.left:
+        print_read(console, found.out)
+
+
+def _show_stats(found: Iterable[Stat]) -> None:
+    console = _console()
+    for each in found:
+        items = ", ".join(f"{each.items.get(name, 0):,} {name}" for name in Status)
+        unsure = f", {told(each.uncertain)} of it perhaps not billed" if each.uncertain else ""
+        console.print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
+        console.print(f"  items     {items}")
+        console.print(f"  requests  {each.requests:,}, {each.faults:,} of them without an answer")
+        console.print(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
+        console.print(f"  cost      {told(each.cost)}{unsure}; last {each.last[:19]}")
+
+
+COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
+    "run": llm_run_command,
+    "stats": llm_stats_command,
+    "tasks": llm_tasks_command,
+}
+"""The group's commands by name."""

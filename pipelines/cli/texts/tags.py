@@ -1,0 +1,123 @@
+"""`segue negate`, `segue tag-captions` and `segue textswap`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_read
+from pipelines.export.tags import Report, caption_file, negate_file, textswap_file
+from synth.captions.caption import Style
+from synth.text.negation.negation import Mode
+
+OutFile: TypeAlias = Annotated[
+    Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)
+]
+SeedOption: TypeAlias = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The seed.")]
+StyleOption: TypeAlias = Annotated[
+    Style, typer.Option(help="As printed in the papers, or as a person would write it.")
+]
+
+
+class Modes(StrEnum):
+    """What `segue negate` makes."""
+
+    INSERT = "insert"
+    HALF = "half"
+    FULL = "full"
+    ALL = "all"
+
+
+_MODES: Final[dict[Modes, tuple[Mode, ...]]] = {
+    Modes.INSERT: (Mode.INSERT,),
+    Modes.HALF: (Mode.HALF,),
+    Modes.FULL: (Mode.FULL,),
+    Modes.ALL: tuple(Mode),
+}
+
+
+def negate_command(
+    captions: Annotated[
+        Path, typer.Argument(help="Captions: CSV with a caption column, or LP-MusicCaps JSON.")
+    ],
+    out: OutFile,
+    vocabulary: Annotated[
+        Path, typer.Option(help="Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.")
+    ],
+    style: StyleOption = Style.NATURAL,
+    mode: Annotated[Modes, typer.Option(help="How much of a caption is negated.")] = Modes.ALL,
+    seed: SeedOption = 0,
+    negators: Annotated[
+        Path | None, typer.Option(help="CSV with negator, style and slot, for the shipped one.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Negate captions: deny a tag that is absent, or half or all of the tags in each.
+
+    Example: `segue negate captions.csv --vocabulary tags.json --out negated.parquet --mode full`
+    """
+    modes = _MODES[mode]
+    with show_progress(as_json) as observer:
+        report = negate_file(captions, vocabulary, out, modes, style, seed, negators, observer)
+    _show(report, "mode and outcome", as_json)
+
+
+def tag_captions_command(
+    tags: Annotated[Path, typer.Argument(help="Tags by item: MTG-Jamendo TSV, MusicCaps, CSV.")],
+    out: OutFile,
+    style: StyleOption = Style.NATURAL,
+    views: Annotated[int, typer.Option(min=0, max=100, help="Partial views of each item.")] = 10,
+    per_category: Annotated[
+        int, typer.Option(min=1, help="Most tags of one category in a view.")
+    ] = 3,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Write captions from tags: one over all tags of each item, and balanced partial views.
+
+    Example: `segue tag-captions autotagging.tsv --out captions.parquet --views 10`
+    """
+    with show_progress(as_json) as observer:
+        report = caption_file(tags, out, style, views, per_category, seed, observer)
+    _show(report, "rows", as_json)
+
+
+def textswap_command(
+    vocabulary: Annotated[
+        Path, typer.Argument(help="Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.")
+    ],
+    out: OutFile,
+    max_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of the rarer tag's items that may bear both."),
+    ] = 0.05,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a TextSwap dictionary: for each tag, its contraries, and why others are none.
+
+    Example: `segue textswap autotagging.tsv --out textswap.parquet`
+    """
+    with show_progress(as_json) as observer:
+        report = textswap_file(vocabulary, out, max_share, observer)
+    _show(report, "pairs", as_json)
+
+
+def _show(report: Report, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json(report.facts())
+        return
+    table = Table(what, "count")
+    for name, count in report.counts.items():
+        table.add_row(escape(name), f"{count:,}")
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    console.print(f"{report.path}: {report.rows:,} rows", markup=False)
+    print_read(console, report.path)

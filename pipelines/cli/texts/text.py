@@ -1,0 +1,221 @@
+"""`segue text`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next, print_read
+from pipelines.store.output import check_output
+from synth.base.atomic import replacing
+from synth.base.errors import SourceError, SpecError
+from synth.base.progress import watched
+from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
+from synth.text.order.probes import SETS, Caption, Probe, Probed, probe
+
+SCHEMA: Final = pa.schema(
+    [
+        ("id", pa.string()),
+        ("column", pa.string()),
+        ("caption", pa.string()),
+        ("outcome", pa.string()),
+        ("reason", pa.string()),
+        ("text", pa.string()),
+        ("connective", pa.string()),
+        ("steps", pa.list_(pa.string())),
+        ("order", pa.string()),
+    ]
+)
+MADE: Final = "made"
+LEFT_OUT: Final = "left out"
+
+_Row: TypeAlias = Mapping[str, Any]
+
+
+class TaggerName(StrEnum):
+    """Which tagger decides the parts of speech."""
+
+    AUTO = "auto"
+    EMBEDDED = "embedded"
+    SPACY = "spacy"
+
+
+def text_command(
+    tool: Annotated[Probe, typer.Argument(help="What to make of each caption.")],
+    captions: Annotated[
+        Path,
+        typer.Argument(help="Captions: .csv, .parquet, .jsonl, or .json (a list of objects)."),
+    ],
+    out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of captions, 'caption' by default; may be given several times."),
+    ] = None,
+    id_column: Annotated[str, typer.Option(help="Column that names a row.")] = "audiocap_id",
+    tagger: Annotated[
+        TaggerName,
+        typer.Option(help="auto: spaCy for nv where its model is installed, else our own."),
+    ] = TaggerName.AUTO,
+    balanced: Annotated[
+        bool, typer.Option(help="bat: as many sentences with before as with after.")
+    ] = True,
+    size: Annotated[
+        int | None, typer.Option(min=0, help="bat: how many sentences, an even number.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides what a balanced bat holds.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Temporal text probes of free captions: reduced, reordered, or cut to a test set.
+
+    Every caption is in the output, with its new text or the reason why it was left out.
+
+    Example: `segue text pte test.csv --out pte.parquet`
+    """
+    check_output(out, captions)
+    columns = column or ["caption"]
+    chosen = _tagger(tagger, tool)
+    found = list(_captions(_read(captions), captions, columns, id_column))
+    with show_progress(as_json) as observer:
+        probed = probe(
+            tool,
+            watched(found, observer, "text", "captions"),
+            tagger=chosen,
+            balanced=balanced,
+            size=size,
+            seed=seed,
+        )
+    facts = {"tool": tool.value, "tagger": chosen.name, "seed": seed}
+    _write(probed, out, facts)
+    counts = _counts(probed)
+    made = sum(count for (_, outcome), count in counts.items() if outcome == MADE)
+    if as_json:
+        outcomes: Counter[str] = Counter()
+        for (_, outcome), count in counts.items():
+            outcomes[outcome] += count
+        totals = {"captions": len(probed), "made": made, "outcomes": dict(outcomes)}
+        print_json({**facts, **totals, "out": str(out)})
+        return
+    _print(counts, f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}")
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"wrote {out}", markup=False)
+    if tool in SETS and made:
+        print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
+    else:
+        print_read(console, out)
+
+
+def _tagger(name: TaggerName, tool: Probe) -> Tagger:
+    """The swaps were judged with the embedded tagger, so only nv takes spaCy unasked."""
+    if name is TaggerName.EMBEDDED or (name is TaggerName.AUTO and tool is not Probe.NV):
+        return EmbeddedTagger()
+    best = best_tagger()
+    if name is TaggerName.SPACY and not isinstance(best, SpacyTagger):
+        raise SpecError(
+            f"spaCy's model {SPACY_MODEL} is not installed",
+            mend=f"python -m spacy download {SPACY_MODEL}, or use --tagger embedded",
+        )
+    return best
+
+
+def _read(path: Path) -> list[_Row]:
+    if not path.is_file():
+        raise SourceError(f"{path}: there is no such file", mend="name a file of captions")
+    try:
+        match path.suffix.lower():
+            case ".csv":
+                with path.open(encoding="utf-8-sig", newline="") as file:
+                    return list(csv.DictReader(file))
+            case ".parquet":
+                return list(pq.read_table(path).to_pylist())
+            case ".jsonl":
+                lines = path.read_text(encoding="utf-8").splitlines()
+                return _objects([json.loads(line) for line in lines if line.strip()])
+            case ".json":
+                return _objects(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, csv.Error, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{path}: cannot be read: {reason}", mend="mend the file") from error
+    raise SourceError(
+        f"{path}: unknown kind of file", mend="give a .csv, .parquet, .jsonl or .json file"
+    )
+
+
+def _objects(value: Any) -> list[_Row]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ValueError("a list of objects was expected")
+    return value
+
+
+def _captions(
+    rows: Sequence[_Row], path: Path, columns: Sequence[str], id_column: str
+) -> Iterable[Caption]:
+    """The captions of all columns, row by row; what is empty is an empty caption."""
+    if not rows:
+        raise SourceError(f"{path}: holds no rows", mend="name a file of captions")
+    present = [name for name in rows[0] if isinstance(name, str)]
+    for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:
+        if name not in present:
+            raise SpecError(
+                f"{path}: no column {name!r}",
+                mend=f"give {option} one of: {', '.join(present)}",
+            )
+    for row in rows:
+        for name in columns:
+            yield Caption(_told(row.get(id_column)), _told(row.get(name)), name)
+
+
+def _told(value: Any) -> str:
+    """As text; what UTF-8 cannot hold becomes a question mark."""
+    return "" if value is None else str(value).encode(errors="replace").decode()
+
+
+def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "id": each.caption.id,
+            "column": each.caption.column,
+            "caption": each.caption.text,
+            "outcome": MADE if each.outcome.made else LEFT_OUT,
+            "reason": each.outcome.reason,
+            "text": each.outcome.text,
+            "connective": str(each.outcome.connective),
+            "steps": [str(step) for step in each.outcome.steps],
+            "order": each.outcome.order,
+        }
+        for each in probed
+    ]
+    schema = SCHEMA.with_metadata({key: str(value) for key, value in facts.items()})
+    with replacing(out) as partial:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
+
+
+def _counts(probed: Sequence[Probed]) -> Counter[tuple[str, str]]:
+    return Counter(
+        (str(each.outcome.connective), str(each.outcome.reason or MADE)) for each in probed
+    )
+
+
+def _print(counts: Counter[tuple[str, str]], title: str) -> None:
+    words = sorted({word for word, _ in counts})
+    outcomes = Counter[str]()
+    for (_, outcome), count in counts.items():
+        outcomes[outcome] += count
+    table = Table("outcome", *(word or "-" for word in words), "all", title=escape(title))
+    for outcome, total in sorted(outcomes.items(), key=lambda pair: (pair[0] != MADE, -pair[1])):
+        cells = (f"{counts[word, outcome]:,}" if counts[word, outcome] else "" for word in words)
+        table.add_row(outcome, *cells, f"{total:,}")
+    Console(soft_wrap=True, highlight=False).print(table)

@@ -1,0 +1,146 @@
+"""Where plain functions run: in this process, or in a pool of worker processes.
+
+Workers are spawned, import no Prefect, leave Ctrl-C to the parent and die with it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
+
+from synth.base.errors import SegueError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PARENT_POLL_S = 1.0
+
+
+class Runner(Protocol):
+    """Runs a picklable function somewhere and returns its result."""
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The function's result; what it raises is raised here."""
+        ...
+
+
+@runtime_checkable
+class RemoteRunner(Runner, Protocol):
+    """Runs functions on other machines, which must see the files that this one sees."""
+
+    def share(self, folder: Path, holder: str = "") -> None:
+        """Have every worker, present and to come, prove that it reads and writes `folder`.
+
+        Args:
+            folder: Is made if it is not there.
+            holder: Name under which one process at a time does this; what a killed one left there
+                is removed.
+
+        Raises:
+            SegueError: If one does not; the error names it.
+        """
+        ...
+
+
+def processors() -> int:
+    """Processors that this process may use; containers are given less than there is."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def workers(count: int) -> Iterator[Runner]:
+    """A runner over `count` worker processes; 0 runs everything in this process.
+
+    The runner may be called from several threads at once; each call waits for its own result.
+    """
+    if count == 0:
+        yield _run_here
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, context, _start_worker, (os.getpid(),))
+    try:
+        yield _PoolRunner(pool)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def is_here(run: Runner) -> bool:
+    """Whether a runner runs everything in this process."""
+    return run is _run_here
+
+
+def _run_here(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    return function(*args, **kwargs)
+
+
+class _PoolRunner:
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            with interrupts_held():
+                future: Future[T] = self._pool.submit(function, *args, **kwargs)
+            return future.result()
+        except BrokenProcessPool as error:
+            raise SegueError(
+                "a worker process was killed",
+                mend="free some memory or set fewer --workers, then run the same command again; "
+                "finished shards are kept; a script that builds needs `if __name__ == '__main__':`",
+            ) from error
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits; a worker started meanwhile inherits this until it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_worker(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    watch_parent(parent)
+
+
+def ending(
+    limit_s: float, parent: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """On a worker: the function's result; after `limit_s` seconds without one the process ends.
+
+    Nothing else ends a call that hangs. Its pool, or Dask's nanny, knows how to go on without it.
+    `parent` is the process that asks: where the call runs in it, nothing is ended.
+    """
+    timer = threading.Timer(limit_s, os._exit, (1,))
+    timer.daemon = True
+    if os.getpid() != parent:
+        timer.start()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        timer.cancel()
+
+
+def watch_parent(parent: int) -> None:
+    """End this process within a second or two of its parent's end, however that came."""
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+
+
+def _exit_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_POLL_S)
+    os._exit(1)

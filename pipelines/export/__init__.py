@@ -1,0 +1,1 @@
+"""Corpora and texts written for other tools."""

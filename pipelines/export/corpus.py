@@ -1,0 +1,233 @@
+"""Export a corpus: a part a shard, each certified by a receipt, then what joins them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pipelines.engines.executor import workers
+from pipelines.store.locks import sole_writer
+from synth.base.atomic import PARTIAL_SUFFIX, write_text
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Observer, Silent
+from synth.base.rng import digest
+from synth.corpus.corpus import Corpus
+from synth.corpus.schema import canonical_json
+from synth.export import Format, format_of
+from synth.export.base import Whole
+from synth.export.folder import KEPT, Folder, Writer
+from synth.export.items import Shard, shards_of
+from synth.storage import is_url
+
+PHASE: Final = "export"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an export did.
+
+    Args:
+        format: Its name.
+        samples: Exported.
+        parts: One a shard.
+        written: Parts made by this run.
+        skipped: Parts that were there.
+        seconds: That this run took.
+        paths: The folder, and its README.
+    """
+
+    format: str
+    samples: int
+    parts: int
+    written: int
+    skipped: int
+    seconds: float
+    paths: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def export(
+    corpus: Corpus,
+    format_name: str,
+    out: Path,
+    splits: Sequence[str] = (),
+    worker_count: int = 0,
+    observer: Observer | None = None,
+) -> Summary:
+    """Export a corpus; what is there and certified is not made again.
+
+    Args:
+        corpus: The corpus.
+        format_name: A name of `synth.export.FORMATS`.
+        out: A new or empty folder, or one that this very export has begun.
+        splits: Which splits; all if none is named.
+        worker_count: Worker processes; 0 runs in this process.
+        observer: Told of the progress.
+
+    Raises:
+        SpecError: If there is no such format, or `out` holds something else.
+        CorpusError: If the corpus has no such split, or a shard is missing or damaged.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    made = format_of(format_name)
+    if is_url(out):
+        raise SpecError(f"{out}: exports are written to folders", mend="give a folder")
+    shards = shards_of(corpus, splits)
+    folder = Folder(out.resolve())
+    identity = _identity(made, corpus, shards)
+    _refuse_foreign(folder, identity)
+    with _held(folder):
+        _refuse_foreign(folder, identity)
+        _remove_partials(folder.root)
+        write_text(folder.identity, canonical_json(identity))
+        stamp = identity["digest"]
+        pending = [
+            each for each in shards if not _certified(folder, folder.receipt(each.name), stamp)
+        ]
+        observer.start(PHASE, len(shards), "parts", done=len(shards) - len(pending))
+        _write_parts(made, pending, folder, stamp, worker_count, observer)
+        if pending or not _certified(folder, folder.finished, stamp):
+            writer = Writer(folder)
+            made.finish(Whole(corpus, shards, folder), writer)
+            _certify(folder.finished, stamp, writer)
+        observer.finish(PHASE)
+    return Summary(
+        format=format_name,
+        samples=sum(shard.samples for shard in shards),
+        parts=len(shards),
+        written=len(pending),
+        skipped=len(shards) - len(pending),
+        seconds=round(time.monotonic() - started, 2),
+        paths={"export": str(folder.root), "readme": str(folder.root / "README.md")},
+    )
+
+
+def write_part(made: Format, shard: Shard, folder: Folder, stamp: str) -> None:
+    """Write the part of one shard, then its receipt."""
+    writer = Writer(folder, shard.name)
+    made.part(shard, writer)
+    _certify(folder.receipt(shard.name), stamp, writer)
+
+
+def _write_parts(
+    made: Format,
+    pending: Sequence[Shard],
+    folder: Folder,
+    stamp: str,
+    worker_count: int,
+    observer: Observer,
+) -> None:
+    """Write parts, as many at a time as there are workers."""
+    with (
+        workers(min(worker_count, len(pending))) as run,
+        ThreadPoolExecutor(max(1, worker_count)) as threads,
+    ):
+        futures = [threads.submit(run, write_part, made, shard, folder, stamp) for shard in pending]
+        try:
+            for future in futures:
+                future.result()
+                observer.advance(PHASE)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _identity(made: Format, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
+    """Which export this is; another one must not be written into the same folder."""
+    facts = {
+        "format": made.name,
+        "format_version": made.version,
+        "corpus": corpus.name,
+        "version": corpus.version,
+        "corpus_digest": str(corpus.facts["digest"]),
+        "splits": list(dict.fromkeys(shard.split for shard in shards)),
+    }
+    return facts | {"digest": digest(canonical_json(facts))}
+
+
+def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
+    """Check that the folder is new, empty, or that of this very export.
+
+    Raises:
+        SpecError: If it is not.
+    """
+    mend = "choose another folder, or empty it"
+    if not folder.root.exists():
+        return
+    if not folder.root.is_dir():
+        raise SpecError(f"{folder.root}: is no folder", mend="choose another name")
+    if not folder.identity.is_file():
+        if any(path.name != KEPT for path in folder.root.iterdir()):
+            raise SpecError(f"{folder.root}: holds files that are not of an export", mend=mend)
+        return
+    found = _read(folder.identity)
+    if found.get("digest") != identity["digest"]:
+        told = [
+            f"{name} {_told(found.get(name))} instead of {_told(wanted)}"
+            for name, wanted in identity.items()
+            if name != "digest" and found.get(name) != wanted
+        ]
+        raise SpecError(f"{folder.root}: holds another export: {', '.join(told)}", mend=mend)
+
+
+def _told(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@contextmanager
+def _held(folder: Folder) -> Iterator[None]:
+    """Hold the folder as its sole writer."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(sole_writer(folder.kept))
+        except CorpusError as error:
+            raise CorpusError(
+                f"{folder.root}: another process is writing this export",
+                mend="let it end, then run the same command again",
+            ) from error
+        yield
+
+
+def _certified(folder: Folder, receipt: Path, stamp: str) -> bool:
+    """Whether a receipt of this export certifies files that are there at the size it says."""
+    found = _read(receipt)
+    files = found.get("files")
+    if found.get("digest") != stamp or not isinstance(files, dict):
+        return False
+    return all(_size(folder.root / name) == size for name, size in files.items())
+
+
+def _certify(receipt: Path, stamp: str, writer: Writer) -> None:
+    write_text(receipt, canonical_json({"digest": stamp, "files": writer.files}))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A small JSON file of ours, nothing where there is none that can be read."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _remove_partials(root: Path) -> None:
+    """Delete what killed writers left; for the folder's sole writer."""
+    for partial in root.rglob(f".*{PARTIAL_SUFFIX}"):
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,215 @@
+"""Tag tools over whole files: negated captions, captions from tags, TextSwap dictionaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.store.output import check_output
+from synth.base.atomic import replacing
+from synth.base.errors import SourceError
+from synth.base.progress import Observer, Silent, watched
+from synth.base.rng import Randomness
+from synth.captions.caption import Style
+from synth.labels.tag import Tag
+from synth.text.negation.negation import Mode, Negation, Outcome, negate
+from synth.text.negation.negators import Negators, shipped_negators
+from synth.text.tags.tag_captions import FRAMES, Sentence, describe, joined, views
+from synth.text.tags.tag_files import Item, read_captions, read_items, read_vocabulary
+from synth.text.tags.tag_words import listed_kind
+from synth.text.tags.tags import Vocabulary
+from synth.text.textswap.textswap import Dictionary, build
+
+NEGATED: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("caption", pa.string(), nullable=False),
+        pa.field("mode", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+    ]
+)
+CAPTIONS: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("view", pa.int64(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+        pa.field("unsaid", pa.list_(pa.string()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a tool did.
+
+    Args:
+        path: The file it wrote.
+        rows: Rows in it.
+        counts: Rows by what became of them.
+    """
+
+    path: Path
+    rows: int
+    counts: Mapping[str, int]
+
+    def facts(self) -> dict[str, Any]:
+        """As values for JSON."""
+        return {"path": str(self.path), "rows": self.rows, "counts": dict(self.counts)}
+
+
+def negate_file(
+    captions: Path,
+    vocabulary: Path,
+    out: Path,
+    modes: Sequence[Mode],
+    style: Style,
+    seed: int,
+    negators: Path | None = None,
+    observer: Observer | None = None,
+) -> Report:
+    """Write a row for each caption and mode, negated or with the reason why not.
+
+    Counts are by mode and outcome: "full/negated", "half/none: no tag".
+
+    Raises:
+        SourceError: If a file cannot be read.
+        LexiconError: If the negators cannot.
+    """
+    check_output(out, captions, vocabulary, negators)
+    words = Negators.read(negators) if negators else shipped_negators()
+    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
+    items = watched(read_captions(captions), observer or Silent(), "negate", "captions")
+    rows = list(_negated_rows(items, modes, how, Randomness(seed)))
+    _write(out, rows, NEGATED)
+    return Report(out, len(rows), _counted(map(_outcome, rows)))
+
+
+def _negated_rows(
+    items: Iterable[Item], modes: Sequence[Mode], how: Negation, randomness: Randomness
+) -> Iterator[dict[str, Any]]:
+    for index, item in enumerate(items):
+        for mode in modes:
+            rng = randomness.at(f"negate/{mode.value}", index)
+            found = negate(item.caption, mode, how, rng, item.tags)
+            yield {
+                "id": item.id,
+                "caption": item.caption,
+                "mode": mode.value,
+                "outcome": found.outcome.value,
+                "reason": ": ".join(filter(None, (str(found.reason), found.detail))),
+                "text": found.text,
+                "tags": [tag.name for tag in found.denied],
+            }
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    reason = row["reason"].split(":")[0]
+    told = f": {reason}" if row["outcome"] == Outcome.NONE else ""
+    return f"{row['mode']}/{row['outcome']}{told}"
+
+
+def caption_file(
+    source: Path,
+    out: Path,
+    style: Style,
+    count: int,
+    per_category: int,
+    seed: int,
+    observer: Observer | None = None,
+) -> Report:
+    """Write each item's caption over all its tags, and those of its partial views.
+
+    Raises:
+        SourceError: If the file cannot be read, or holds no tags.
+    """
+    check_output(out, source)
+    items = [item for item in read_items(source) if item.tags]
+    if not items:
+        raise SourceError(f"{source}: no item has a tag", mend="expected tags by item")
+    randomness = Randomness(seed)
+    rows: list[dict[str, Any]] = []
+    mute = 0
+    for index, item in enumerate(watched(items, observer or Silent(), "caption", "items")):
+        rng = randomness.at("tag-captions", index)
+        subsets = [item.tags, *views(item.tags, count, per_category, rng)]
+        told = [_told(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
+        mute += not told[0].text
+        rows.extend(_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
+    if mute == len(items):
+        tags = sorted({tag.name for item in items for tag in item.tags})
+        raise SourceError(
+            f"{source}: no item has a tag that can be said in a caption about music: "
+            f"{', '.join(tags[:10])}",
+            mend="give tags of genre, mood, instrument, voice, era or theme",
+        )
+    _write(out, rows, CAPTIONS)
+    counts = _counted(row["kind"] for row in rows)
+    return Report(out, len(rows), {"items": len(items), **counts, "items left out": mute})
+
+
+def _told(style: Style, tags: Sequence[Tag], frame: int) -> Sentence:
+    return joined(tags) if style is Style.PAPER else describe(tags, (), frame)
+
+
+def _caption_row(item: Item, at: int, told: Sentence) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": "view" if at else "caption",
+        "view": at,
+        "text": told.text,
+        "tags": [tag.name for tag in told.present],
+        "unsaid": [tag.name for tag in told.unsaid],
+    }
+
+
+def textswap_file(
+    source: Path, out: Path, max_share: float, observer: Observer | None = None
+) -> Report:
+    """Write the TextSwap dictionary of a file's tags.
+
+    Items that bear several tags also tell which go together.
+
+    Raises:
+        SourceError: If the file cannot be read, or names no tag.
+    """
+    check_output(out, source)
+    vocabulary = read_vocabulary(source)
+    items = [item.tags for item in read_items(source) if len(item.tags) > 1]
+    entries = build(vocabulary, items, max_share, observer)
+    Dictionary(tuple(entries)).write(out)
+    reasons = _counted(
+        "together" if entry.reason.startswith("together") else entry.reason or "allowed"
+        for entry in entries
+    )
+    with_one = {entry.tag for entry in entries if not entry.reason}
+    return Report(
+        out,
+        len(entries),
+        {**_coverage(vocabulary), "tags with an alternative": len(with_one), **reasons},
+    )
+
+
+def _coverage(vocabulary: Vocabulary) -> dict[str, int]:
+    listed = sum(listed_kind(tag.name) is not None for tag in vocabulary.tags)
+    return {"tags": len(vocabulary.tags), "tags listed": listed}
+
+
+def _counted(values: Iterable[str]) -> dict[str, int]:
+    """Counts, the largest first."""
+    return dict(Counter(values).most_common())
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    with replacing(path) as partial:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, compression="zstd")

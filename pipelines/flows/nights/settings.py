@@ -1,0 +1,162 @@
+"""The settings of a nightly run: a small YAML file beside the spec."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from synth.base.errors import SpecError
+from synth.base.yaml_faults import explained
+from synth.base.yaml_file import read_yaml
+
+SUFFIX: Final = ".nightly.yaml"
+_FEWER_IS_BETTER: Final = "median_rank"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GateSettings(_Model):
+    """What a version must be for `latest` to be pointed to it; a violated caption never passes.
+
+    Args:
+        quarantine: Largest share of the library's clips that may be quarantined.
+        samples: Smallest number of samples, as a share of the last version's.
+        blind: Highest balanced accuracy of the blind test, None to leave the test out; 0.5 is
+            chance.
+        blind_samples: Samples that the blind test looks at, about.
+        leaked: Most clips that two splits may share.
+        metrics: Metrics that may not fall below the last version's by more than this margin, where
+            a model is trained; more must be better.
+    """
+
+    quarantine: float = Field(default=0.1, ge=0, le=1)
+    samples: float = Field(default=0.9, ge=0)
+    blind: float | None = Field(default=None, ge=0.5, le=1)
+    blind_samples: int = Field(default=8000, ge=100)
+    leaked: int = Field(default=0, ge=0)
+    metrics: dict[str, float] = {}
+
+    @field_validator("metrics")
+    @classmethod
+    def _more_is_better(cls, metrics: dict[str, float]) -> dict[str, float]:
+        for name, margin in metrics.items():
+            if _FEWER_IS_BETTER in name:
+                raise ValueError(f"{name}: fewer is better there; name a metric like recall")
+            if not 0 <= margin < float("inf"):
+                raise ValueError(f"{name}: a margin is 0 or more, got {margin}")
+        return metrics
+
+
+class EnrichSettings(_Model):
+    """A task that a language model is given over the plan, as `segue llm run` is.
+
+    Args:
+        task: As `segue llm tasks` lists them.
+        out: The file of answers; the spec's `enrich` names the same one.
+        model: The model's name at the endpoint.
+        base_url: The endpoint.
+        key_variable: Environment variable that holds its key, `none` for a server without keys.
+        budget: Dollars that all nights together may cost.
+        prices: A file of prices of your own.
+        local: You serve the model yourself: it costs nothing.
+        store: What was bought; by default `llm-store.sqlite` beside `out`.
+        split: One split only.
+        limit: The first so many samples only.
+        concurrency: Requests at a time.
+        timeout_s: Longest that one attempt may take.
+    """
+
+    task: str
+    out: Path
+    model: str
+    base_url: str = "https://api.openai.com/v1"
+    key_variable: str = "OPENAI_API_KEY"
+    budget: float | None = Field(default=None, ge=0)
+    prices: Path | None = None
+    local: bool = False
+    store: Path | None = None
+    split: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    timeout_s: float = Field(default=60.0, ge=1)
+
+
+class TrainSettings(_Model):
+    """A model that is trained on every new version and tested on it.
+
+    Args:
+        config: Settings of `segue train`; the demo's without.
+        steps: Shortens or lengthens all stages.
+        split: The split it is tested on.
+        virtual: Render from plan and bank instead of reading shards.
+        hours: Longest that training and testing may take, each.
+        launcher: Words before the command, as [torchrun, --nproc-per-node, "4", --no-python].
+    """
+
+    config: Path | None = None
+    steps: int | None = Field(default=None, ge=1)
+    split: str = "test"
+    virtual: bool = False
+    hours: float = Field(default=12.0, gt=0)
+    launcher: tuple[str, ...] = ()
+
+
+class NightlySettings(_Model):
+    """What a nightly run does beside rebuilding: gates, enrichment, training."""
+
+    gates: GateSettings = GateSettings()
+    enrich: tuple[EnrichSettings, ...] = ()
+    train: TrainSettings | None = None
+
+    @model_validator(mode="after")
+    def _metrics_come_from_training(self) -> NightlySettings:
+        if self.gates.metrics and self.train is None:
+            raise ValueError("gates.metrics compare trained models: add `train: {}`")
+        return self
+
+
+def settings_beside(spec: Path) -> Path | None:
+    """`NAME.nightly.yaml` beside `NAME.yaml`, if it is there."""
+    path = spec.with_name(spec.stem + SUFFIX)
+    return path if path.is_file() else None
+
+
+def read_nightly(path: Path | None) -> NightlySettings:
+    """Read and check the settings; relative paths in them are taken from the file's folder.
+
+    Args:
+        path: The file, None for the defaults.
+
+    Raises:
+        SpecError: If it cannot be read, or a key or value is wrong; the error names the key.
+    """
+    if path is None:
+        return NightlySettings()
+    file = read_yaml(path)
+    if not isinstance(file.value, dict | None):
+        raise SpecError(f"{file.place()}: expected keys and values", mend="start with `gates:`")
+    try:
+        settings = NightlySettings.model_validate(file.value or {})
+    except ValidationError as error:
+        mend = "docs/nightly.md shows every setting"
+        raise explained(error, file, NightlySettings, mend) from error
+    return settings.model_copy(update=_absolute(settings, path.parent.resolve()))
+
+
+def _absolute(settings: NightlySettings, folder: Path) -> dict[str, Any]:
+    """The settings that hold paths, with these made absolute."""
+
+    def there(model: BaseModel, *names: str) -> Any:
+        paths = {name: getattr(model, name) for name in names}
+        return model.model_copy(
+            update={name: folder / path.expanduser() for name, path in paths.items() if path}
+        )
+
+    return {
+        "enrich": tuple(there(each, "out", "prices", "store") for each in settings.enrich),
+        "train": there(settings.train, "config") if settings.train else None,
+    }

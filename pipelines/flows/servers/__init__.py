@@ -1,0 +1,1 @@
+"""The Prefect servers that flows run on."""

@@ -1,0 +1,245 @@
+"""Ingest: a sound library becomes a catalogue of measured clips and a bank of their samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.engines.executor import RemoteRunner, Runner
+from pipelines.ingest.admission import Admission
+from pipelines.ingest.decoder import Decoder, Outcome, Task
+from pipelines.ingest.parts import Part, ingest_part, meet, parts_of, read_part, store
+from pipelines.spec.intake import Intake
+from pipelines.store.locks import in_turn
+from pipelines.store.site import mirror_of
+from synth.audio.bank import INDEX_SCHEMA
+from synth.base.atomic import remove_partials, replacing
+from synth.base.errors import SourceError
+from synth.base.progress import Observer
+from synth.base.rng import digest
+from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, table
+from synth.sources import ClipRef, Source, Unheard
+from synth.sources.block import Blocked
+from synth.sources.catalogue import Acceptance, listed, quarantined
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """An ingested sound library; each clip listed is in `clips` or in `quarantine`, in one alone.
+
+    Args:
+        clips: Rows of `schema.CLIPS`, by id in the source's order; `split` is "" outside of all.
+        quarantine: Rows of `schema.QUARANTINE`.
+        index: The bank's index file.
+        digest: Of the clips' content and splits.
+        blocked: What each block list did.
+    """
+
+    clips: list[dict[str, Any]]
+    quarantine: list[dict[str, str]]
+    index: Path
+    digest: str
+    blocked: tuple[Blocked, ...] = ()
+
+
+def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
+    """Catalogue a library and fill the bank; parts that are there are not read again.
+
+    Files are opened in processes of their own, `threads` of them and one at least, which are killed
+    over the time limit; what a source makes by itself is made by `run`.
+
+    Raises:
+        SourceError: If the library is not where, or not what, its settings say, or holds no clip
+            that can be used.
+    """
+    admission = Admission.of(intake)
+    if admission.blocks:
+        observer.start("block", len(admission.blocks), "lists")
+        observer.finish("block", admission.weakness)
+    source = intake.source
+    refs = list(islice(source.refs(), intake.limit))
+    _refuse_repeated(refs)
+    refused = [
+        quarantined(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
+    ]
+    refs = [ref for ref in refs if not ref.refusal]
+    if isinstance(source, Unheard):
+        rows = [listed(source.name, ref) | source.row(ref) for ref in refs]
+        rows, short = _of_fit_length(rows, intake.acceptance)
+        return _library(admission, rows, refused + short, banks / source.name)
+    task = Task(source, intake.rate, intake.acceptance)
+    folder = banks / f"{source.name}-{intake.rate}"
+    mirror = mirror_of(banks.parent)
+    parts = list(parts_of(task, refs, folder, mirror))
+    with in_turn(folder):
+        remove_partials(folder)
+        if mirror is not None:
+            meet(parts, folder, mirror)
+        missing = [part for part in parts if not part.is_whole()]
+        there = len(refs) - sum(len(part.refs) for part in missing)
+        observer.start("ingest", len(refs), "clips", done=there)
+        if not source.reads_files:
+            _spread(missing, run, ingest_part, max(1, threads), observer)
+        elif isinstance(run, RemoteRunner):
+            _spread(missing, run, read_part, max(1, threads), observer)
+        else:
+            _read(missing, task, max(1, threads), observer)
+        remove_partials(folder)  # of workers that were lost meanwhile
+        library = _assemble(admission, intake.rate, source, parts, refused, folder)
+        if mirror is not None and mirror.size(library.index) is None:
+            mirror.push(library.index)
+    observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
+    return library
+
+
+def _read(parts: Sequence[Part], task: Task, processes: int, observer: Observer) -> None:
+    """Ingest parts of files, each by a decoder that can be killed."""
+    decoders = [Decoder(task) for _ in range(min(processes, len(parts)))]
+    idle: SimpleQueue[Decoder] = SimpleQueue()
+    for decoder in decoders:
+        idle.put(decoder)
+
+    def one(part: Part) -> None:
+        decoder = idle.get()
+        try:
+            store(part, _observed(decoder.outcomes(part.refs), observer))
+        except BaseException:
+            decoder.close()  # it is still at work on the rest of the part
+            raise
+        finally:
+            idle.put(decoder)
+
+    with ThreadPoolExecutor(processes) as pool:
+        try:
+            list(pool.map(one, parts))
+        finally:
+            for decoder in decoders:
+                decoder.close()
+
+
+def _spread(
+    parts: Sequence[Part],
+    run: Runner,
+    function: Callable[[Part], None],
+    threads: int,
+    observer: Observer,
+) -> None:
+    """Ingest parts where `run` does: clips that are made, or files that other machines read."""
+
+    def one(part: Part) -> None:
+        run(function, part)
+        observer.advance("ingest", len(part.refs))
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(one, parts))
+
+
+def _observed(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:
+    for outcome in outcomes:
+        yield outcome
+        observer.advance("ingest")
+
+
+def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
+    seen: set[str] = set()
+    for ref in refs:
+        try:
+            ref.location.encode()
+        except UnicodeEncodeError as error:
+            raise SourceError(
+                f"{ref.location!a}: its name is not UTF-8", mend="rename the file"
+            ) from error
+        if ref.id in seen:
+            raise SourceError(
+                f"two clips are called {ref.id}", mend="rename one, or list it only once"
+            )
+        seen.add(ref.id)
+
+
+def _assemble(
+    admission: Admission,
+    rate: int,
+    source: Source,
+    parts: Sequence[Part],
+    refused: Sequence[dict[str, str]],
+    folder: Path,
+) -> Library:
+    clips: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
+    quarantine = list(refused)
+    for part in parts:
+        quarantine += json.loads(part.path(".json").read_text(encoding="utf-8"))["quarantine"]
+        for row in pq.ParquetFile(part.path(".parquet")).read().to_pylist():
+            clips.append({name: row[name] for name in CLIPS.names})
+            entries.append(
+                {
+                    "clip": row["id"],
+                    "part": row["part"],
+                    "start": row["start"],
+                    "frames": row["bank_frames"],
+                    "scale": row["scale"],
+                }
+            )
+    if not clips:
+        raise SourceError(
+            f"source {source.name}: none of {len(quarantine)} clips can be used",
+            mend=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
+            if quarantine
+            else "the library lists no clips",
+        )
+    index = _write_index(folder, entries, rate)
+    return _library(admission, clips, quarantine, index)
+
+
+def _library(
+    admission: Admission,
+    clips: list[dict[str, Any]],
+    quarantine: list[dict[str, str]],
+    index: Path,
+) -> Library:
+    admitted = admission.admitted(clips)
+    clips = admitted.rows
+    quarantine += admitted.withdrawn
+    if not clips and quarantine:
+        first = (admitted.withdrawn or quarantine)[0]
+        raise SourceError(
+            f"none of {len(admitted.withdrawn or quarantine)} clips may be used",
+            mend=f"{first['location']}: {first['reason']}",
+        )
+    content = digest(
+        *(
+            canonical_json({name: value for name, value in row.items() if name not in INCIDENTAL})
+            for row in clips
+        )
+    )
+    return Library(clips, quarantine, index, content, admitted.blocked)
+
+
+def _of_fit_length(
+    rows: Sequence[dict[str, Any]], acceptance: Acceptance
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """The clips of a listing that are of a length that can be used, and why the others are not."""
+    kept, refused = [], []
+    for row in rows:
+        if reason := acceptance.refusal(row["frames"] / row["sample_rate"]):
+            refused.append(quarantined(row["id"], row["location"], "ingest", reason))
+        else:
+            kept.append(row)
+    return kept, refused
+
+
+def _write_index(folder: Path, entries: list[dict[str, Any]], rate: int) -> Path:
+    path = folder / f"index-{digest(canonical_json(entries))[:20]}.parquet"
+    if not path.is_file():
+        found = table(entries, INDEX_SCHEMA).replace_schema_metadata({"sample_rate": str(rate)})
+        with replacing(path) as partial:
+            pq.write_table(found, partial)
+    return path

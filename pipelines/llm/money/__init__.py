@@ -1,0 +1,1 @@
+"""What requests cost and what was bought: prices, budget, ledger, store."""

@@ -1,0 +1,128 @@
+"""The hard stop: nothing is sent whose worst case the budget cannot pay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pipelines.llm.money.ledger import DoesNotFitError, Ledger
+from pipelines.llm.money.prices import Nano, Price, most_tokens
+from pipelines.llm.money.records import Member, Order, Paid, State
+from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.usage import Usage
+
+__all__ = ["Budget", "DoesNotFitError"]
+
+
+@dataclass(slots=True)
+class Account:
+    """What one run paid for.
+
+    Args:
+        requests: Attempts that were sent.
+        input_tokens: That were billed, those in the cache included.
+        output_tokens: That were billed.
+        cached_tokens: Of the input, those in the provider's cache.
+        cost: In all.
+        uncertain: Of the cost, that of requests without an answer, at their worst.
+        faults: Attempts that brought no answer, by kind.
+    """
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: Nano = 0
+    uncertain: Nano = 0
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def add(self, usage: Usage, cost: Nano, uncertain: bool = False) -> None:
+        """One attempt more."""
+        self.requests += 1
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.cached_tokens += usage.cached_tokens
+        self.cost += cost
+        self.uncertain += cost if uncertain else 0
+
+
+class Budget:
+    """Pays for requests: reserves the worst case before, settles with the true usage after.
+
+    The account is in the store, and so holds over restarts and over processes. What was under way
+    when a process died stays reserved, since it may have been answered.
+
+    Args:
+        ledger: The account.
+        price: The model's price.
+        in_batch: Requests travel in batches, at their price.
+    """
+
+    def __init__(self, ledger: Ledger, price: Price, in_batch: bool = False) -> None:
+        self._ledger = ledger
+        self._price = price
+        self._in_batch = in_batch
+        self.account = Account()
+
+    def worst(self, request: Request) -> Nano:
+        """The most a request can cost."""
+        texts = [content for _, content in request.messages]
+        sent = most_tokens([*texts, request.schema])
+        return self._price.cost(sent, request.max_output_tokens, in_batch=self._in_batch)
+
+    def order(self, request: Request, members: Sequence[Member]) -> Order:
+        """A request as the store keeps it."""
+        parameters = {
+            "model": request.model,
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "max_output_tokens": request.max_output_tokens,
+            "schema": request.schema,
+        }
+        messages = [list(message) for message in request.messages]
+        return Order(request.key, tuple(members), parameters, messages, self.worst(request))
+
+    def reserve(self, orders: Sequence[Order], owner: str = "") -> list[int]:
+        """Write requests down before they are sent.
+
+        Returns:
+            Their numbers.
+
+        Raises:
+            DoesNotFitError: If the worst case of all of them together is above the budget.
+        """
+        return self._ledger.reserve(orders, owner)
+
+    def settle(self, purchase: int, reply: Reply) -> None:
+        """Keep a reply, before anything is made of it."""
+        cost = self.cost(reply.usage)
+        head = (cost, reply.text, reply.finish, reply.model, reply.request_id)
+        self._ledger.paid(purchase, State.UNREAD, Paid(*head, tokens=_tokens(reply.usage)))
+        self.account.add(reply.usage, cost)
+
+    def failed(self, purchase: int, fault: Fault, worst: Nano) -> None:
+        """Keep a fault; it may have cost something all the same.
+
+        A request that was never answered may still be on the provider's bill, so it counts as paid
+        at its worst.
+        """
+        silent = fault.kind is FaultKind.TIMEOUT and fault.usage is None
+        lost = silent and not self._in_batch
+        usage = fault.usage or Usage(0, 0)
+        cost = worst if lost else self.cost(usage)
+        state = State.LOST if lost else State.FAULT
+        reason = f"{fault.kind}: {fault.message}"
+        self._ledger.paid(purchase, state, Paid(cost, tokens=_tokens(usage), reason=reason))
+        self.account.faults[str(fault.kind)] += 1
+        self.account.add(usage, cost, uncertain=lost)
+
+    def cost(self, usage: Usage) -> Nano:
+        """What an answer cost."""
+        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        return self._price.cost(*counts, in_batch=self._in_batch)
+
+
+def _tokens(usage: Usage) -> tuple[int, int, int]:
+    return usage.input_tokens, usage.output_tokens, usage.cached_tokens

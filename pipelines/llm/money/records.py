@@ -1,0 +1,129 @@
+"""What the store keeps: requests, replies, items and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pipelines.llm.money.prices import Nano
+
+
+class Status(StrEnum):
+    """What became of an item."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    FAILED = "failed"
+
+
+class State(StrEnum):
+    """What became of a request."""
+
+    SENT = "sent"
+    UNREAD = "unread"
+    READ = "read"
+    FAULT = "fault"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an answer depends on besides its item.
+
+    Args:
+        prompt: The prompt's id.
+        version: The prompt's version.
+        digest: Of the prompt's contents.
+        model: The model's name.
+        parameters: What else is sent: temperature, seed.
+    """
+
+    prompt: str
+    version: str
+    digest: str
+    model: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """How far an item has come.
+
+    Args:
+        status: What became of it.
+        answer: Where it is answered.
+        reason: Why it failed; of an open item, what went wrong last.
+        attempts: How often its answer was judged.
+        complaints: What was wrong with its last answer.
+        together: At most so many items in its next request; 0: as many as the prompt takes.
+    """
+
+    status: Status = Status.OPEN
+    answer: Mapping[str, Any] | None = None
+    reason: str = ""
+    attempts: int = 0
+    complaints: tuple[str, ...] = ()
+    together: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An item in a request: its digest, and what it was asked as."""
+
+    digest: str
+    id: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A request as the store keeps it, before it is sent.
+
+    Args:
+        key: The request's key.
+        members: Its items.
+        parameters: All that is sent besides the messages.
+        messages: All messages.
+        worst: The most it can cost.
+    """
+
+    key: str
+    members: tuple[Member, ...]
+    parameters: Mapping[str, Any]
+    messages: Sequence[Any]
+    worst: Nano
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What came back for a request.
+
+    Args:
+        cost: What it cost.
+        text: The reply.
+        finish: Why the model stopped.
+        served: The model that the endpoint names.
+        request_id: The endpoint's name for the request.
+        tokens: Input, output and cached tokens.
+        reason: What was wrong.
+    """
+
+    cost: Nano
+    text: str = ""
+    finish: str = ""
+    served: str = ""
+    request_id: str = ""
+    tokens: tuple[int, int, int] = (0, 0, 0)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A reply that was paid for and not read yet."""
+
+    purchase: int
+    members: tuple[Member, ...]
+    text: str
+    finish: str

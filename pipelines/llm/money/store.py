@@ -1,0 +1,180 @@
+"""The store: every reply that was paid for, and what became of every item. One SQLite file.
+
+A request is written down before it is sent, with the most that it can cost, and its reply before
+it is read, each in a transaction of its own. So a process may die at any moment: what was paid for
+is read by the next one, and what was on its way counts as spent. Items are claimed before they
+are sent, so that of several processes only one buys each.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pipelines.llm.money.owners import Owners
+from pipelines.llm.money.records import Scope
+from synth.base.errors import SpecError
+from synth.corpus.schema import canonical_json
+
+STORE_VERSION: Final = 1
+_APPLICATION: Final = 0x5365_676C  # "Segl"
+_BUSY_S: Final = 60.0
+_SCOPE: Final = "digest = ? AND model = ? AND parameters = ?"
+
+_TABLES: Final = """
+CREATE TABLE scopes (
+    id INTEGER PRIMARY KEY, prompt TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL,
+    model TEXT NOT NULL, parameters TEXT NOT NULL, UNIQUE (digest, model, parameters));
+CREATE TABLE items (
+    scope INTEGER NOT NULL, item TEXT NOT NULL, status TEXT NOT NULL, answer TEXT NOT NULL,
+    reason TEXT NOT NULL, attempts INTEGER NOT NULL, complaints TEXT NOT NULL,
+    together INTEGER NOT NULL, owner TEXT, time TEXT NOT NULL,
+    PRIMARY KEY (scope, item)) WITHOUT ROWID;
+CREATE INDEX items_owner ON items (owner) WHERE owner IS NOT NULL;
+CREATE TABLE purchases (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, scope INTEGER NOT NULL, job TEXT NOT NULL,
+    owner TEXT NOT NULL, sent TEXT NOT NULL, time TEXT NOT NULL,
+    state TEXT NOT NULL, members TEXT NOT NULL, parameters TEXT NOT NULL, messages TEXT NOT NULL,
+    text TEXT NOT NULL, finish TEXT NOT NULL, served TEXT NOT NULL, request_id TEXT NOT NULL,
+    reason TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL, cost INTEGER NOT NULL);
+CREATE INDEX purchases_key ON purchases (key);
+CREATE INDEX purchases_state ON purchases (scope, state);
+CREATE TABLE jobs (job TEXT PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE tickets (
+    id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, job TEXT NOT NULL, owner TEXT NOT NULL,
+    state TEXT NOT NULL, ticket TEXT NOT NULL, time TEXT NOT NULL);
+CREATE TABLE capabilities (
+    endpoint TEXT NOT NULL, model TEXT NOT NULL, found TEXT NOT NULL, time TEXT NOT NULL,
+    PRIMARY KEY (endpoint, model)) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """The store of one file; open it with `Store.open`, in a `with` block."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self.owners = Owners(path.with_name(f"{path.name}.owners"))
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Open or make a store.
+
+        Raises:
+            SpecError: If the file is something else, or of another version.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.row_factory = sqlite3.Row
+            _prepare(connection, path)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise SpecError(
+                f"--store {path}: cannot be opened: {error}", mend="name a store, or a new file"
+            ) from error
+        except SpecError:
+            connection.close()
+            raise
+        return cls(path, connection)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what this process had claimed, and close the file."""
+        self.owners.close()
+        self._connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction; it waits for those of other processes."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        """What a query finds."""
+        with closing(self._connection.execute(query, values)) as cursor:
+            return cursor.fetchall()
+
+    def scope(self, scope: Scope) -> int:
+        """The number of a scope; made where it is new."""
+        values = (scope.digest, scope.model, canonical_json(scope.parameters))
+        with self.writing() as connection:
+            connection.execute(
+                "INSERT INTO scopes (prompt, version, digest, model, parameters) "
+                "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (scope.prompt, scope.version, *values),
+            )
+        return int(self.rows(f"SELECT id FROM scopes WHERE {_SCOPE}", *values)[0]["id"])
+
+    def capabilities(self, endpoint: str, model: str) -> str | None:
+        """What an endpoint was found to be capable of, as JSON."""
+        query = "SELECT found FROM capabilities WHERE endpoint = ? AND model = ?"
+        rows = self.rows(query, endpoint, model)
+        return str(rows[0]["found"]) if rows else None
+
+    def keep_capabilities(self, endpoint: str, model: str, found: str) -> None:
+        """Remember what an endpoint is capable of."""
+        with self.writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO capabilities VALUES (?, ?, ?, ?)",
+                (endpoint, model, found, now()),
+            )
+
+    def forget_capabilities(self, endpoint: str, model: str) -> None:
+        """Find out anew, next time."""
+        with self.writing() as connection:
+            query = "DELETE FROM capabilities WHERE endpoint = ? AND model = ?"
+            connection.execute(query, (endpoint, model))
+
+
+def now() -> str:
+    """The time, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables of a new file; refuse what is not ours, or not of this version."""
+    connection.execute("BEGIN IMMEDIATE")
+    application, version, tables = (
+        connection.execute(query).fetchone()[0]
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
+    )
+    if not tables and not application:
+        for statement in _TABLES.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {STORE_VERSION}")
+    elif application != _APPLICATION:
+        raise SpecError(
+            f"--store {path}: this is another program's database",
+            mend="name a store, or a new file",
+        )
+    elif version != STORE_VERSION:
+        raise SpecError(
+            f"--store {path}: written in version {version} of the format, this program reads "
+            f"version {STORE_VERSION}",
+            mend="use the program that wrote it, or name a new file",
+        )
+    connection.execute("COMMIT")

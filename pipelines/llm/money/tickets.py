@@ -1,0 +1,103 @@
+"""Tickets of batches that were handed in, in the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.llm.money.ledger import TICKET, Ledger, members_of
+from pipelines.llm.money.prices import Nano
+from pipelines.llm.money.records import Member, Paid, State
+from pipelines.llm.money.store import Store, now
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request that travels in a batch.
+
+    Args:
+        purchase: Its number.
+        key: Its key.
+        members: Its items.
+        parameters: All that was sent besides the messages.
+        messages: Role and content of each.
+        worst: The most it can cost.
+    """
+
+    purchase: int
+    key: str
+    members: tuple[Member, ...]
+    parameters: Mapping[str, Any]
+    messages: Sequence[tuple[str, str]]
+    worst: Nano
+
+
+def owner_of(number: int) -> str:
+    """Who has the items and requests of a ticket."""
+    return f"{TICKET}{number}"
+
+
+class Tickets:
+    """The tickets of one scope.
+
+    Args:
+        store: Where they are.
+        ledger: The scope's.
+    """
+
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+
+    def new(self) -> int:
+        """A ticket without a batch; its number."""
+        values = (self._ledger.scope, self._ledger.job, self._store.owners.me, now())
+        with self._store.writing() as connection:
+            query = "INSERT INTO tickets VALUES (NULL, ?, ?, ?, 'open', '', ?)"
+            return connection.execute(query, values).lastrowid or 0
+
+    def keep(self, number: int, ticket: str) -> None:
+        """Remember the batch of a ticket."""
+        with self._store.writing() as connection:
+            query = "UPDATE tickets SET ticket = ?, time = ? WHERE id = ?"
+            connection.execute(query, (ticket, now(), number))
+
+    def close(self, number: int) -> None:
+        """The ticket is dealt with; what it still holds is free."""
+        with self._store.writing() as connection:
+            connection.execute("UPDATE tickets SET state = 'done' WHERE id = ?", (number,))
+
+    def drop(self, number: int, reason: str) -> None:
+        """The batch was never handed in: its requests cost nothing, and its items are free."""
+        for each in self.sent(number):
+            self._ledger.paid(each.purchase, State.FAULT, Paid(0, reason=reason))
+        self.close(number)
+
+    def open_ones(self) -> list[tuple[int, str]]:
+        """Take the tickets that no living process looks after: numbers, and what was kept."""
+        query = "SELECT * FROM tickets WHERE scope = ? AND state = 'open' ORDER BY id"
+        me, owners = self._store.owners.me, self._store.owners
+        with self._store.writing() as connection:
+            rows = self._store.rows(query, self._ledger.scope)
+            mine = [row for row in rows if row["owner"] == me or not owners.is_alive(row["owner"])]
+            for row in mine:
+                values = (me, row["id"])
+                connection.execute("UPDATE tickets SET owner = ? WHERE id = ?", values)
+        return [(row["id"], row["ticket"]) for row in mine]
+
+    def sent(self, number: int) -> list[Sent]:
+        """The requests of a ticket that are not paid yet."""
+        query = "SELECT * FROM purchases WHERE owner = ? AND state = 'sent' ORDER BY id"
+        return [
+            Sent(
+                purchase=row["id"],
+                key=row["key"],
+                members=members_of(row["members"]),
+                parameters=json.loads(row["parameters"]),
+                messages=[(role, content) for role, content in json.loads(row["messages"])],
+                worst=row["cost"],
+            )
+            for row in self._store.rows(query, owner_of(number))
+        ]

@@ -1,0 +1,1 @@
+"""The endpoint: requests, answers, retries, probe, Batch API."""

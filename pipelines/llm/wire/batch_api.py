@@ -1,0 +1,254 @@
+"""The OpenAI Batch API: the same requests at half the price, answered within a day.
+
+A batch is found again by what it asks: where the same requests are already on their way, or have
+been answered, `submit` returns that batch instead of paying for another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pipelines.llm.wire.answer import Gathered
+from pipelines.llm.wire.errors import Fault, FaultKind, kind_of
+from pipelines.llm.wire.request import Reply, Request, request_body
+from synth.base.errors import SpecError
+from synth.base.rng import digest
+
+if TYPE_CHECKING:
+    from openai.types import Batch
+
+    from pipelines.llm.wire.endpoint import Endpoint
+
+MOST_REQUESTS: Final = 50_000
+MOST_BYTES: Final = 190_000_000
+_MARK: Final = "segue"
+_UNKNOWN: Final = Request("", 0, "", (), "", 1_000_000, 0.0, None)
+_ADDRESS: Final = "/v1/chat/completions"
+_UNDER_WAY: Final = frozenset({"validating", "in_progress", "finalizing"})
+_ANSWERED: Final = frozenset({"completed", "expired"})
+_OVER: Final = frozenset({"completed", "expired", "failed", "cancelled"})
+_MISSING: Final = {
+    "expired": (FaultKind.TIMEOUT, "the batch expired before this request was answered"),
+    "cancelled": (FaultKind.SERVER, "the batch was cancelled before this request was answered"),
+    "completed": (FaultKind.SERVER, "the batch brought neither an answer nor an error"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTicket:
+    """A batch that was handed in.
+
+    Args:
+        batch: The endpoint's id of the batch.
+        keys: Keys of its requests.
+    """
+
+    batch: str
+    keys: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> BatchTicket:
+        """The value that `to_json` wrote."""
+        data = json.loads(text)
+        return cls(data["batch"], tuple(data["keys"]))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a batch has come.
+
+    Args:
+        status: The endpoint's word for it.
+        total: Its requests.
+        completed: Those answered.
+        failed: Those that met an error.
+    """
+
+    status: str
+    total: int
+    completed: int
+    failed: int
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more will come: it can be collected."""
+        return self.status in _OVER
+
+
+async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket:
+    """Hands the requests in as one batch, or finds the batch that already holds them.
+
+    Args:
+        endpoint: An open endpoint.
+        requests: At most `MOST_REQUESTS`; equal ones are asked once.
+
+    Raises:
+        SpecError: There are none, or too many for one batch.
+        Fault: The endpoint does not take the batch.
+    """
+    by_key = {request.key: request for request in requests}
+    lines = _lines(endpoint, by_key)
+    mark = digest("llm batch", *sorted(by_key))
+    found = await _submitted(endpoint, mark)
+    if found is None:
+        files, batches = endpoint.client.files, endpoint.client.batches
+        name = f"segue-{mark[:16]}.jsonl"
+        file = await endpoint.call(files.create(file=(name, lines), purpose="batch"))
+        batch = await endpoint.call(
+            batches.create(
+                input_file_id=file.id,
+                endpoint=_ADDRESS,
+                completion_window="24h",
+                metadata={_MARK: mark},
+            )
+        )
+        found = batch.id
+    return BatchTicket(found, tuple(by_key))
+
+
+async def poll(endpoint: Endpoint, ticket: BatchTicket) -> BatchState:
+    """How far the batch has come.
+
+    Raises:
+        Fault: The endpoint does not say.
+    """
+    batch = await endpoint.call(endpoint.client.batches.retrieve(ticket.batch))
+    return _state(batch, len(ticket.keys))
+
+
+async def collect(
+    endpoint: Endpoint, ticket: BatchTicket
+) -> tuple[dict[str, Reply], dict[str, Fault]]:
+    """Replies and faults of a batch that is over; each key of the ticket is in one of them.
+
+    Raises:
+        SpecError: The batch is not over.
+        Fault: The endpoint does not hand the files out.
+    """
+    batch = await endpoint.call(endpoint.client.batches.retrieve(ticket.batch))
+    if not _state(batch, len(ticket.keys)).is_over:
+        raise SpecError(f"batch {ticket.batch} is {batch.status}", mend="poll it until it is over")
+    wanted, replies, faults = set(ticket.keys), dict[str, Reply](), dict[str, Fault]()
+    for file in (batch.output_file_id, batch.error_file_id):
+        for key, line in _of_keys(await _downloaded(endpoint, file), wanted):
+            try:
+                replies[key] = _reply(endpoint, line)
+            except Fault as fault:
+                faults[key] = fault
+    for key in ticket.keys:
+        if key in replies:
+            faults.pop(key, None)
+        elif key not in faults:
+            faults[key] = _missing(endpoint, batch)
+    return replies, faults
+
+
+def _lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
+    lines = [
+        json.dumps(
+            {
+                "custom_id": key,
+                "method": "POST",
+                "url": _ADDRESS,
+                "body": request_body(request, endpoint.capabilities, stream=False),
+            },
+            separators=(",", ":"),
+        )
+        for key, request in by_key.items()
+    ]
+    data = "".join(line + "\n" for line in lines).encode()
+    if not lines:
+        raise SpecError("a batch needs at least one request")
+    if len(lines) > MOST_REQUESTS or len(data) > MOST_BYTES:
+        raise SpecError(
+            f"{len(lines)} requests of {len(data)} bytes are too many for one batch",
+            mend=f"hand in at most {MOST_REQUESTS} requests and {MOST_BYTES} bytes at a time",
+        )
+    return data
+
+
+async def _submitted(endpoint: Endpoint, mark: str) -> str | None:
+    """A batch of exactly these requests that is under way or has brought answers."""
+
+    async def recent() -> list[Batch]:
+        return (await endpoint.client.batches.list(limit=100)).data or []
+
+    try:
+        batches = await endpoint.call(recent())
+    except Fault as fault:
+        if fault.kind in (FaultKind.BAD_REQUEST, FaultKind.MODEL):
+            return None  # An endpoint without a list.
+        raise
+    for batch in batches:
+        answered = batch.status in _ANSWERED and bool(_state(batch, 0).completed)
+        if (batch.metadata or {}).get(_MARK) == mark and (batch.status in _UNDER_WAY or answered):
+            return batch.id
+    return None
+
+
+def _state(batch: Batch, total: int) -> BatchState:
+    counts = batch.request_counts
+    if counts is None:
+        return BatchState(batch.status, total, 0, 0)
+    return BatchState(batch.status, counts.total, counts.completed, counts.failed)
+
+
+async def _downloaded(endpoint: Endpoint, file: str | None) -> bytes:
+    if not file:
+        return b""
+    answer = await endpoint.call(endpoint.client.files.content(file))
+    return answer.content
+
+
+def _of_keys(data: bytes, wanted: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The readable lines that answer the wanted keys."""
+    for line in _parsed(data.splitlines()):
+        key = line.get("custom_id")
+        if isinstance(key, str) and key in wanted:
+            yield key, line
+
+
+def _parsed(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _reply(endpoint: Endpoint, line: Mapping[str, Any]) -> Reply:
+    response = _mapping(line.get("response"))
+    body = _mapping(response.get("body"))
+    error = _mapping(line.get("error")) or _mapping(body.get("error"))
+    status = response.get("status_code")
+    if error or status != 200:
+        number = status if isinstance(status, int) and status >= 400 else None
+        message = str(error.get("message") or f"status {status}")
+        kind = kind_of(number, error.get("code"), error.get("type"))
+        raise Fault(kind, endpoint.redacted(message))
+    gathered = Gathered(_UNKNOWN)
+    gathered.request_id = str(response.get("request_id") or "")
+    gathered.take(body)
+    return gathered.reply(endpoint.redacted)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _missing(endpoint: Endpoint, batch: Batch) -> Fault:
+    errors = (batch.errors.data if batch.errors else None) or []
+    if batch.status == "failed" and errors:
+        kind = kind_of(None, errors[0].code)
+        return Fault(kind, endpoint.redacted(f"the batch failed: {errors[0].message}"))
+    kind, message = _MISSING.get(batch.status, (FaultKind.SERVER, "the batch failed"))
+    return Fault(kind, message)

@@ -1,0 +1,158 @@
+"""What an endpoint can do, found by asking it: "compatible" ones differ, and do not say how."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
+from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.retry import Policy, Sleep, with_retries
+from pipelines.llm.wire.usage import NOTHING
+
+if TYPE_CHECKING:
+    from pipelines.llm.wire.endpoint import Endpoint
+
+PROBE_TOKENS: Final = 1024
+_ANSWER: Final = '{"probe":"segue"}'
+_REJECTIONS: Final = (FaultKind.BAD_REQUEST, FaultKind.SERVER)  # Some answer 500 to a new word.
+_TAKEN: Final = {
+    FaultKind.CUT_OFF: _ANSWER,  # Nothing shows that it would have ignored the schema.
+    FaultKind.EMPTY: "",
+    FaultKind.REFUSAL: "",
+    FaultKind.CONTENT_FILTER: "",
+    FaultKind.RUNAWAY: "",
+}
+"""Answers that are none, though the request was taken; and what to take them for."""
+_SCHEMA: Final = (
+    '{"additionalProperties":false,"properties":{"probe":{"enum":["segue"],"type":"string"}},'
+    '"required":["probe"],"type":"object"}'
+)
+
+
+_LEAST: Final = Capabilities(
+    schema=SchemaSupport.REJECTED,
+    json_object=False,
+    temperature=False,
+    seed=False,
+    streaming=False,
+    stream_usage=False,
+)
+
+
+async def probe(
+    endpoint: Endpoint, policy: Policy | None = None, sleep: Sleep = asyncio.sleep
+) -> Capabilities:
+    """What the endpoint can do; the endpoint words its requests accordingly from now on.
+
+    One tiny request where the endpoint takes everything; up to ten where it does not.
+
+    Args:
+        endpoint: An open endpoint.
+        policy: How passing faults of the probe itself are retried.
+        sleep: Waits some seconds.
+
+    Raises:
+        Fault: The key, the account or the model is not accepted, or not even the plainest request;
+            its usage is what the probe cost so far.
+    """
+    probing = _Probe(endpoint, policy or Policy(attempts=4), sleep)
+    try:
+        found = await probing.run()
+    except Fault as fault:
+        fault.usage = probing.spent if probing.spent != NOTHING else None
+        raise
+    endpoint.capabilities = found
+    return found
+
+
+class _Probe:
+    def __init__(self, endpoint: Endpoint, policy: Policy, sleep: Sleep) -> None:
+        self._endpoint = endpoint
+        self._policy = policy
+        self._sleep = sleep
+        self.spent = NOTHING
+
+    async def run(self) -> Capabilities:
+        able = Capabilities()
+        reply = await self._accepted(able, _SCHEMA)
+        if reply is None:
+            able = await self._ladder()
+        elif not _holds(reply):
+            able = replace(able, schema=SchemaSupport.IGNORED)
+            if await self._accepted(able, _SCHEMA) is None:
+                able = replace(able, json_object=False)
+        return replace(able, spent=self.spent)
+
+    async def _ladder(self) -> Capabilities:
+        """From the plainest request upwards, one thing at a time."""
+        able = await self._plainest()
+        steps: tuple[Callable[[Capabilities], Capabilities], ...] = (
+            lambda able: replace(able, streaming=True, stream_usage=True),
+            lambda able: replace(able, streaming=True),
+            lambda able: replace(able, temperature=True),
+            lambda able: replace(able, seed=True),
+        )
+        for step in steps:
+            more = step(able)
+            if more != able and await self._accepted(more, "") is not None:
+                able = more
+        return await self._with_format(able)
+
+    async def _plainest(self) -> Capabilities:
+        if await self._accepted(_LEAST, "") is not None:
+            return _LEAST
+        older = replace(_LEAST, limit="max_tokens")
+        await self._ask(older, "")
+        return older
+
+    async def _with_format(self, able: Capabilities) -> Capabilities:
+        full = replace(able, schema=SchemaSupport.HONOURED)
+        reply = await self._accepted(full, _SCHEMA)
+        if reply is not None and _holds(reply):
+            return replace(full, json_object=True)
+        support = SchemaSupport.REJECTED if reply is None else SchemaSupport.IGNORED
+        looser = replace(able, schema=support, json_object=True)
+        accepted = await self._accepted(looser, _SCHEMA) is not None
+        return replace(looser, json_object=accepted)
+
+    async def _accepted(self, able: Capabilities, schema: str) -> str | None:
+        """What came back, empty where it was unusable; None where the request was rejected."""
+        try:
+            return await self._ask(able, schema)
+        except Fault as fault:
+            if fault.kind not in _REJECTIONS:
+                raise
+            return None
+
+    async def _ask(self, able: Capabilities, schema: str) -> str:
+        request = _question(self._endpoint.settings.model, schema)
+
+        async def once(request: Request) -> Reply:
+            try:
+                reply = await self._endpoint.ask_as(request, able)
+            except Fault as fault:
+                self.spent += fault.usage or NOTHING
+                if fault.kind in _TAKEN:
+                    return Reply(_TAKEN[fault.kind], "", NOTHING, request.model, "")
+                raise
+            self.spent += reply.usage
+            return reply
+
+        return (await with_retries(once, request, self._policy, self._sleep)).text
+
+
+def _question(model: str, schema: str) -> Request:
+    messages = (("user", "Write one short greeting. If you are asked for JSON, answer in JSON."),)
+    return Request("probe", 1, model, messages, schema, PROBE_TOKENS, 0.7, 7)
+
+
+def _holds(text: str) -> bool:
+    try:
+        return bool(json.loads(text) == json.loads(_ANSWER))
+    except ValueError:
+        return False

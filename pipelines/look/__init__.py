@@ -1,0 +1,1 @@
+"""Looking at corpora: inspection, SQL, comparison, reports, the browse page."""

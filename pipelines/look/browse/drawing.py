@@ -1,0 +1,211 @@
+"""The shapes of a sample: its timeline's bars and crossfades, and its scene as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from synth.base.units import Frames
+from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.timeline import Timeline, duration, timeline
+
+COLOURS: Final = 6
+"""Events are told apart by so many colours, and always by their names, too."""
+
+_STEPS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+_MOST_TICKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One event of the timeline.
+
+    Args:
+        label: Its label.
+        clip: Its clip's id.
+        start_s: When it sets in.
+        end_s: When it is over.
+        gain_db: Gain applied to the clip.
+        left: Where it begins, in percent of the whole.
+        width: How long it is, in percent.
+        colour: From 0 to `COLOURS` - 1; equal labels have equal colours.
+    """
+
+    label: str
+    clip: str
+    start_s: float
+    end_s: float
+    gain_db: float
+    left: float
+    width: float
+    colour: int
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its name fits better at its end."""
+        return self.left > 60
+
+
+@dataclass(frozen=True, slots=True)
+class Crossfade:
+    """Where a sequence's parts overlap; `left` and `width` in percent of the whole."""
+
+    start_s: float
+    end_s: float
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark of the time axis, `left` in percent."""
+
+    text: str
+    left: float
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of the scene tree.
+
+    Args:
+        kind: `event`, `sequence` or `overlay`.
+        name: The label, or what the composition does.
+        detail: Its numbers, in words.
+        colour: Of an event, as its bar's.
+        parts: What is composed.
+    """
+
+    kind: str
+    name: str
+    detail: str
+    colour: int
+    parts: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Everything that is drawn of one sample's scene."""
+
+    bars: tuple[Bar, ...]
+    crossfades: tuple[Crossfade, ...]
+    ticks: tuple[Tick, ...]
+    tree: Node
+    seconds: float
+
+    @property
+    def colours(self) -> dict[str, int]:
+        """The colour of each label."""
+        return {bar.label: bar.colour for bar in self.bars}
+
+    @property
+    def summary(self) -> str:
+        """The timeline in one sentence, for those who do not see it."""
+        told = ", ".join(
+            f"{bar.label} from {bar.start_s:.2f} to {bar.end_s:.2f}" for bar in self.bars
+        )
+        return f"Timeline of {self.seconds:.2f} seconds: {told}"
+
+
+def draw(
+    scene: Scene, frames: Frames, sample_rate: int, colours: Mapping[str, int] | None = None
+) -> Drawing:
+    """The shapes of a scene in audio of `frames` frames.
+
+    Args:
+        scene: Its events have excerpts.
+        frames: Of the audio, which may end after the scene.
+        sample_rate: In Hz.
+        colours: Of labels; the others take the colours that come next.
+
+    Raises:
+        SceneError: If the scene cannot be placed in time.
+    """
+    heard = timeline(scene)
+    whole = max(frames, heard.frames, 1)
+    colours = _colours(heard, colours or {})
+
+    def percent(length: Frames) -> float:
+        return round(100 * length / whole, 3)
+
+    return Drawing(
+        bars=tuple(
+            Bar(
+                label=place.label,
+                clip=place.excerpt.clip,
+                start_s=place.onset / sample_rate,
+                end_s=place.offset / sample_rate,
+                gain_db=place.excerpt.gain_db,
+                left=percent(place.onset),
+                width=percent(place.frames),
+                colour=colours[place.label],
+            )
+            for place in heard.placements
+        ),
+        crossfades=tuple(
+            Crossfade(start / sample_rate, end / sample_rate, percent(start), percent(end - start))
+            for start, end in _crossfades(scene, 0)
+        ),
+        ticks=_ticks(whole / sample_rate),
+        tree=_tree(scene, 0, sample_rate, colours),
+        seconds=whole / sample_rate,
+    )
+
+
+def _colours(heard: Timeline, given: Mapping[str, int]) -> dict[str, int]:
+    names = dict.fromkeys((*given, *(place.label for place in heard.placements)))
+    return {name: at % COLOURS for at, name in enumerate(names)}
+
+
+def _starts(scene: Sequence | Overlay, onset: Frames) -> tuple[Frames, Frames]:
+    """When the two parts of a composition begin."""
+    if isinstance(scene, Sequence):
+        return onset, onset + duration(scene.first) - scene.crossfade
+    return onset + max(0, -scene.offset), onset + max(0, scene.offset)
+
+
+def _crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Frames]]:
+    """First frame, and one past the last, of every crossfade."""
+    if isinstance(scene, Event):
+        return
+    first, second = _starts(scene, onset)
+    if isinstance(scene, Sequence) and scene.crossfade:
+        yield second, second + scene.crossfade
+    yield from _crossfades(scene.first, first)
+    yield from _crossfades(scene.second, second)
+
+
+def _tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) -> Node:
+    match scene:
+        case Event(label):
+            heard = scene.heard
+            end = onset + heard.frames
+            detail = f"{onset / rate:.2f} to {end / rate:.2f} s, {heard.gain_db:+.1f} dB"
+            return Node("event", label, detail, colours[label])
+        case Sequence():
+            told = (
+                f"crossfade {scene.crossfade / rate:.2f} s" if scene.crossfade else "no crossfade"
+            )
+            name, kind = "one after the other", "sequence"
+        case Overlay():
+            late = "later" if scene.offset > 0 else "earlier"
+            told = f"the second starts {abs(scene.offset) / rate:.2f} s {late}"
+            if not scene.offset:
+                told = "both start at once"
+            if scene.ratio is not None:
+                told += f", mixed at a ratio of {scene.ratio:.2f}"
+            name, kind = "together", "overlay"
+        case _:
+            assert_never(scene)
+    first, second = _starts(scene, onset)
+    parts = _tree(scene.first, first, rate, colours), _tree(scene.second, second, rate, colours)
+    return Node(kind, name, told, 0, parts)
+
+
+def _ticks(seconds: float) -> tuple[Tick, ...]:
+    step = next((each for each in _STEPS_S if seconds / each <= _MOST_TICKS), 600.0)
+    count = int(seconds / step + 1e-9) + 1
+    return tuple(
+        Tick(f"{at * step:g} s", round(100 * at * step / seconds, 3)) for at in range(count)
+    )

@@ -1,0 +1,140 @@
+"""Why a sentence is false: the smallest part of its claim that fails, however it is read.
+
+The judge is `synth.truth`; what is told here is which part it refutes, and where its sounds lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import assert_never
+
+from synth.labels.lexicon import could_be_called
+from synth.scene.claim import And, Claim, Not, Only, claim_labels
+from synth.scene.notation import format_scene
+from synth.scene.scene import Event, Overlay, Sequence, operands
+from synth.scene.timeline import Placement, Timeline
+from synth.truth.truth import Tolerance, refutes
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Tells why claims are false on a timeline.
+
+    Args:
+        heard: The timeline, tags included.
+        tolerance: What counts as a transition, and what can be heard.
+        sample_rate: In Hz.
+    """
+
+    heard: Timeline
+    tolerance: Tolerance
+    sample_rate: int
+
+    def why_false(self, claim: Claim) -> str | None:
+        """The reason; None where the timeline does not refute the claim."""
+        return self._reason(claim) if refutes(self.heard, claim, self.tolerance) else None
+
+    def _reason(self, claim: Claim) -> str:
+        match claim:
+            case And(first, second):
+                return self._reason(first if self._fails(first) else second)
+            case Not(inner):
+                so = "heard" if isinstance(inner, Event) else "so"
+                return f"it denies {spoken(inner)}, which is {so}: {self._times(inner)}"
+            case Only(inner):
+                if self._fails(inner):
+                    return self._reason(inner)
+                named = claim_labels(inner)
+                others = sorted(
+                    label
+                    for label in self.heard.labels() - named
+                    if not any(could_be_called(label, name) for name in named)
+                )
+                return f"{_listed(others)} can be heard, too"
+            case Event(label):
+                heard = _listed(sorted(self.heard.labels()))
+                return f"{_quoted(label)} is not heard; heard: {heard}"
+            case Sequence() | Overlay():
+                return self._composition(claim)
+            case _:
+                assert_never(claim)
+
+    def _composition(self, claim: Sequence | Overlay) -> str:
+        """The reason in the first operand that fails by itself, else in the first such pair."""
+        parts = operands(claim)
+        for each in parts:
+            if self._fails(each):
+                return self._reason(each)
+        for first, second in combinations(parts, 2):
+            pair = type(claim)(first, second)
+            if self._fails(pair):
+                return self._pair(pair)
+        return f"each part is heard, but never all at once as said: {self._times(claim)}"
+
+    def _pair(self, pair: Sequence | Overlay) -> str:
+        first, second = spoken(pair.first), spoken(pair.second)
+        times = f"{self._times(pair.first)}; {self._times(pair.second)}"
+        if isinstance(pair, Sequence):
+            return f"{first} does not start before {second}: {times}"
+        shared = max(
+            (
+                min(one.offset, other.offset) - max(one.onset, other.onset)
+                for one in self._sounds(pair.first)
+                for other in self._sounds(pair.second)
+            ),
+            default=0,
+        )
+        brush = f"; the {self._seconds(shared)} s they share are a transition" if shared > 0 else ""
+        return f"{first} and {second} are never heard together: {times}{brush}"
+
+    def _fails(self, claim: Claim) -> bool:
+        return refutes(self.heard, claim, self.tolerance)
+
+    def _sounds(self, claim: Claim) -> list[Placement]:
+        """The sounds that a claim's labels may mean, those that bear them first."""
+        named = claim_labels(claim)
+        own = [place for place in self.heard.placements if place.label in named]
+        others = [
+            place
+            for place in self.heard.placements
+            if place.label not in named
+            and any(could_be_called(place.label, label) for label in named)
+        ]
+        return own + others
+
+    def _times(self, claim: Claim) -> str:
+        sounds = self._sounds(claim)
+        told = [
+            f"{place.label} {self._seconds(place.onset)} to {self._seconds(place.offset)} s"
+            for place in sorted(sounds, key=lambda place: place.onset)
+        ]
+        return ", ".join(told) or "none of it is heard"
+
+    def _seconds(self, frames: int) -> str:
+        return f"{frames / self.sample_rate:.2f}"
+
+
+def spoken(claim: Claim) -> str:
+    """A claim in few words, its scenes in notation."""
+    match claim:
+        case And(first, second):
+            return f"{spoken(first)} and {spoken(second)}"
+        case Not(inner):
+            return f"no {spoken(inner)}"
+        case Only(inner):
+            return f"only {spoken(inner)}"
+        case Event(label):
+            return _quoted(label)
+        case Sequence() | Overlay():
+            return _quoted(format_scene(claim))
+        case _:
+            assert_never(claim)
+
+
+def _quoted(text: str) -> str:
+    return f"“{text}”"
+
+
+def _listed(labels: list[str]) -> str:
+    return ", ".join(labels) or "nothing"

@@ -1,0 +1,226 @@
+"""Questions to the manifests of a corpus, answered from Parquet a page at a time."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.look.browse.filters import NONE, PARTS, Filter, condition_of
+from pipelines.store.parquet import check, damaged, literally
+from synth.corpus.corpus import CLIPS_FILE
+from synth.corpus.licence import parse_licence
+from synth.corpus.licence_mix import effective
+from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
+
+MAX_LABELS: Final = 600
+"""Labels offered as suggestions, the most frequent ones; any other can be typed."""
+
+MAX_SIBLINGS: Final = 24
+_FILTERS_KEPT: Final = 16
+_MEMORY: Final = "1GB"
+_ROW: Final = '"id", "index", "caption", "relation", "split", "labels", "frames", "sample_rate"'
+_SENTENCES: Final = """
+    list_transform(positives, lambda each: each.text) AS true_texts,
+    list_transform(negatives, lambda each: each.text) AS false_texts
+"""
+_MAKE_PARTS: Final = f"""
+    CREATE OR REPLACE TABLE {PARTS} AS
+    SELECT s."index", list_sort(list_distinct(list(coalesce(c.licence, '')))) AS licences
+    FROM (SELECT "index", unnest(clips) AS clip FROM samples) s
+    LEFT JOIN clips c ON c.id = s.clip GROUP BY s."index"
+"""
+"""The licences of each sample's clips: found once, for it takes a join of all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of what a filter finds.
+
+    Args:
+        rows: Summaries, in plan order.
+        number: Which page, from 1.
+        pages: How many there are, at least 1.
+        total: Samples that the filter finds.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    number: int
+    pages: int
+    total: int
+
+
+Counts = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """What can be filtered by, each value with the number of its samples."""
+
+    split: Counts
+    relation: Counts
+    kind: Counts
+    licence: Counts
+    label: Counts
+
+
+class Manifest:
+    """The rows of a corpus or of a plan, and its clips; thread-safe.
+
+    Args:
+        path: `samples.parquet` or `plan.parquet`; `clips.parquet` lies beside it.
+
+    Raises:
+        CorpusError: If a file is missing, damaged, or not of the corpus format.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        metadata = check(path, PLAN)
+        check(path.with_name(CLIPS_FILE), CLIPS)
+        self.rows = metadata.num_rows
+        """How many samples there are."""
+        audible = (metadata.metadata or {}).get(AUDIBLE.encode())
+        self.audible = None if audible is None else int(audible)
+        """Shortest overlap that can be heard, in frames; None in manifests of older versions."""
+        self._spill = tempfile.TemporaryDirectory(prefix="segue-browse-")
+        self._database = duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "temp_directory": self._spill.name,
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            }
+        )
+        # Else every question reads the places of all columns of all row groups anew.
+        self._database.load_extension("parquet")
+        self._database.execute("SET GLOBAL parquet_metadata_cache = true")
+        for name, file in (("samples", path), ("clips", path.with_name(CLIPS_FILE))):
+            self._database.read_parquet(literally(file)).create_view(name)
+        self._lock = threading.Lock()
+        self._found = lru_cache(_FILTERS_KEPT)(self._find)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._database.close()
+        self._spill.cleanup()
+
+    def page(self, wanted: Filter, number: int, size: int) -> Page:
+        """The samples that a filter finds, `size` a page; a number past the end gives the last."""
+        found = self._found(wanted)
+        pages = max(1, -(-len(found) // size))
+        number = min(max(number, 1), pages)
+        skipped = size * (number - 1)
+        rows = self._at(found[skipped : skipped + size])
+        return Page(tuple(rows), number, pages, len(found))
+
+    def _at(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """The summaries at some ascending places of the plan, with their sentences' texts."""
+        if not len(places):
+            return []
+        return self._ask(
+            f'SELECT {_ROW}, {_SENTENCES} FROM samples WHERE "index" BETWEEN $first AND $last'
+            ' AND "index" IN (SELECT unnest($places)) ORDER BY "index"',
+            {"first": int(places[0]), "last": int(places[-1]), "places": places.tolist()},
+        )
+
+    def sample(self, name: str) -> dict[str, Any] | None:
+        """The whole row of one sample, by its id."""
+        rows = self._ask("SELECT * FROM samples WHERE id = $id LIMIT 1", {"id": name})
+        return rows[0] if rows else None
+
+    def siblings(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The other samples of a row's minimal-pair group, `MAX_SIBLINGS` at most."""
+        return self._ask(
+            f'SELECT {_ROW}, notation, scene FROM samples WHERE shard = $shard AND "group" = $group'
+            f' AND id <> $id ORDER BY "index" LIMIT {MAX_SIBLINGS}',
+            {key: row[key] for key in ("shard", "group", "id")},
+        )
+
+    def clips(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Rows of `clips.parquet` by clip id, without measurements."""
+        rows = self._ask(
+            "SELECT id, source, location, recording, licence, attribution, tags FROM clips"
+            " WHERE id IN (SELECT unnest($ids))",
+            {"ids": list(names)},
+        )
+        return {row["id"]: row for row in rows}
+
+    @property
+    def facets(self) -> Facets:
+        """What can be filtered by; found once, which takes a second for 50,000 rows."""
+        with self._lock:
+            return self._facets
+
+    @cached_property
+    def _facets(self) -> Facets:
+        licences: Counter[str] = Counter()
+        for parts, samples in self._mixes.items():
+            licences[mix_licence(parts)] += samples
+        return Facets(
+            split=self._counts("SELECT split AS value FROM samples"),
+            relation=self._counts("SELECT relation AS value FROM samples"),
+            kind=self._counts(
+                "SELECT unnest(list_distinct(list_transform(negatives, lambda each: each.kind)))"
+                " AS value FROM samples"
+            ),
+            licence=tuple(licences.most_common()),
+            label=self._counts("SELECT unnest(list_distinct(labels)) AS value FROM samples")[
+                :MAX_LABELS
+            ],
+        )
+
+    @cached_property
+    def _mixes(self) -> dict[tuple[str, ...], int]:
+        """Which licences meet in samples, and in how many."""
+        self._ask(_MAKE_PARTS, {})
+        query = f"SELECT licences, count(*) AS n FROM {PARTS} GROUP BY ALL ORDER BY ALL"
+        rows = self._ask(query, {})
+        return {tuple(row["licences"]): row["n"] for row in rows}
+
+    def _counts(self, values: str) -> Counts:
+        rows = self._ask(
+            f"SELECT value, count(*) AS n FROM ({values}) GROUP BY value ORDER BY n DESC, value", {}
+        )
+        return tuple((row["value"] or NONE, row["n"]) for row in rows)
+
+    def _find(self, wanted: Filter) -> NDArray[np.int64]:
+        """The places in the plan of what a filter finds, ascending."""
+        mixes = self._mixes_under(wanted.licence) if wanted.licence else []
+        condition, values = condition_of(wanted, mixes)
+        query = f'SELECT "index" FROM samples WHERE {condition} ORDER BY "index"'
+        with self._answer(query, values) as found:
+            return np.asarray(found.fetchnumpy()["index"], np.int64)
+
+    def _mixes_under(self, licence: str) -> list[list[str]]:
+        with self._lock:
+            return [list(parts) for parts in self._mixes if mix_licence(parts) == licence]
+
+    def _ask(self, query: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        with self._answer(query, values) as found:
+            names = [each[0] for each in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    @contextmanager
+    def _answer(self, query: str, values: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """What a question finds, to be fetched within."""
+        try:
+            with self._database.cursor() as cursor:
+                yield cursor.execute(query, dict(values))
+        except duckdb.Error as error:
+            raise damaged(self.path.parent, error) from error
+
+
+def mix_licence(parts: Sequence[str]) -> str:
+    """Id of the licence of a sample whose clips have these."""
+    return effective(parse_licence(part) for part in parts).id

@@ -1,0 +1,121 @@
+"""What the page shows of one sample: judged captions, drawing, siblings, clips."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.look.browse.drawing import Drawing, draw
+from pipelines.look.browse.explain import Explainer
+from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, mix_licence
+from synth.base.errors import CorpusError, SceneError
+from synth.scene.claim import claim_from_json
+from synth.scene.scene import from_json
+from synth.scene.timeline import timeline
+from synth.truth.annotation import annotated
+from synth.truth.truth import Tolerance, proves
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A caption, and what its timeline says of it.
+
+    Args:
+        text: The caption.
+        kind: Edit kind of a negative, or `restatement`.
+        generator: What worded it.
+        holds: Whether the timeline proves a true one, or refutes a false one; None where the
+            manifest does not say what can be heard.
+        reason: Why a false one is false.
+    """
+
+    text: str
+    kind: str
+    generator: str
+    holds: bool | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """Another sample of the same minimal-pair group."""
+
+    row: Mapping[str, Any]
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One sample as it is shown."""
+
+    row: Mapping[str, Any]
+    drawing: Drawing
+    caption: Sentence
+    positives: tuple[Sentence, ...]
+    negatives: tuple[Sentence, ...]
+    licence: str
+    clips: tuple[Mapping[str, Any], ...]
+    siblings: tuple[Sibling, ...]
+    more_siblings: bool
+
+
+def view(manifest: Manifest, row: Mapping[str, Any]) -> View:
+    """Judge and draw a row of the manifest.
+
+    Raises:
+        CorpusError: If the row holds what is no scene or no claim.
+    """
+    try:
+        return _view(manifest, row)
+    except (ValueError, SceneError) as error:
+        raise CorpusError(
+            f"{manifest.path}: sample {row['id']}: {error}", mend="build or plan again"
+        ) from error
+
+
+def _view(manifest: Manifest, row: Mapping[str, Any]) -> View:
+    scene = from_json(json.loads(row["scene"]))
+    clips = manifest.clips(sorted(set(row["clips"])))
+    tags = {name: [tag["name"] for tag in clip["tags"]] for name, clip in clips.items()}
+    heard = annotated(timeline(scene), tags)
+    judge = None
+    if manifest.audible is not None:
+        tolerance = Tolerance.of_scene(scene, manifest.audible)
+        judge = Explainer(heard, tolerance, row["sample_rate"])
+    main = {"text": row["caption"], "claim": row["claim"], "kind": row["relation"]}
+    drawing = draw(scene, row["frames"], row["sample_rate"])
+    siblings = manifest.siblings(row)
+    licences = [clips[name]["licence"] if name in clips else "" for name in row["clips"]]
+    return View(
+        row=row,
+        drawing=drawing,
+        caption=_true(main | {"generator": row["generator"]}, judge),
+        positives=tuple(_true(each, judge) for each in row["positives"]),
+        negatives=tuple(_false(each, judge) for each in row["negatives"]),
+        licence=mix_licence(licences),
+        clips=tuple(clips[name] for name in dict.fromkeys(row["clips"]) if name in clips),
+        siblings=tuple(Sibling(each, _drawn(each, drawing.colours)) for each in siblings),
+        more_siblings=len(siblings) == MAX_SIBLINGS,
+    )
+
+
+def _drawn(row: Mapping[str, Any], colours: Mapping[str, int]) -> Drawing:
+    scene = from_json(json.loads(row["scene"]))
+    return draw(scene, row["frames"], row["sample_rate"], colours)
+
+
+def _true(caption: Mapping[str, str], judge: Explainer | None) -> Sentence:
+    holds = None
+    if judge is not None:
+        claim = claim_from_json(json.loads(caption["claim"]))
+        holds = proves(judge.heard, claim, judge.tolerance)
+    return Sentence(caption["text"], caption["kind"], caption["generator"], holds)
+
+
+def _false(caption: Mapping[str, str], judge: Explainer | None) -> Sentence:
+    claim = claim_from_json(json.loads(caption["claim"]))
+    reason = None if judge is None else judge.why_false(claim)
+    holds = None if judge is None else reason is not None
+    return Sentence(caption["text"], caption["kind"], caption["generator"], holds, reason)

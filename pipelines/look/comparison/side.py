@@ -1,0 +1,127 @@
+"""One of two corpora that are compared: its manifests, and what it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from pipelines.build.finalise import SPEC_FILE
+from pipelines.build.plan import SHARDS_FILE
+from pipelines.build.settings import flat_settings
+from pipelines.spec.file import read_spec
+from pipelines.store.manifest import find_manifest
+from pipelines.store.parquet import check
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
+from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
+from synth.storage import shown
+
+_FILES: Final = {
+    "clips": (CLIPS_FILE, CLIPS),
+    "quarantine": (QUARANTINE_FILE, QUARANTINE),
+    "shards": (SHARDS_FILE, pa.schema([])),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A corpus, or a plan that is not rendered.
+
+    Args:
+        manifest: `samples.parquet`, or `plan.parquet` of a plan.
+        corpus: Its name.
+        facts: What `corpus.json` says; None of a plan.
+    """
+
+    manifest: Path
+    corpus: str
+    facts: Mapping[str, Any] | None
+
+    @classmethod
+    def open(cls, path: Path) -> Side:
+        """Open a corpus or a plan, as `find_manifest` takes it.
+
+        Raises:
+            CorpusError: If there is none, or a manifest is missing or damaged.
+            StorageError: If the URL cannot be read.
+        """
+        manifest = find_manifest(path)
+        folder = manifest.parent
+        planned = manifest.name == PLAN_FILE
+        check(manifest, PLAN if planned else SAMPLES)
+        for file, schema in _FILES.values():
+            check(folder / file, schema)
+        facts = None if planned else Corpus.open(folder).facts
+        return cls(manifest, folder.parent.name if facts is None else facts["corpus"], facts)
+
+    @property
+    def rendered(self) -> bool:
+        """Whether it has audio."""
+        return self.facts is not None
+
+    @property
+    def tables(self) -> Mapping[str, ds.Dataset]:
+        """`samples`, `clips`, `quarantine` and `shards`."""
+        folder = self.manifest.parent
+        return {
+            "samples": ds.dataset(self.manifest),
+            **{name: ds.dataset(folder / file) for name, (file, _) in _FILES.items()},
+        }
+
+    @property
+    def clip_columns(self) -> frozenset[str]:
+        """The columns of its catalogue, which differ between versions of Segue."""
+        return frozenset(pq.read_schema(self.manifest.with_name(CLIPS_FILE)).names)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of its spec, by dotted key; a plan keeps none."""
+        path = self.manifest.with_name(SPEC_FILE)
+        return flat_settings(read_spec(path)) if self.rendered else {}
+
+    @property
+    def algorithms(self) -> dict[str, Any]:
+        """Versions of Segue's algorithms, by name; a plan does not say."""
+        if self.facts is None:
+            return {}
+        return {"format": self.facts.get("format_version"), **self.facts.get("algorithms", {})}
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        """Versions of the packages that made its shards, by name; several where several did."""
+        found: dict[str, set[str]] = {}
+        for libraries in (self.facts or {}).get("libraries", ()):
+            for name, version in libraries.items():
+                found.setdefault(name, set()).add(version)
+        return {name: " and ".join(sorted(versions)) for name, versions in found.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Which it is."""
+        return {
+            "corpus": self.corpus,
+            "version": self.manifest.parent.name,
+            "manifests": shown(self.manifest.parent),
+            "rendered": self.rendered,
+            "digest": None if self.facts is None else self.facts["digest"],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value that is another in B than in A; None where one of them has none."""
+
+    name: str
+    a: Any
+    b: Any
+
+
+def changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Change]:
+    """Where two mappings differ, in their order."""
+    for name in dict.fromkeys([*a, *b]):
+        if a.get(name) != b.get(name):
+            yield Change(name, a.get(name), b.get(name))

@@ -1,0 +1,167 @@
+"""The answer to a query: a few of its rows, or all of them in a file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+from pyarrow import types
+
+from pipelines.build.documents.croissant import CROISSANT_FILE
+from synth.base.atomic import replacing
+from synth.base.errors import SpecError
+from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE
+
+SUFFIXES: Final = (".parquet", ".csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, and its DuckDB type."""
+
+    name: str
+    type: str
+
+    @property
+    def outer_type(self) -> str:
+        """The type without what it is made of: `STRUCT[]` of a list of structures."""
+        outer, nested, _ = self.type.partition("(")
+        return f"{outer}[]" if nested and self.type.endswith("[]") else outer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows that a query finds, batch by batch; to be read once.
+
+    Args:
+        columns: Of the rows, each with a name of its own.
+        schema: The same as Arrow has them.
+        batches: The rows.
+    """
+
+    columns: tuple[Column, ...]
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def rows(self, most: int | None = None) -> tuple[list[dict[str, Any]], int]:
+        """The first `most` rows as JSON values, None for all; and how many there are."""
+        rows: list[dict[str, Any]] = []
+        total = 0
+        for batch in self.batches:
+            taken = batch.num_rows if most is None else min(batch.num_rows, most - len(rows))
+            values = [column.slice(0, taken).to_pylist() for column in batch.columns]
+            rows += (
+                {each.name: _plain(value) for each, value in zip(self.columns, row, strict=True)}
+                for row in zip(*values, strict=True)
+            )
+            total += batch.num_rows
+        return rows, total
+
+    def write(self, path: Path) -> int:
+        """Write all rows to a Parquet or CSV file, which appears whole or not at all.
+
+        In CSV (UTF-8, a header, null as an empty cell) lists and structures are JSON, bytes are
+        Base64.
+
+        Returns:
+            How many rows there are.
+
+        Raises:
+            SpecError: If a column is of a type that such a file cannot hold.
+        """
+        as_text = path.suffix == ".csv"
+        schema = _schema_of_csv(self.schema) if as_text else self.schema
+        total = 0
+        try:
+            with (
+                replacing(path) as partial,
+                (pc.CSVWriter if as_text else pq.ParquetWriter)(partial, schema) as writer,
+            ):
+                for batch in self.batches:
+                    columns = map(_cast, batch.columns, schema.types)
+                    writer.write_batch(pa.record_batch(list(columns), schema=schema))
+                    total += batch.num_rows
+        except pa.ArrowException as error:
+            raise SpecError(
+                f"--out {path}: cannot hold this answer: {error}",
+                mend="cast such a column to text in the query, as in `span::VARCHAR`",
+            ) from error
+        return total
+
+
+def check_answer_file(out: Path) -> None:
+    """Refuse a file of another kind, and one among the files of a corpus.
+
+    Raises:
+        SpecError: If it is.
+    """
+    if out.suffix not in SUFFIXES:
+        raise SpecError(
+            f"--out {out}: an answer is written as Parquet or CSV",
+            mend=f"name it {out.stem}.parquet or {out.stem}.csv",
+        )
+    if any((out.parent / name).exists() for name in (CORPUS_FILE, PLAN_FILE, CROISSANT_FILE)):
+        raise SpecError(f"--out {out}: lies among a corpus's files", mend="write to another folder")
+
+
+def named_apart(names: Iterable[str]) -> list[str]:
+    """Names of columns, each of its own: a repeated one gets a number."""
+    found: dict[str, None] = {}
+    for name in names:
+        numbered = (f"{name}_{number}" for number in count(1))
+        found[name if name not in found else next(n for n in numbered if n not in found)] = None
+    return list(found)
+
+
+def _schema_of_csv(schema: pa.Schema) -> pa.Schema:
+    return pa.schema(
+        [field.with_type(pa.string()) if _is_text_in_csv(field.type) else field for field in schema]
+    )
+
+
+def _is_text_in_csv(kind: pa.DataType) -> bool:
+    kinds = (types.is_nested, types.is_binary, types.is_large_binary, types.is_interval)
+    return any(is_one(kind) for is_one in kinds)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    return pa.array(map(_text, column.to_pylist()), kind)
+
+
+def _text(value: Any) -> str | None:
+    plain = _plain(value)
+    return plain if plain is None or isinstance(plain, str) else json.dumps(plain)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: whole numbers stay whole, bytes are Base64, times are ISO 8601."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime() | date() | time():
+            return value.isoformat()
+        case dict():
+            return {name: _plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case _:
+            return str(value)

@@ -1,0 +1,99 @@
+"""The manifests of one corpus, and one query after the other to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from pipelines.look.console.answer import Answer, Column, named_apart
+from pipelines.look.console.connection import sealed
+from pipelines.look.console.functions import EVENTS_OF, receipts_in
+from pipelines.look.console.refusal import explained, refuse_all_but_a_query
+from pipelines.look.console.tables import TABLES, Table
+from pipelines.store.manifest import find_manifest
+from pipelines.store.parquet import check
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.schema import CLIPS, PLAN, SAMPLES
+
+_CHECKED: Final = {SAMPLES_FILE: SAMPLES, PLAN_FILE: PLAN, CLIPS_FILE: CLIPS}
+
+
+@dataclass(frozen=True)
+class Database:
+    """The tables of a corpus, open for queries.
+
+    Args:
+        folder: Its manifest folder.
+        tables: Those that it has; `samples` is missing where nothing is rendered.
+        connection: What answers.
+    """
+
+    folder: Path
+    tables: tuple[Table, ...]
+    connection: duckdb.DuckDBPyConnection
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator[Database]:
+        """Open the manifests of a corpus or of a plan, as `find_manifest` takes it.
+
+        Raises:
+            CorpusError: If there are none, or one is missing or damaged.
+            StorageError: If the URL cannot be read.
+        """
+        manifest = find_manifest(path)
+        folder = manifest.parent
+        planned = manifest.name == PLAN_FILE
+        tables = tuple(table for table in TABLES if not (planned and table.file == SAMPLES_FILE))
+        files = {table.name: folder / table.file for table in tables if table.file}
+        for file in files.values():
+            check(file, _CHECKED.get(file.name, pa.schema([])))
+        with sealed(
+            {name: ds.dataset(file) for name, file in files.items()},
+            {"events_of": EVENTS_OF, "receipts_of": receipts_in(folder)},
+            {table.name: table.query for table in tables if table.query},
+        ) as connection:
+            yield cls(folder, tables, connection)
+
+    def columns(self, table: Table) -> tuple[Column, ...]:
+        """The columns of a table with their DuckDB types."""
+        return _columns(self.connection.sql(f"SELECT * FROM {table.name}"))
+
+    @contextmanager
+    def ask(self, query: str) -> Iterator[Answer]:
+        """The answer to one SELECT, which is found while it is read.
+
+        Raises:
+            SpecError: If it is not one SELECT, or DuckDB refuses it; with DuckDB's own words.
+        """
+        with explained(self.tables):
+            refuse_all_but_a_query(self.connection.extract_statements(query))
+            relation = self.connection.sql(query)
+            columns = _columns(relation)
+            reader = relation.to_arrow_reader()
+        schema = pa.schema(
+            [
+                field.with_name(column.name)
+                for field, column in zip(reader.schema, columns, strict=True)
+            ]
+        )
+        with closing(reader):
+            yield Answer(columns, schema, _told(reader, self.tables))
+
+
+def _told(reader: pa.RecordBatchReader, tables: tuple[Table, ...]) -> Iterator[pa.RecordBatch]:
+    """The batches; what goes wrong on the way is told as what goes wrong before."""
+    with explained(tables):
+        yield from reader
+
+
+def _columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
+    names = named_apart(relation.columns)
+    return tuple(Column(*pair) for pair in zip(names, map(str, relation.types), strict=True))

@@ -1,0 +1,99 @@
+"""What the views of the console reckon in Python: places in time, and receipts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipelines.build.render import Receipt
+from pipelines.look.console.connection import Function
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import RECEIPTS
+from synth.scene.scene import from_json
+from synth.scene.timeline import timeline
+from synth.storage import fetched
+
+_EVENT: Final = {
+    "place": "BIGINT",
+    "label": "VARCHAR",
+    "clip": "VARCHAR",
+    "onset": "BIGINT",
+    "offset": "BIGINT",
+    "start": "BIGINT",
+    "gain_db": "DOUBLE",
+}
+_RECEIPT: Final = {
+    "shard": "VARCHAR",
+    "digest": "VARCHAR",
+    "bytes": "BIGINT",
+    "sha256": "VARCHAR",
+    "libraries": "MAP(VARCHAR, VARCHAR)",
+}
+_ARROW: Final = {
+    "BIGINT": pa.int64(),
+    "VARCHAR": pa.string(),
+    "DOUBLE": pa.float64(),
+    "MAP(VARCHAR, VARCHAR)": pa.map_(pa.string(), pa.string()),
+}
+
+
+def receipts_in(folder: Path) -> Function:
+    """What certifies a shard, by its name; nothing, or one receipt."""
+    return Function(lambda names: _receipts(folder, names), f"{_struct(_RECEIPT)}[]")
+
+
+def _struct(fields: Mapping[str, str]) -> str:
+    listed = ", ".join('"' + name + '" ' + kind for name, kind in fields.items())
+    return f"STRUCT({listed})"
+
+
+def _arrow(fields: Mapping[str, str]) -> pa.StructType:
+    return pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()])
+
+
+def _events(scenes: pa.Array) -> pa.Array:
+    return pa.array(map(_placed, scenes.to_pylist()), pa.list_(_arrow(_EVENT)))
+
+
+def _placed(scene: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "place": place,
+            "label": each.label,
+            "clip": each.excerpt.clip,
+            "onset": each.onset,
+            "offset": each.offset,
+            "start": each.excerpt.start,
+            "gain_db": each.excerpt.gain_db,
+        }
+        for place, each in enumerate(timeline(from_json(json.loads(scene))).placements, 1)
+    ]
+
+
+def _receipts(folder: Path, shards: pa.Array) -> pa.Array:
+    found = [_receipt(folder, shard) for shard in shards.to_pylist()]
+    return pa.array(found, pa.list_(_arrow(_RECEIPT)))
+
+
+def _receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
+    if Path(shard).name != shard:  # a query may call this with a text of its own
+        return []
+    path = folder / RECEIPTS / f"{shard}.json"
+    try:
+        receipt = Receipt(**json.loads(fetched(path).read_bytes()))
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise CorpusError(f"{path}: damaged: {error}", mend="delete it and build again") from error
+    found: dict[str, Any] = {
+        name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"
+    }
+    return [found | {"libraries": sorted(receipt.libraries.items())}]
+
+
+EVENTS_OF: Final = Function(_events, f"{_struct(_EVENT)}[]")
+"""The events of scenes as JSON, placed in time."""

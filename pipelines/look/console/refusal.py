@@ -1,0 +1,74 @@
+"""What is told of a query that cannot be answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from pipelines.look.console.tables import Table
+from synth.base.errors import SpecError
+
+_HELP: Final = "`segue inspect CORPUS --tables` lists the tables and their columns"
+_KIND: Final = re.compile(
+    r"^(?:[A-Z][A-Za-z]* )+Error: (?:Python exception occurred while executing the UDF: \w+: )?"
+)
+_MEANT: Final = re.compile(r'Did you mean "([^"]*)"\?')
+_CANDIDATES: Final = re.compile(r"Candidate bindings: (.*)")
+_POINTER: Final = re.compile(r"^LINE \d+: .*\n *\^", re.MULTILINE)
+
+
+def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
+    """Check that statements are one SELECT.
+
+    Raises:
+        SpecError: If they are not.
+    """
+    if len(statements) != 1:
+        raise SpecError(
+            f"--sql: expected one query, got {len(statements) or 'none'}",
+            mend='give one SELECT, as in --sql "select count(*) from plan"',
+        )
+    kind = statements[0].type
+    if kind is not duckdb.StatementType.SELECT:
+        raise SpecError(
+            f"--sql: a query only reads, so {kind.name} is refused",
+            mend="give a SELECT; --out FILE writes what it finds",
+        )
+
+
+@contextmanager
+def explained(tables: Iterable[Table]) -> Iterator[None]:
+    """What DuckDB says of a query that fails in the block, as one clear error.
+
+    Raises:
+        SpecError: In DuckDB's words, with what it takes the query to have meant.
+    """
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        told = str(error)
+        headline = _KIND.sub("", told).strip().partition("\n")[0]
+        pointer = _POINTER.search(told)
+        mend = _mend(told, error, {table.name for table in tables})
+        # The error holds the connection, which must not live longer than its block.
+        refused = SpecError(
+            f"--sql: {headline}" + (f"\n{pointer.group()}" if pointer else ""), mend=mend
+        )
+    else:
+        return
+    raise refused
+
+
+def _mend(told: str, error: Exception, names: set[str]) -> str:
+    if isinstance(error, duckdb.PermissionException):
+        return f"a query reads the tables of this corpus and nothing else; {_HELP}"
+    if found := _CANDIDATES.search(told):
+        return f"did you mean {found.group(1)}? {_HELP}"
+    if (found := _MEANT.search(told)) and found.group(1) in names:
+        return f"did you mean {found.group(1)}? {_HELP}"
+    return _HELP

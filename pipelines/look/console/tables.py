@@ -1,0 +1,207 @@
+"""The tables of the SQL console: what each holds, and what each of its columns means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pipelines.build.plan import SHARDS_FILE
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Args:
+        name: As queries name it.
+        about: What one row is.
+        columns: What each column means, in their order.
+        file: The manifest that it is, or "".
+        query: What it is a view of, or "".
+    """
+
+    name: str
+    about: str
+    columns: Mapping[str, str]
+    file: str = ""
+    query: str = ""
+
+
+_PLANNED: Final = {
+    "id": "Key of the sample in its shard.",
+    "index": "Position in the plan, from 0.",
+    "group": "Minimal-pair group: samples of the same clips in another composition.",
+    "split": "train, val or test.",
+    "shard": "File name of the shard that holds it.",
+    "recipe": "Recipe that made it.",
+    "relation": "Connective of the main caption, as before or while, empty where it has none; "
+    "it does not tell which sound is first.",
+    "caption": "The main caption, proven true.",
+    "claim": "What the main caption says, as a scene over labels.",
+    "generator": "Rule, source or language model that wrote the main caption.",
+    "positives": "Further captions, each proven true: text, claim, kind, connective, generator.",
+    "negatives": "Captions, each proven false; kind is the edit that made it false.",
+    "labels": "Labels of the sounds, in scene order.",
+    "clips": "Ids of the clips heard, in scene order.",
+    "notation": "The scene in the papers' notation: + is then, * is with.",
+    "scene": "The scene as JSON, from which the audio can be rendered again.",
+    "frames": "Exact length of the audio, in frames at sample_rate.",
+    "excerpts": "How many of its sounds are heard in part only.",
+    "sample_rate": "In Hz.",
+}
+_MEASURED: Final = {
+    "member": "File name of the audio in the shard.",
+    "offset": "Where the audio begins in the shard, in bytes.",
+    "size": "Size of the encoded audio, in bytes.",
+    "sha256": "SHA-256 of the encoded audio.",
+    "gain_db": "Gain that the whole mix was given so as not to exceed the peak level, in dB.",
+    "peak_db": "Highest level of the audio, in dBFS.",
+}
+_SAMPLE: Final = "Id of the sample."
+_WHEN: Final = "in frames at the corpus's rate"
+
+TABLES: Final = (
+    Table(
+        "samples",
+        "A sample, planned and rendered; not there before a build has ended.",
+        {**_PLANNED, **_MEASURED},
+        file=SAMPLES_FILE,
+    ),
+    Table("plan", "A sample as planned, before any audio is made.", _PLANNED, file=PLAN_FILE),
+    Table(
+        "clips",
+        "A clip of the sound library that ingest admitted.",
+        {
+            "id": "Id of the clip.",
+            "source": "Sound library.",
+            "location": "Path in the library, or how it is made.",
+            "labels": "What sounds in it.",
+            "captions": "The library's own captions.",
+            "tags": "Tags by category.",
+            "split": "Split of the corpus; empty outside of all.",
+            "source_split": "The library's own split or fold.",
+            "recording": "Recording that it was cut from; a recording is never in two splits.",
+            "licence": "SPDX id, or what the library says; empty where it says nothing.",
+            "attribution": "Whom to name.",
+            "sample_rate": "Of the file, in Hz.",
+            "channels": "Of the file.",
+            "frames": "Length of the file, in frames at its own rate.",
+            "onset": "First frame of the active span, at the file's rate.",
+            "offset": "First frame after the active span, at the file's rate.",
+            "loudness_lufs": "Loudness of the active span, in LUFS.",
+            "peak_db": "Peak level of the active span, in dBFS.",
+            "levels_db": "Levels of the active span over time, in dB.",
+            "sha256": "SHA-256 of the file.",
+            "fingerprint": "What the sound is recognised by in other encodings.",
+        },
+        file=CLIPS_FILE,
+    ),
+    Table(
+        "quarantine",
+        "A clip that could not be used; clips that only the recipe refused are in clips, too.",
+        {
+            "id": "Id of the clip.",
+            "location": "Path in the library.",
+            "stage": "What refused it: source, ingest, licence, block, split, or a recipe.",
+            "reason": "Why.",
+        },
+        file=QUARANTINE_FILE,
+    ),
+    Table(
+        "shards",
+        "A shard, as planned.",
+        {
+            "shard": "File name.",
+            "split": "Split, which is also its folder.",
+            "samples": "How many samples it holds.",
+            "row_group": "Row group of plan.parquet that its samples are in.",
+            "digest": "Of all that determines its bytes: rows, clips' content, render settings.",
+            "row": "Its first row in the row group.",
+        },
+        file=SHARDS_FILE,
+    ),
+    Table(
+        "receipts",
+        "A shard that is finished, and what certifies it.",
+        {
+            "shard": "File name.",
+            "digest": "Digest of the shard as it was planned when it was rendered.",
+            "bytes": "Size of the file.",
+            "sha256": "SHA-256 of the file.",
+            "libraries": "Versions of the libraries that made it, by name.",
+        },
+        query="SELECT r.* FROM (SELECT unnest(receipts_of(shard)) AS r FROM shards)",
+    ),
+    Table(
+        "events",
+        "A sound of a sample, in time.",
+        {
+            "sample": _SAMPLE,
+            "split": "Split of the sample.",
+            "place": "Place in the notation, from left to right, from 1; not in time.",
+            "label": "What it is.",
+            "clip": "Id of the clip that it is heard from.",
+            "onset": f"When it begins, {_WHEN}.",
+            "offset": f"When it ends, {_WHEN}.",
+            "onset_s": "When it begins, in seconds; the least of a sample is heard first.",
+            "offset_s": "When it ends, in seconds.",
+            "start": f"Where in the clip's active span it starts, {_WHEN}.",
+            "gain_db": "Gain applied to the clip, in dB.",
+        },
+        query="""
+            SELECT id AS sample, split, e.place, e.label, e.clip, e.onset, e."offset",
+                e.onset / sample_rate AS onset_s, e."offset" / sample_rate AS offset_s,
+                e.start, e.gain_db
+            FROM (SELECT id, split, sample_rate, unnest(events_of(scene)) AS e FROM plan)
+        """,
+    ),
+    Table(
+        "captions",
+        "A sentence about a sample, true or false.",
+        {
+            "sample": _SAMPLE,
+            "split": "Split of the sample.",
+            "role": "main, positive (true as well) or negative (false).",
+            "place": "Place among those of its role, from 1.",
+            "text": "The sentence.",
+            "claim": "What it says, as a scene over labels.",
+            "kind": "caption for the main one, else restatement or the edit that made it.",
+            "connective": "As before or while; empty where it has none.",
+            "generator": "Rule, source or language model that wrote it.",
+        },
+        query="""
+            SELECT id AS sample, split, 'main' AS role, 1::BIGINT AS place, caption AS text,
+                claim, 'caption' AS kind, relation AS connective, generator
+            FROM plan
+            UNION ALL BY NAME
+            SELECT sample, split, role, place, c.* FROM (
+                SELECT id AS sample, split, 'positive' AS role,
+                    generate_subscripts(positives, 1) AS place, unnest(positives) AS c FROM plan
+            )
+            UNION ALL BY NAME
+            SELECT sample, split, role, place, c.* FROM (
+                SELECT id AS sample, split, 'negative' AS role,
+                    generate_subscripts(negatives, 1) AS place, unnest(negatives) AS c FROM plan
+            )
+        """,
+    ),
+    Table(
+        "clip_labels",
+        "A label of a clip.",
+        {"clip": "Id of the clip.", "label": "One of its labels."},
+        query="SELECT id AS clip, unnest(labels) AS label FROM clips",
+    ),
+    Table(
+        "clip_tags",
+        "A tag of a clip.",
+        {
+            "clip": "Id of the clip.",
+            "category": "As genre or mood; empty where the library has none.",
+            "name": "The tag.",
+        },
+        query="SELECT clip, t.category, t.name "
+        "FROM (SELECT id AS clip, unnest(tags) AS t FROM clips)",
+    ),
+)

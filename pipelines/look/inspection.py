@@ -1,0 +1,196 @@
+"""Look into a corpus, or a plan: counts, samples, checks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.build.coverage import Coverage
+from pipelines.build.plan import SHARDS_FILE
+from pipelines.store.manifest import find_manifest
+from pipelines.store.parquet import check
+from synth.base.atomic import write_bytes
+from synth.base.errors import CorpusError
+from synth.base.hashing import sha256_of
+from synth.base.progress import Observer, Silent, watched
+from synth.base.rng import Randomness
+from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
+from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
+from synth.corpus.shards import AudioFormat, encode_audio
+from synth.storage import fetched, opened, shown
+
+_DESCRIBED: Final = (
+    "group",
+    "split",
+    "shard",
+    "recipe",
+    "relation",
+    "negatives",
+    "labels",
+    "clips",
+    "frames",
+    "sample_rate",
+)
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Counts by split, relation, edit kind, label, licence and quarantine reason.
+
+    A clip that the recipe refused is catalogued and quarantined, and counted once in `listed`.
+
+    Args:
+        path: As `find_manifest` takes it: a finished corpus, or a plan.
+
+    Raises:
+        CorpusError: If there is neither, or a file of it is missing, damaged, or no manifest.
+    """
+    manifest = _manifest(path)
+    check(manifest.with_name(CLIPS_FILE), CLIPS)
+    check(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
+    table = pq.read_table(manifest, columns=list(_DESCRIBED))
+    sizes = pc.list_value_length(table.column("labels")).to_pylist()
+    kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
+    clips = pq.read_table(
+        manifest.with_name(CLIPS_FILE), columns=["id", "split", "licence", "labels", "recording"]
+    ).to_pylist()
+    used = set(pc.list_flatten(table.column("clips")).to_pylist())
+    licences = [clip["licence"] for clip in clips if clip["id"] in used]
+    refused = pq.read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
+    names = {row["id"] for row in refused}
+    catalogued = {clip["id"] for clip in clips}
+    counts = {
+        "split": _splits(table),
+        "relation": shares(table.column("relation").to_pylist()),
+        "negatives": shares(kinds),
+        "sounds in a scene": shares([str(size) for size in sorted(sizes)]),
+        "place of a sound in its scene": shares(
+            [str(place) for size in sizes for place in range(1, size + 1)]
+        ),
+        "licence of the clips used": shares(licences),
+        "label (ten most frequent)": dict(
+            list(shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
+        ),
+        "quarantined because the clip": shares([row["reason"] for row in refused]),
+    }
+    return {
+        "corpus": manifest.parent.parent.name,
+        "version": manifest.parent.name,
+        "recipe": table.column("recipe")[0].as_py(),
+        "clips": {
+            "listed": len(catalogued | names),
+            "used": len(used),
+            "not drawn": len(catalogued - used - names),
+            "refused": len(refused),
+            "refused by": dict(Counter(row["stage"] for row in refused)),
+        },
+        "labels": Coverage.of(clips, names).to_json(),
+        "with a negative": round(_share_with_negatives(table), 4),
+        "counts": {name: found for name, found in counts.items() if found},
+        "quarantine": str(manifest.with_name(QUARANTINE_FILE)),
+    }
+
+
+def _share_with_negatives(table: pa.Table) -> float:
+    return float(pc.mean(pc.greater(pc.list_value_length(table.column("negatives")), 0)).as_py())
+
+
+def _splits(table: pa.Table) -> dict[str, dict[str, Any]]:
+    splits: dict[str, dict[str, Any]] = {}
+    for split in pc.unique(table.column("split")).to_pylist():
+        part = table.filter(pc.field("split") == split)
+        seconds = np.asarray(part.column("frames")) / part.column("sample_rate")[0].as_py()
+        splits[split] = {
+            "samples": part.num_rows,
+            "groups": pc.count_distinct(part.column("group")).as_py(),
+            "shards": pc.count_distinct(part.column("shard")).as_py(),
+            "hours": round(float(seconds.sum()) / 3600, 3),
+            "shortest s": round(float(seconds.min()), 2),
+            "longest s": round(float(seconds.max()), 2),
+        }
+    return splits
+
+
+def _manifest(path: Path) -> Path:
+    """The manifest that a path leads to, once it has a plan's columns."""
+    manifest = find_manifest(path)
+    check(manifest, PLAN)
+    return manifest
+
+
+def draw(path: Path, count: int) -> list[dict[str, Any]]:
+    """`count` rows of the manifest, evenly spread over the plan."""
+    table = pq.read_table(_manifest(path))
+    count = min(count, table.num_rows)
+    picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
+    rows: list[dict[str, Any]] = table.take(picked).to_pylist()
+    return rows
+
+
+def draw_captions(path: Path, count: int, seed: int) -> list[str]:
+    """`count` main captions, drawn at random without replacement."""
+    captions = pq.read_table(_manifest(path), columns=["caption"]).column("caption")
+    order = Randomness(seed).at("inspect/captions", 0).permutation(len(captions))
+    return [captions[int(i)].as_py() for i in order[:count]]
+
+
+def verify(
+    corpus: Corpus, rows: Sequence[dict[str, Any]], observer: Observer | None = None
+) -> dict[str, Any]:
+    """Compare every shard's hash with its receipt, and rebuild `rows` from plan and bank.
+
+    Raises:
+        CorpusError: If a shard or a rebuilt sample differs.
+    """
+    shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
+    observer = observer or Silent()
+    for shard in watched(shards, observer, "verify", "shards"):
+        path = corpus.shard(shard["split"], shard["shard"])
+        certified = json.loads(fetched(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
+        try:
+            with opened(path, corpus.receipt(shard["shard"])) as file:
+                found = sha256_of(file)
+        except FileNotFoundError:
+            found = ""
+        if found != certified:
+            raise CorpusError(
+                f"{shown(path)}: differs from its receipt", mend="delete it and build again"
+            )
+    for row in watched(rows, observer, "rebuild", "samples"):
+        if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:
+            raise CorpusError(
+                f"sample {row['id']} cannot be rebuilt byte for byte",
+                mend="the libraries differ from those of the build; see corpus.json, `libraries`",
+            )
+    return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
+
+
+def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:
+    """Write one sample's audio, rendered from the bank, as a WAV file to listen to."""
+    pcm = corpus.virtual_pcm(row["scene"], row["frames"])
+    path = folder / f"{row['id']}.wav"
+    write_bytes(path, encode_audio(pcm, row["sample_rate"], AudioFormat.WAV))
+    return path
+
+
+def _encoded(corpus: Corpus, row: dict[str, Any]) -> bytes:
+    pcm = corpus.virtual_pcm(row["scene"], row["frames"])
+    audio_format = AudioFormat(row["member"].rsplit(".", 1)[1])
+    return encode_audio(pcm, row["sample_rate"], audio_format)
+
+
+def shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
+    """How often each value occurs, the most frequent first, and its percentage of all."""
+    total = len(values)
+    return {
+        value or "(none)": {"count": count, "percent": round(100 * count / total, 1)}
+        for value, count in Counter(values).most_common()
+    }

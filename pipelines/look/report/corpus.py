@@ -1,0 +1,148 @@
+"""The report of a corpus, or of a plan: everything that its page shows, and the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.build.coverage import Lacking
+from pipelines.build.documents.attribution import used_clips
+from pipelines.build.finalise import SPEC_FILE
+from pipelines.checks.audit import audit
+from pipelines.look.inspection import describe
+from pipelines.look.page import Histogram, Page, histogram, render_page
+from pipelines.look.report.rights import Rights, rights
+from pipelines.look.report.samples import examples
+from pipelines.store.manifest import find_manifest
+from pipelines.store.parquet import check, damaged
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
+
+SHOWN: Final = 10
+"""Samples that are shown where no number is asked for."""
+
+_PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}
+_CLIPS: Final = (
+    "id",
+    "recording",
+    "licence",
+    "attribution",
+    "sample_rate",
+    "onset",
+    "offset",
+    "loudness_lufs",
+    "tags",
+)
+_MEASURED: Final = ("frames", "sample_rate", "clips")
+_RENDERED: Final = ("gain_db", "peak_db")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a report measures of a manifest beside what `describe` counts."""
+
+    histograms: tuple[Histogram, ...]
+    rights: Rights
+    tags: Mapping[str, Sequence[str]]
+
+
+def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = None) -> Page:
+    """The report of a corpus, or of a plan; equal manifests and shards give equal pages.
+
+    Every sentence is judged anew: no verdict is taken from a file.
+
+    Args:
+        path: As `find_manifest` takes it.
+        samples: How many samples are shown and, where the corpus is rendered, heard.
+        observer: Told how far the audit and the samples are.
+
+    Raises:
+        CorpusError: If there is no manifest, or it or a shard is damaged.
+        StorageError: If it lies at a URL that cannot be read.
+    """
+    manifest = find_manifest(path)
+    check(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)
+    check(manifest.with_name(CLIPS_FILE), CLIPS)
+    check(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
+    try:
+        return _page(manifest, samples, observer or Silent())
+    except pa.ArrowException as error:
+        raise damaged(manifest.parent, error) from error
+
+
+def _page(manifest: Path, samples: int, observer: Observer) -> Page:
+    described = describe(manifest)
+    judged = audit(manifest, observer)
+    measured = _measured(manifest)
+    shown = examples(manifest, measured.tags, samples, observer)
+    facts = {
+        "corpus": described["corpus"],
+        "version": described["version"],
+        "samples": judged.samples,
+        "shown": len(shown),
+        "heard": sum(bool(each.sound) for each in shown),
+        "violations": len(judged.violations),
+    }
+    html = render_page(
+        "report/corpus.html",
+        _PACKAGES,
+        described=described,
+        lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
+        built=_built(manifest),
+        audit=judged,
+        histograms=measured.histograms,
+        rights=measured.rights,
+        examples=shown,
+        spec=_spec(manifest),
+    )
+    return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
+
+
+def _measured(manifest: Path) -> Measured:
+    columns = [*_MEASURED, *(_RENDERED if manifest.name == SAMPLES_FILE else ())]
+    rows = pq.read_table(manifest, columns=columns)
+    everything = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
+    clips = used_clips(everything.to_pylist(), manifest)
+    return Measured(
+        histograms=tuple(_histograms(rows, clips)),
+        rights=rights(clips, rows.column("clips").to_pylist()),
+        tags={clip["id"]: [tag["name"] for tag in clip["tags"]] for clip in clips if clip["tags"]},
+    )
+
+
+def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[Histogram]:
+    """Durations and levels of the samples, and of the clips that they use."""
+    seconds = np.asarray(rows.column("frames")) / np.asarray(rows.column("sample_rate"))
+    yield histogram("Duration of the samples", "s", seconds)
+    active = [(clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in clips]
+    yield histogram("Active length of the clips", "s", np.asarray(active))
+    loudness = np.asarray([clip["loudness_lufs"] for clip in clips])
+    yield histogram("Loudness of the clips", "LUFS", loudness)
+    if set(_RENDERED) <= set(rows.column_names):
+        peak = np.asarray(rows.column("peak_db"))
+        yield histogram("Peak of the samples", "dBFS", peak)
+        gain = np.asarray(rows.column("gain_db"))
+        yield histogram("Gain of the samples", "dB", gain)
+
+
+def _built(manifest: Path) -> Mapping[str, Any] | None:
+    """What `corpus.json` says; None for a plan."""
+    path = manifest.with_name(CORPUS_FILE)
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _spec(manifest: Path) -> str:
+    """The spec as the build kept it; "" for a plan."""
+    path = manifest.with_name(SPEC_FILE)
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,0 +1,103 @@
+"""The samples that a report shows: drawn, explained and to be heard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.look.browse.drawing import Drawing
+from pipelines.look.browse.drawing import draw as drawing_of
+from pipelines.look.browse.explain import Explainer
+from pipelines.look.inspection import draw
+from pipelines.look.report.audio import Listening
+from synth.base.progress import Observer, watched
+from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.corpus.schema import AUDIBLE
+from synth.scene.claim import claim_from_json
+from synth.scene.scene import from_json
+from synth.scene.timeline import timeline
+from synth.truth.annotation import annotated
+from synth.truth.truth import Tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """A false caption, the edit that made it, and why it is false; "" where it is not refuted."""
+
+    text: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One sample as a report shows it.
+
+    Args:
+        row: Its row of the manifest.
+        drawing: Its timeline.
+        negatives: Its false captions.
+        sound: Its audio as a `data:` URI; "" where there is none.
+        silence: Why there is none; "" where there is one.
+    """
+
+    row: Mapping[str, Any]
+    drawing: Drawing
+    negatives: tuple[Negative, ...]
+    sound: str
+    silence: str
+
+
+def examples(
+    manifest: Path, tags: Mapping[str, Sequence[str]], count: int, observer: Observer
+) -> tuple[Example, ...]:
+    """`count` samples of a manifest, drawn evenly.
+
+    Args:
+        manifest: `samples.parquet` or `plan.parquet`, as `find_manifest` gives it.
+        tags: Names of the tags of each clip that has any.
+        count: How many; fewer where the manifest holds fewer.
+        observer: Told how many are done.
+
+    Raises:
+        CorpusError: If a shard is missing or damaged.
+        StorageError: If one cannot be read from its store.
+    """
+    rendered = manifest.name == SAMPLES_FILE
+    listening = Listening(Corpus.open(manifest.parent) if rendered else None)
+    audible = int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
+    return tuple(
+        _example(row, tags, audible, listening)
+        for row in watched(draw(manifest, count), observer, "samples", "samples")
+    )
+
+
+def _example(
+    row: Mapping[str, Any],
+    tags: Mapping[str, Sequence[str]],
+    audible: int,
+    listening: Listening,
+) -> Example:
+    scene = from_json(json.loads(row["scene"]))
+    heard = annotated(timeline(scene), tags)
+    judge = Explainer(heard, Tolerance.of_scene(scene, audible), row["sample_rate"])
+    sound, silence = listening.hear(row)
+    return Example(
+        row=row,
+        drawing=drawing_of(scene, row["frames"], row["sample_rate"]),
+        negatives=tuple(
+            Negative(
+                text=each["text"],
+                kind=each["kind"],
+                reason=judge.why_false(claim_from_json(json.loads(each["claim"]))) or "",
+            )
+            for each in row["negatives"]
+        ),
+        sound=sound,
+        silence=silence,
+    )

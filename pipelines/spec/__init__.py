@@ -1,0 +1,1 @@
+"""The spec: what a user writes, its values, files and templates."""

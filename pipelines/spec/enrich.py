@@ -1,0 +1,189 @@
+"""Enrich: a model's answers become captions of the samples that they were bought for.
+
+Answers are files of `segue llm run` over this corpus's plan. Every one is put to the checks of its
+prompt again, on the sample as it is planned now, so that answers about another plan are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base.errors import PlanError, SegueError, SpecError
+from synth.base.rng import digest
+from synth.base.units import Frames
+from synth.captions.caption import Caption
+from synth.corpus.schema import Sample
+from synth.llm.checks.truth_check import scene_fields
+from synth.llm.item import Item
+from synth.llm.prompt import Prompt, load_prompt
+from synth.scene.claim import Claim, Not
+from synth.scene.notation import parse
+
+RESTATEMENT: Final = "restatement"
+_KINDS: Final = {
+    "order-negatives": "reorder",
+    "binding-negatives": "rebind",
+    "paraphrase": RESTATEMENT,
+}
+_ANSWERED: Final = "answered"
+_MEND: Final = "run `segue llm run` over the plan of this spec, without `enrich`, and give its file"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said of a sample.
+
+    Args:
+        prompt: That asked.
+        value: The answer.
+        generator: Prompt, version and model.
+        path: The file that holds it.
+    """
+
+    prompt: Prompt
+    value: Mapping[str, Any]
+    generator: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """The answers for a corpus.
+
+    Args:
+        answers: By sample id.
+        audible: Shortest overlap that can be heard, in frames.
+    """
+
+    answers: Mapping[str, Sequence[Answer]]
+    audible: Frames
+
+    @classmethod
+    def read(cls, paths: Sequence[Path], audible: Frames) -> Enrichment:
+        """The answers of some files.
+
+        Raises:
+            SpecError: If one is no file of answers, or of a task that makes no captions.
+        """
+        answers: dict[str, list[Answer]] = {}
+        for path in paths:
+            for name, answer in _read(path):
+                answers.setdefault(name, []).append(answer)
+        return cls(answers, audible)
+
+    def refuse_strangers(self, known: set[str]) -> None:
+        """Check that every answer is of a sample of the plan.
+
+        Raises:
+            PlanError: Naming the first that is not.
+        """
+        for name, (first, *_) in self.answers.items():
+            if name not in known:
+                raise PlanError(f"{first.path}: {name}: the plan has no such sample", mend=_MEND)
+
+    def added(self, sample: Sample) -> Sample:
+        """The sample with the captions that were bought for it.
+
+        Raises:
+            PlanError: If an answer does not fit the sample.
+        """
+        positives, negatives = list(sample.positives), list(sample.negatives)
+        for answer in self.answers.get(sample.id, ()):
+            self._check(answer, sample)
+            contrary = negatives if _KINDS[answer.prompt.id] == RESTATEMENT else positives
+            _refuse_shared(answer, sample, {each.text for each in contrary})
+            known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
+            kind = _KINDS[answer.prompt.id]
+            found = [each for each in _captions(answer, sample, kind) if each.text not in known]
+            (positives if kind == RESTATEMENT else negatives).extend(found)
+        return replace(sample, positives=tuple(positives), negatives=tuple(negatives))
+
+    def _check(self, answer: Answer, sample: Sample) -> None:
+        fields = {"caption": sample.caption.text} | scene_fields(sample.scene, self.audible)
+        wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
+        item = Item(sample.id, {name: fields[name] for name in wanted & fields.keys()})
+        faults = answer.prompt.faults(item, answer.value)
+        if faults:
+            raise PlanError(
+                f"{answer.path}: {sample.id}: the answer does not fit the sample: {faults[0]}",
+                mend=_MEND,
+            )
+
+
+def _refuse_shared(answer: Answer, sample: Sample, contrary: set[str]) -> None:
+    """Check that no text of an answer is taken for the opposite elsewhere.
+
+    Raises:
+        PlanError: Naming the first that is.
+    """
+    for text in answer.prompt.texts(answer.value):
+        if text in contrary:
+            raise PlanError(
+                f"{answer.path}: {sample.id}: {text!r} would be a true and a false caption of it",
+                mend="leave one of the files out of `enrich`, or ask again with another model",
+            )
+
+
+def enrichment_digest(paths: Sequence[Path]) -> str:
+    """Of the files' content, "" for none.
+
+    Raises:
+        SpecError: If one cannot be read.
+    """
+    if not paths:
+        return ""
+    try:
+        return digest(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
+    except OSError as error:
+        raise SpecError(
+            f"enrich: {error.filename}: cannot be read: {error.strerror}", mend=_MEND
+        ) from error
+
+
+def _captions(answer: Answer, sample: Sample, kind: str) -> Iterator[Caption]:
+    """The captions of an answer.
+
+    A negative that comes with its notation claims that; one without is false as far as the model
+    and the checks can tell, and is written as the denial of the true caption.
+    """
+    notations = [
+        each.get("notation") if isinstance(each, Mapping) else None
+        for each in answer.value.get("negatives", ())
+    ]
+    for number, text in enumerate(answer.prompt.texts(answer.value)):
+        claim: Claim = sample.caption.claim
+        if kind != RESTATEMENT:
+            notation = notations[number] if number < len(notations) else None
+            claim = parse(notation) if notation else Not(claim)
+        yield Caption(text, claim, kind, sample.caption.connective, answer.generator)
+
+
+def _read(path: Path) -> Iterator[tuple[str, Answer]]:
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise SpecError(f"enrich: {path}: cannot be read: {reason}", mend=_MEND) from error
+    facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    task = facts.get("task", "")
+    if task not in _KINDS:
+        raise SpecError(
+            f"enrich: {path}: not a file of answers to {', '.join(_KINDS)}"
+            + (f", but to {task}" if task else ""),
+            mend=_MEND,
+        )
+    try:
+        prompt = load_prompt(task)
+    except SegueError as error:
+        raise SpecError(f"enrich: {path}: {error}") from error
+    for row in table.to_pylist():
+        if row["status"] == _ANSWERED:
+            yield row["id"], Answer(prompt, json.loads(row["answer"]), row["generator"], path)

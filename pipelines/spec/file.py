@@ -1,0 +1,90 @@
+"""Read a spec from YAML, with errors that name file, line, column and key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from pipelines.spec.spec import Spec
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
+from synth.base.yaml_faults import explained
+from synth.base.yaml_file import YamlFile, read_yaml
+
+_LISTS: Final = ("enrich", "block")
+_PATHS: Final = {"source": "root", "recipe": "expressions"}
+
+
+def read_spec(path: Path) -> Spec:
+    """Read and check a spec; relative paths in it are taken from its folder.
+
+    Raises:
+        SpecError: If it cannot be read or carried out; each fault is told with its line and key.
+    """
+    if path.is_dir():
+        raise SpecError(
+            f"{path}: is a folder, expected a spec",
+            mend=f"write one with `segue new triplets --source folder:{path}`",
+        )
+    try:
+        return parse_spec(read_yaml(path), path.parent)
+    except SpecError as error:
+        if path.exists():
+            raise
+        raise SpecError(error.message, mend=_mend_of(path)) from error
+
+
+def _mend_of(path: Path) -> str:
+    """What to give in the place of a spec that is not there."""
+    here = [path.with_name(each.name) for each in sorted(path.parent.glob("*.y*ml"))]
+    if not here:
+        return "`segue new RECIPE` writes a spec"
+    return suggestion(str(path), map(str, here))
+
+
+def parse_spec(file: YamlFile, folder: Path) -> Spec:
+    """A spec from YAML.
+
+    Args:
+        file: The YAML.
+        folder: That relative paths are taken from.
+
+    Raises:
+        SpecError: If it cannot be carried out.
+    """
+    if not isinstance(file.value, dict):
+        raise SpecError(
+            f"{file.place()}: expected keys and values",
+            mend="start with `corpus: NAME`, or with what `segue new RECIPE` writes",
+        )
+    try:
+        return Spec.model_validate(_with_absolute_paths(file.value, folder))
+    except ValidationError as error:
+        raise explained(error, file, Spec, "`segue new RECIPE` explains every setting") from error
+
+
+def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+    absolute = dict(value)
+    for key in _LISTS:
+        if isinstance(value.get(key), list):
+            absolute[key] = [
+                str((folder / Path(each).expanduser()).resolve()) if isinstance(each, str) else each
+                for each in value[key]
+            ]
+    for part, key in _PATHS.items():
+        chosen = value.get(part)
+        if isinstance(chosen, Mapping):
+            absolute[part] = {
+                name: _absolute(settings, key, folder) for name, settings in chosen.items()
+            }
+    return absolute
+
+
+def _absolute(settings: Any, key: str, folder: Path) -> Any:
+    if not isinstance(settings, Mapping) or not isinstance(settings.get(key), str | Path):
+        return settings
+    path = folder / Path(settings[key]).expanduser()
+    return {**settings, key: str(path.resolve())}

@@ -1,0 +1,144 @@
+"""The text of a new spec, made from the classes that check specs, so that no comment is stale."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from pipelines.spec.new.meaning import meanings, purpose
+from pipelines.spec.new.recipes import start_of
+from pipelines.spec.new.splits import splits_of
+from pipelines.spec.new.values import allowed
+from pipelines.spec.spec import Spec
+from synth.sources import source_class
+
+WIDTH: Final = 100
+_INDENT: Final = "  "
+_BREAK: Final = 70  # YAML's lines are broken after the value that goes beyond
+_ROOT: Final = "root"
+
+
+def new_spec(
+    name: str,
+    corpus: str,
+    source: str | None = None,
+    root: str | None = None,
+    index: Path | None = None,
+) -> str:
+    """The YAML of a spec, every setting of which has a comment of what it means and may be.
+
+    Args:
+        name: One of `start_names`.
+        corpus: Its name.
+        source: A source's name; by default one that comes with Segue and suits the recipe.
+        root: The source's folder; by default one that has to be changed.
+        index: That lies in the folder, for a source that takes one.
+
+    Raises:
+        SpecError: If there is no such recipe.
+        SourceError: If there is no such source.
+    """
+    start = start_of(name)
+    given: dict[str, Any] = {}
+    chosen = source or start.source
+    library = source_class(chosen)
+    if _ROOT in library.model_fields:
+        given[_ROOT] = root or f"/data/{chosen}"
+    if index is not None:
+        given["index"] = index
+    choices = {
+        "source": (chosen, library, given),
+        "recipe": (start.recipe, start.model, start.settings),
+    }
+    own = {"corpus": corpus, "splits": splits_of(chosen)}
+    told = meanings(Spec)
+    lines = [*_comment(f"{name}: {start.summary}", ""), *_comment(_HEAD, ""), "#"]
+    lines += [*_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
+    for key, field in Spec.model_fields.items():
+        if key in choices:
+            called, model, settings = choices[key]
+            lines += [*_comment(told[key], ""), f"{key}:"]
+            empty = " {}" if not model.model_fields else ""
+            lines += [f"{_INDENT}{called}:{empty}", *_block(model, settings, _INDENT * 2)]
+        else:
+            lines += _setting(key, field, told[key], own, "")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_HEAD: Final = (
+    "Every setting stands here with its default and, in brackets, what it may be; a line that is "
+    "left out means the default. Paths are taken from this file's folder."
+)
+_LENGTH: Final = (
+    "For training Segue's small model, which hears 3.5 s at 16 kHz: audio.sample_rate: 16000, and "
+    "audio.length: exact 3.5 s."
+)
+_TRAINING: Final = {
+    "triplets": f"{_LENGTH} Then max_event_s: 2.0 and crossfade_s: 0.5 let two sounds fit, "
+    "repeats: 20 gives six labels enough groups, and style: natural reads as people write. The "
+    "defaults are the paper's."
+}
+
+
+def _block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """The settings of a model."""
+    told = meanings(model)
+    for key, field in model.model_fields.items():
+        yield from _setting(key, field, told[key], given, indent)
+
+
+def _setting(
+    key: str, field: FieldInfo, told: str, given: Mapping[str, Any], indent: str
+) -> Iterator[str]:
+    """One setting: its comment, and its value below it."""
+    nested = _model_in(field)
+    if nested is not None and key not in given and field.default is not None:
+        yield from _comment(purpose(nested), indent)
+        yield f"{indent}{key}:"
+        yield from _block(nested, {}, indent + _INDENT)
+        return
+    needed = "; required" if field.is_required() else ""
+    yield from _comment(f"{told} [{allowed(field)}{needed}]", indent)
+    if nested is not None:
+        yield from _commented(nested, indent)
+    value = given[key] if key in given else field.get_default(call_default_factory=True)
+    plain = to_jsonable_python(value)
+    text = yaml.safe_dump(
+        {key: plain},
+        default_flow_style=None if isinstance(plain, dict | list) else False,
+        width=_BREAK,
+        sort_keys=False,
+        allow_unicode=True,
+    )
+    yield from textwrap.indent(text.rstrip("\n"), indent).split("\n")
+
+
+def _commented(model: type[BaseModel], indent: str) -> Iterator[str]:
+    """The settings of a part that is not there by default."""
+    told = meanings(model)
+    for key, field in model.model_fields.items():
+        default = "required" if field.is_required() else f"default {field.default}"
+        yield from _comment(f"- {key}: {told[key]} [{allowed(field)}; {default}]", indent)
+
+
+def _model_in(field: FieldInfo) -> type[BaseModel] | None:
+    """The class of a setting that has settings of its own."""
+    for each in (field.annotation, *get_args(field.annotation)):
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            return each
+    return None
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    prefix = f"{indent}# "
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False
+    )

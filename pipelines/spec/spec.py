@@ -1,0 +1,286 @@
+"""The corpus spec: everything that determines a corpus, as checked values."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from pipelines.spec.choice import RecipeChoice, SourceChoice
+from pipelines.spec.enrich import enrichment_digest
+from pipelines.spec.intake import Intake
+from pipelines.spec.values import (
+    CORPUS,
+    CORPUS_LETTERS,
+    check_corpus,
+    check_licences,
+    check_splits,
+)
+from synth.audio.decoding import Mislabelled
+from synth.audio.dsp import Fade
+from synth.audio.render import RENDER_VERSION, Mixdown
+from synth.base.rng import Randomness, digest
+from synth.base.units import Decibels, Frames, Seconds, to_frames
+from synth.corpus.schema import FORMAT_VERSION, canonical_json
+from synth.corpus.shards import AudioFormat
+from synth.labels.lexicon import words_digest
+from synth.recipes import Recipe
+from synth.recipes.base import Levels, Setting
+from synth.sources import Source, Unheard, opened
+from synth.sources.catalogue import Acceptance, SplitRule
+
+PLAN_VERSION: Final = 5
+SPLITS: Final = ("train", "val", "test")
+SplitName = Literal["train", "val", "test"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+LENGTH: Final = re.compile(r"natural|(?P<mode>exact|padded) (?P<seconds>\d+(\.\d+)?) s")
+MAX_LENGTH_S: Final = 3600.0
+SampleRate = Literal[
+    8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000
+]
+
+
+class AudioSpec(_Model):
+    """The audio of a corpus.
+
+    Args:
+        sample_rate: In Hz.
+        format: `flac` or `wav`, both 16-bit.
+        length: `natural`: as long as the scene. `padded N s`: with silence up to N s at least.
+            `exact N s`: padded to N s, long sounds heard in excerpts so that all fit.
+        fade: Crossfade law.
+        target_lufs: Loudness that every sound is brought to before it is mixed.
+        max_gain_db: Most that a quiet sound is raised.
+        max_below_db: Sounds that stay further below the target are not used.
+        peak_db: Peak level in dBFS that no sample exceeds.
+    """
+
+    sample_rate: SampleRate = 44_100
+    format: AudioFormat = AudioFormat.FLAC
+    length: str = "natural"
+    fade: Fade = Fade.LINEAR
+    target_lufs: Decibels = Field(default=-23.0, ge=-60, le=0)
+    max_gain_db: Decibels = Field(default=20.0, ge=0, le=60)
+    max_below_db: Decibels = Field(default=15.0, ge=0, le=120)
+    peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
+
+    @field_validator("length")
+    @classmethod
+    def _known_length(cls, length: str) -> str:
+        found = LENGTH.fullmatch(length)
+        if found is None:
+            raise ValueError(f"expected 'natural', 'padded 10 s' or 'exact 10 s', got {length!r}")
+        if found["seconds"] and not 0 < float(found["seconds"]) <= MAX_LENGTH_S:
+            raise ValueError(f"expected more than 0 s and at most {MAX_LENGTH_S:g} s")
+        return length
+
+    @property
+    def exact_frames(self) -> Frames | None:
+        """Frames of every sample, None where they may differ."""
+        return self._frames("exact")
+
+    @property
+    def least_frames(self) -> Frames:
+        """Frames that every sample is padded to."""
+        return self._frames("exact") or self._frames("padded") or 0
+
+    def _frames(self, mode: str) -> Frames | None:
+        found = LENGTH.fullmatch(self.length)
+        if found is None or found["mode"] != mode:
+            return None
+        return to_frames(float(found["seconds"]), self.sample_rate)
+
+    @property
+    def levels(self) -> Levels:
+        """Gain control of single sounds."""
+        return Levels(self.target_lufs, self.max_gain_db, self.max_below_db)
+
+    @property
+    def mixdown(self) -> Mixdown:
+        """How scenes become PCM."""
+        return Mixdown(self.fade, self.peak_db)
+
+
+class ClipsSpec(_Model):
+    """Which clips are used, and what of them counts as sounding; others are quarantined.
+
+    Args:
+        min_active_s: Shortest active span.
+        max_s: Longest file.
+        active_range_db: A 50 ms block belongs to the active span if it is at most this far below
+            the loudest one.
+        max_channels: Most channels that are mixed down to one.
+        min_rate: Lowest sampling rate in Hz.
+        max_rate: Highest sampling rate in Hz; a corpus at more wants it raised.
+        mislabelled: `refuse` or `accept` files of another format than their name says.
+        decode_timeout_s: Longest that reading and measuring one clip may take.
+    """
+
+    min_active_s: Seconds = Field(default=0.1, gt=0)
+    max_s: Seconds = Field(default=600.0, gt=0, le=36_000)
+    active_range_db: Decibels = Field(default=50.0, gt=0, le=120)
+    max_channels: int = Field(default=2, ge=1, le=64)
+    min_rate: int = Field(default=4_000, ge=1_000)
+    max_rate: int = Field(default=96_000, ge=8_000, le=max(get_args(SampleRate)))
+    mislabelled: Mislabelled = Mislabelled.REFUSE
+    decode_timeout_s: Seconds = Field(default=60.0, gt=0, le=3600)
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """The same as the catalogue takes it."""
+        return Acceptance(**self.model_dump())
+
+
+class TruthSpec(_Model):
+    """What can be heard.
+
+    Args:
+        min_overlap_s: Shortest sound that can be made out beside another.
+    """
+
+    min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
+
+
+class ShardsSpec(_Model):
+    """How samples are packed.
+
+    Args:
+        samples: In a shard; a group is never divided, so one may hold a few less.
+    """
+
+    samples: int = Field(default=512, ge=1, le=100_000)
+
+
+class Spec(_Model):
+    """A corpus, wholly determined.
+
+    Args:
+        corpus: Its name: lowercase letters, digits and `-`.
+        version: Name of this build; by default made from what determines it.
+        seed: Everything random follows from it.
+        source: One source by name, with its settings.
+        recipe: One recipe by name, with its settings.
+        audio: See `AudioSpec`.
+        clips: See `ClipsSpec`.
+        truth: See `TruthSpec`.
+        splits: For each split a share of the recordings, or a list of the library's own splits.
+        shards: See `ShardsSpec`.
+        enrich: Files of answers of a language model over this spec's plan (`segue llm run`), which
+            become captions.
+        licences: Only clips under these are used, as in `[CC0, CC-BY]`; all without.
+        block: Lists of recordings or clips, or corpora, none of whose sounds may be used.
+    """
+
+    corpus: str = Field(pattern=CORPUS, max_length=CORPUS_LETTERS)
+    version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    source: SourceChoice
+    recipe: RecipeChoice
+    audio: AudioSpec = AudioSpec()
+    clips: ClipsSpec = ClipsSpec()
+    truth: TruthSpec = TruthSpec()
+    splits: dict[SplitName, float | list[str | int]] = Field(default={"train": 1.0})
+    shards: ShardsSpec = ShardsSpec()
+    enrich: tuple[Path, ...] = ()
+    licences: tuple[str, ...] | None = None
+    block: tuple[Path, ...] = ()
+
+    @field_validator("version")
+    @classmethod
+    def _no_pointer(cls, version: str | None) -> str | None:
+        if version == "latest":
+            raise ValueError("'latest' is the name of the pointer to the newest version")
+        return version
+
+    @field_validator("corpus", mode="before")
+    @classmethod
+    def _corpus_in_words(cls, name: object) -> object:
+        check_corpus(name)
+        return name
+
+    @field_validator("licences")
+    @classmethod
+    def _known_licences(cls, licences: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if licences is not None:
+            check_licences(licences)
+        return licences
+
+    @field_validator("splits")
+    @classmethod
+    def _splits_add_up(cls, splits: dict[str, Any]) -> dict[str, Any]:
+        check_splits(splits)
+        return {name: splits[name] for name in SPLITS if name in splits}
+
+    @property
+    def setting(self) -> Setting:
+        """What the recipe is given beside its own settings."""
+        rate = self.audio.sample_rate
+        return Setting(
+            rate=rate,
+            max_frames=self.audio.exact_frames,
+            levels=self.audio.levels,
+            audible=to_frames(self.truth.min_overlap_s, rate),
+            randomness=Randomness(self.seed),
+        )
+
+    @property
+    def split_rules(self) -> tuple[SplitRule, ...]:
+        """The splits as the catalogue takes them."""
+        return tuple(
+            SplitRule(name, fraction=share)
+            if isinstance(share, float)
+            else SplitRule(name, source_splits=tuple(map(str, share)))
+            for name, share in self.splits.items()
+        )
+
+    @property
+    def intake(self) -> Intake:
+        """What ingest is given."""
+        return Intake(
+            source=self.make_source(),
+            rate=self.audio.sample_rate,
+            acceptance=self.clips.acceptance,
+            split_rules=self.split_rules,
+            seed=self.seed,
+            licences=self.licences,
+            block=self.block,
+        )
+
+    def make_source(self) -> Source | Unheard:
+        """The source with its settings."""
+        return opened(self.source.chosen)  # type: ignore[arg-type]
+
+    def make_recipe(self) -> Recipe:
+        """The recipe with its settings."""
+        return self.recipe.chosen  # type: ignore[return-value]
+
+    def plan_digest(self, catalogue_digest: str) -> str:
+        """What determines the plan: every setting, the seed and the clips' content.
+
+        Where the library lies does not count; what it holds does. So do the words that ship.
+        """
+        determinants = self.model_dump(
+            mode="json",
+            include={"corpus", "seed", "recipe", "splits", "shards", "truth"},
+            exclude_none=True,
+        )
+        audio = self.audio.model_dump(mode="json", exclude={"format", "fade", "peak_db"})
+        settings = canonical_json([determinants, audio])
+        parts = [str(PLAN_VERSION), settings, words_digest(), catalogue_digest]
+        return digest(*parts, *filter(None, [enrichment_digest(self.enrich)]))
+
+    def render_digest(self) -> str:
+        """What determines the bytes of a planned sample."""
+        mixdown = self.audio.model_dump(mode="json", include={"format", "fade", "peak_db"})
+        return digest(str(RENDER_VERSION), str(FORMAT_VERSION), canonical_json(mixdown))
+
+    def build_digest(self, catalogue_digest: str) -> str:
+        """What determines the whole corpus."""
+        return digest(self.plan_digest(catalogue_digest), self.render_digest())

@@ -1,0 +1,223 @@
+"""One writer of a corpus at a store: a lease object, which a holder that dies cannot keep.
+
+Every holding is an object of its own, `data_manifests/CORPUS/.lease/NNNNNN.json`, and the one with
+the highest number counts. It is made by a conditional request, so that of two machines that take
+the lease in the same moment one is let in. The holder writes the time into it while it lives.
+Stores that know no conditional request let the last of the two in, and the other one finds out
+before it certifies its next shard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from synth.base.atomic import write_text
+from synth.base.errors import CorpusError
+from synth.storage import Remote, StorageError
+from synth.storage.url import joined
+
+BEAT_S: Final = 20.0
+EXPIRY_S: Final = 120.0
+LEASE_FOLDER: Final = ".lease"
+HOLDER_FILE: Final = ".holder"
+BUILDING: Final = "is building this corpus"
+_TRIES: Final = 5
+
+Now = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time of this machine's clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease that was taken.
+
+    Args:
+        remote: The store.
+        folder: Key of the folder of the corpus's leases.
+        number: Of this one.
+        holder: Who holds it: a stage of a machine.
+        token: Tells this holding from any other.
+    """
+
+    remote: Remote
+    folder: str
+    number: int
+    holder: str
+    token: str
+
+    @property
+    def key(self) -> str:
+        """Key of its object."""
+        return _key(self.folder, self.number)
+
+    def check(self) -> None:
+        """Check that nobody else has taken it; before anything is certified.
+
+        Raises:
+            CorpusError: If it is lost.
+        """
+        numbers = _numbers(self.remote, self.folder)
+        if not numbers or numbers[-1] != self.number or self._told().get("token") != self.token:
+            raise CorpusError(
+                f"{self.remote.address(self.folder)}: the lease on this corpus is lost to another "
+                f"machine, since this one gave no sign of life for {EXPIRY_S:g} s",
+                mend="let the other one end, then run the same command again",
+            )
+
+    def beat(self, now: Now = utc_now) -> None:
+        """Give a sign of life."""
+        self.check()
+        self.remote.write(self.key, self.content(now))
+
+    def content(self, now: Now) -> bytes:
+        """What the object says at a time."""
+        facts = {
+            "holder": self.holder,
+            "token": self.token,
+            "machine": socket.gethostname(),
+            "process": os.getpid(),
+            "alive": now().isoformat(timespec="seconds"),
+        }
+        return (json.dumps(facts) + "\n").encode()
+
+    def release(self) -> None:
+        """Give it back."""
+        self.remote.remove(self.key)
+
+    def _told(self) -> dict[str, Any]:
+        return _read(self.remote, self.key)
+
+
+def take(
+    remote: Remote, folder: str, holder: str, now: Now = utc_now, doing: str = BUILDING
+) -> Lease:
+    """Take the lease of a corpus.
+
+    Args:
+        remote: The store.
+        folder: Key of the folder of the corpus's leases.
+        holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
+        now: The time; machines' clocks must agree within a minute.
+        doing: What another holder is told to be doing.
+
+    Raises:
+        CorpusError: If somebody else holds it and lives.
+        StorageError: If the store cannot be written.
+    """
+    for _ in range(_TRIES):
+        numbers = refuse_living(remote, folder, holder, doing, now)
+        number = numbers[-1] + 1 if numbers else 1
+        lease = Lease(remote, folder, number, holder, secrets.token_hex(8))
+        if remote.create(lease.key, lease.content(now)):
+            with suppress(CorpusError):  # a store without conditional requests let another in
+                lease.check()
+                for old in numbers:
+                    remote.remove(_key(folder, old))
+                return lease
+    raise CorpusError(
+        f"{remote.address(folder)}: others take the lease on this corpus again and again",
+        mend="let one machine build it at a time",
+    )
+
+
+@contextmanager
+def held(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Iterator[Lease]:
+    """Hold the lease, and give signs of life.
+
+    Raises:
+        CorpusError: If somebody else holds it and lives.
+        StorageError: If the store cannot be written.
+    """
+    lease = take(remote, folder, holder, doing=doing)
+    ended = threading.Event()
+    thread = threading.Thread(target=_live, args=(lease, ended), name="segue-lease", daemon=True)
+    thread.start()
+    reachable = True
+    try:
+        yield lease
+    except StorageError:
+        reachable = False  # nobody is made to wait for further attempts: it expires
+        raise
+    finally:
+        ended.set()
+        if reachable:
+            thread.join()
+            with suppress(StorageError, CorpusError):
+                lease.check()
+                lease.release()
+
+
+def holder_of(stage: Path) -> str:
+    """Who works in a stage: the same after every restart, another one for every other stage."""
+    path = stage / HOLDER_FILE
+    if not path.is_file():
+        write_text(path, secrets.token_hex(8))
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _live(lease: Lease, ended: threading.Event) -> None:
+    """Sign until the end; who has lost the lease is told when he certifies, not here."""
+    while not ended.wait(BEAT_S):
+        with suppress(StorageError, CorpusError):
+            lease.beat()
+
+
+def refuse_living(
+    remote: Remote, folder: str, holder: str, doing: str, now: Now = utc_now
+) -> list[int]:
+    """Check that nobody else holds a lease and lives.
+
+    Returns:
+        The numbers of the leases of the dead, and of the holder's own.
+
+    Raises:
+        CorpusError: If somebody does; it says what he is doing.
+        StorageError: If the store cannot be read.
+    """
+    numbers = _numbers(remote, folder)
+    told = _read(remote, _key(folder, numbers[-1])) if numbers else {}
+    if not told or told.get("holder") == holder:
+        return numbers
+    try:
+        age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
+    except (KeyError, ValueError, TypeError):
+        return numbers
+    if age < EXPIRY_S:
+        raise CorpusError(
+            f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
+            f"{told.get('process')}; its last sign of life is {age:.0f} s old",
+            mend="let it end, then run the same command again; if it is dead, wait until "
+            f"{EXPIRY_S:g} s have passed",
+        )
+    return numbers
+
+
+def _numbers(remote: Remote, folder: str) -> list[int]:
+    names = (key.rpartition("/")[2].partition(".")[0] for key in remote.list(folder))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def _key(folder: str, number: int) -> str:
+    return joined(folder, f"{number:06d}.json")
+
+
+def _read(remote: Remote, key: str) -> dict[str, Any]:
+    try:
+        found = json.loads(remote.read(key) or b"")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,62 @@
+"""The manifest of a corpus: its samples, or its plan where it is not rendered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.spec.file import read_spec
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.storage import local_place, url_of
+
+
+def find_manifest(path: Path) -> Path:
+    """`samples.parquet` of a finished corpus, or `plan.parquet` of one that is not rendered.
+
+    Args:
+        path: A manifest folder, the folder above it, or the Parquet file itself; or the URL of one.
+            Of the version of a folder that is here the first letters are enough.
+
+    Raises:
+        CorpusError: If there is neither, the folder above holds several plans, the letters begin
+            several versions, or it is a spec.
+        SpecError: If it is a spec that cannot be read.
+        StorageError: If the URL cannot be read.
+    """
+    named, path = url_of(path) or str(path), _version(local_place(path))
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        raise CorpusError(
+            f"{named}: this is a spec, not a corpus",
+            mend=f"give its manifest folder, data_manifests/{read_spec(path).corpus}",
+        )
+    if path.is_file():
+        return path
+    pointer = path / LATEST_FILE
+    folder = path / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else path
+    if (folder / CORPUS_FILE).is_file():
+        return folder / SAMPLES_FILE
+    found = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
+    plans = [each for each in found if each.is_file()]
+    if len(plans) == 1:
+        return plans[0]
+    names = ", ".join(each.parent.name for each in plans)
+    raise CorpusError(
+        f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
+        mend="give one manifest folder, data_manifests/CORPUS/VERSION",
+    )
+
+
+def _version(path: Path) -> Path:
+    """The one version that a path's last name begins; the path itself where there is none."""
+    if path.exists() or not path.parent.is_dir():
+        return path
+    found = sorted(
+        each
+        for each in path.parent.iterdir()
+        if each.name.startswith(path.name)
+        and any((each / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
+    )
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise CorpusError(f"{path}: several versions begin so: {names}", mend="give more letters")
+    return found[0] if found else path

@@ -1,0 +1,1 @@
+"""Signals: decoding, DSP, mixing, the bank of decoded clips, rendering, fingerprints."""

@@ -1,0 +1,187 @@
+"""Samples of an audio file, or the reason why it has none to give."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import warnings
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import soundfile
+from jaxtyping import Float32
+
+from synth.audio.decoding.chunks import (
+    check_aiff,
+    check_asf,
+    check_au,
+    check_caf,
+    check_matroska,
+    check_mp4,
+    checked_wav,
+)
+from synth.audio.decoding.formats import Format, contradiction, format_of
+from synth.audio.decoding.limits import Limits, Mislabelled, current_limits
+from synth.audio.decoding.streams import check_aac, check_ogg, flac_frames, mp3_least_frames
+from synth.base.errors import ClipError
+from synth.base.units import Frames
+
+BLOCK_FRAMES: Final = 1 << 18
+INSTALL_FFMPEG: Final = (
+    "install it with `apt install ffmpeg`, `brew install ffmpeg` or `conda install ffmpeg`"
+)
+_DEMUXERS: Final[Mapping[Format, str]] = {
+    Format.WAV: "wav",
+    Format.AIFF: "aiff",
+    Format.FLAC: "flac",
+    Format.OGG: "ogg",
+    Format.MP3: "mp3",
+    Format.AAC: "aac",
+    Format.MP4: "mp4",
+    Format.ASF: "asf",
+    Format.MATROSKA: "matroska",
+    Format.CAF: "caf",
+    Format.AU: "au",
+    Format.W64: "w64",
+    Format.AMR: "amr",
+    Format.APE: "ape",
+    Format.WAVPACK: "wv",
+}
+"""What ffmpeg is asked to read: no playlist among them, which would make it open other files."""
+
+
+def read_audio(
+    data: bytes, suffix: str, limits: Limits | None = None
+) -> tuple[Float32[np.ndarray, "frames channels"], int]:
+    """Samples at full scale 1, shape (frames, channels), and the rate in Hz.
+
+    Args:
+        data: The whole file.
+        suffix: Its extension, with the dot.
+        limits: Which files are decoded; by default those that `reading` set.
+
+    Raises:
+        ClipError: If it is outside the limits, if sound that it promises is missing, or if no
+            decoder at hand can read it.
+    """
+    limits = limits or current_limits()
+    found = format_of(data)
+    if limits.mislabelled is Mislabelled.REFUSE and (reason := contradiction(found, suffix)):
+        raise ClipError(reason)
+    try:
+        data, least = _checked(data, found, limits)
+        try:
+            samples, rate = _read_with_libsndfile(data, found, limits)
+        except soundfile.LibsndfileError as error:
+            samples, rate = _read_with_ffmpeg(data, found, limits, _words(error))
+    except MemoryError as error:
+        raise ClipError("takes more memory than there is") from error
+    limits.check(samples.shape[1], rate)
+    limits.check_length(len(samples), samples.shape[1], rate)
+    if least is not None and len(samples) < least:
+        raise _incomplete(len(samples), least, rate)
+    return samples, rate
+
+
+def _checked(data: bytes, found: Format | None, limits: Limits) -> tuple[bytes, Frames | None]:
+    """The file, mended where that is due, and the frames that decoding it must give at least."""
+    match found:
+        case Format.WAV:
+            return checked_wav(data, limits), None
+        case Format.AIFF:
+            check_aiff(data, limits)
+        case Format.FLAC:
+            return data, flac_frames(data)
+        case Format.OGG:
+            check_ogg(data)
+        case Format.MP3:
+            return data, mp3_least_frames(data)
+        case Format.MP4:
+            check_mp4(data)
+        case Format.MATROSKA:
+            check_matroska(data)
+        case Format.CAF:
+            check_caf(data)
+        case Format.AU:
+            check_au(data)
+        case Format.ASF:
+            check_asf(data)
+        case Format.AAC:
+            check_aac(data)
+    return data, None
+
+
+class _Forward(soundfile.SoundFile):  # type: ignore[misc]
+    """Read from begin to end: after each read soundfile would seek to where it believes to be."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _read_with_libsndfile(
+    data: bytes, found: Format | None, limits: Limits
+) -> tuple[Float32[np.ndarray, "frames channels"], int]:
+    with _Forward(io.BytesIO(data)) as file:
+        channels, rate, frames = file.channels, file.samplerate, file.frames
+        limits.check(channels, rate)
+        # A streamed file does not say how long it is.
+        known = frames < 1 << 62
+        if known:
+            limits.check_length(frames, channels, rate)
+        blocks: list[Float32[np.ndarray, "frames channels"]] = []
+        read = 0
+        # In blocks: memory is taken for what is there, not for what the header says.
+        while not blocks or len(blocks[-1]) == BLOCK_FRAMES:
+            try:
+                blocks.append(file.read(BLOCK_FRAMES, dtype="float32", always_2d=True))
+            except soundfile.LibsndfileError as error:
+                raise ClipError(f"is truncated or damaged: {_words(error)}") from error
+            read += len(blocks[-1])
+            limits.check_length(read, channels, rate)
+        # Of MPEG audio without a count of frames libsndfile only guesses the length.
+        if known and read < frames and found is not Format.MP3:
+            raise _incomplete(read, frames, rate)
+        return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), rate
+
+
+def _words(error: soundfile.LibsndfileError) -> str:
+    words = str(error.error_string).removeprefix("Error : ").rstrip(".")
+    # What libsndfile says where libmpg123 finds no frame.
+    return "no frame can be decoded" if words.startswith("File does not exist") else words
+
+
+def _incomplete(read: Frames, promised: Frames, rate: int) -> ClipError:
+    return ClipError(
+        f"is truncated or damaged: of {promised / rate:.2f} s that its header promises "
+        f"{read / rate:.2f} s can be decoded"
+    )
+
+
+def _read_with_ffmpeg(
+    data: bytes, found: Format | None, limits: Limits, reason: str
+) -> tuple[Float32[np.ndarray, "frames channels"], int]:
+    if found is None:
+        raise ClipError(f"cannot be decoded: it holds no audio format that is known ({reason})")
+    missing = [program for program in ("ffmpeg", "ffprobe") if shutil.which(program) is None]
+    if missing:
+        raise ClipError(
+            f"holds {found} that libsndfile cannot decode ({reason}); {' and '.join(missing)} "
+            f"would be needed: {INSTALL_FFMPEG}"
+        )
+    with warnings.catch_warnings():
+        # Where Python still has audioop, pydub takes it and Python warns that it will go.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", SyntaxWarning)
+        from pydub import AudioSegment
+        from pydub.exceptions import CouldntDecodeError
+
+    try:
+        segment = AudioSegment.from_file(
+            io.BytesIO(data), format=_DEMUXERS[found], duration=limits.max_s + 1
+        )
+    except (CouldntDecodeError, ArithmeticError, LookupError, OSError, ValueError) as error:
+        raise ClipError(f"neither libsndfile ({reason}) nor ffmpeg can decode it") from error
+    samples = np.asarray(segment.get_array_of_samples(), dtype=np.float32)
+    full_scale = np.float32(1 << (8 * segment.sample_width - 1))
+    return (samples / full_scale).reshape(-1, segment.channels), int(segment.frame_rate)

@@ -1,0 +1,134 @@
+"""Signal arithmetic on mono float32 arrays: joining, overlaying, measuring."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+import numpy as np
+from jaxtyping import Float32, Int16
+
+from synth.base.units import Decibels, Frames
+
+Audio: TypeAlias = Float32[np.ndarray, "_"]
+Pcm: TypeAlias = Int16[np.ndarray, "_"]
+
+PCM_SCALE: Final = 32768.0
+SILENCE_DB: Final = -120.0
+LEVEL_HOP_S: Final = 0.05
+LOUDNESS_BLOCK_S: Final = 0.4
+
+
+class Fade(StrEnum):
+    """Crossfade law: `linear` gains add up to 1; `equal_power` gains' squares do."""
+
+    LINEAR = "linear"
+    EQUAL_POWER = "equal_power"
+
+
+def fade_in(frames: Frames, fade: Fade) -> Audio:
+    """Rising gain in (0, 1), sampled at frame centres; its reverse is the matching fade-out."""
+    ramp = (np.arange(frames, dtype=np.float32) + np.float32(0.5)) / np.float32(max(frames, 1))
+    return ramp if fade is Fade.LINEAR else np.sin(ramp * np.float32(np.pi / 2))
+
+
+def join(first: Audio, second: Audio, crossfade: Frames, fade: Fade) -> Audio:
+    """`first` then `second`, overlapping by `crossfade` frames: d1 + d2 - crossfade frames.
+
+    Raises:
+        ValueError: If the crossfade is longer than either part.
+    """
+    if not 0 <= crossfade <= min(len(first), len(second)):
+        raise ValueError(
+            f"crossfade of {crossfade} frames between {len(first)} and {len(second)} frames"
+        )
+    seam = len(first) - crossfade
+    joined = np.empty(seam + len(second), dtype=np.float32)
+    joined[:seam] = first[:seam]
+    joined[seam:] = second
+    if crossfade:
+        rising = fade_in(crossfade, fade)
+        joined[seam : len(first)] *= rising
+        joined[seam : len(first)] += first[seam:] * rising[::-1]
+    return joined
+
+
+def overlay(first: Audio, second: Audio, offset: Frames) -> Audio:
+    """The sum of both, `second` starting `offset` frames after `first` (or before, if negative)."""
+    first_onset, second_onset = max(0, -offset), max(0, offset)
+    frames = max(first_onset + len(first), second_onset + len(second))
+    mixed = np.zeros(frames, dtype=np.float32)
+    mixed[first_onset : first_onset + len(first)] = first
+    mixed[second_onset : second_onset + len(second)] += second
+    return mixed
+
+
+def peak(audio: Audio) -> float:
+    """Largest absolute sample value, 0 for no samples."""
+    return float(max(audio.max(initial=0.0), -audio.min(initial=0.0)))
+
+
+def to_pcm(audio: Audio) -> Pcm:
+    """Rounded to 16 bits; the caller keeps the peak below full scale, what is over saturates."""
+    scaled = np.rint(audio * np.float32(PCM_SCALE))
+    return np.clip(scaled, -PCM_SCALE, PCM_SCALE - 1, out=scaled).astype(np.int16)
+
+
+def from_pcm(pcm: Pcm) -> Audio:
+    """16-bit samples as float32 in [-1, 1)."""
+    return pcm.astype(np.float32) / np.float32(PCM_SCALE)
+
+
+def levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
+    """RMS level in dBFS of each 50 ms block, the last one over what is left of it."""
+    hop = max(1, round(LEVEL_HOP_S * rate))
+    starts = np.arange(0, len(audio), hop)
+    if not len(starts):
+        return np.zeros(0, dtype=np.float32)
+    energy = np.add.reduceat(np.square(audio, dtype=np.float64), starts)
+    counts = np.diff(np.append(starts, len(audio)))
+    rms = np.sqrt(energy / counts)
+    return (20 * np.log10(np.maximum(rms, 10 ** (SILENCE_DB / 20)))).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSpan:
+    """Where a recording sounds: frames from `onset` (included) to `offset` (excluded)."""
+
+    onset: Frames
+    offset: Frames
+
+
+def active_span(audio: Audio, rate: int, range_db: Decibels) -> ActiveSpan | None:
+    """The stretch between the first and the last 50 ms block within `range_db` of the loudest.
+
+    Returns:
+        The span, or None where every block is digital silence.
+    """
+    block_levels = levels(audio, rate)
+    if not len(block_levels) or block_levels.max() < SILENCE_DB + 1:
+        return None
+    threshold = max(float(block_levels.max()) - range_db, SILENCE_DB + 1)
+    loud = np.flatnonzero(block_levels >= threshold)
+    hop = max(1, round(LEVEL_HOP_S * rate))
+    return ActiveSpan(int(loud[0]) * hop, min((int(loud[-1]) + 1) * hop, len(audio)))
+
+
+def loudness(audio: Audio, rate: int) -> Decibels:
+    """Integrated loudness in LUFS (ITU-R BS.1770-4), blocks shortened for audio under 0.4 s.
+
+    Gated out or silent audio gives -120.
+    """
+    import pyloudnorm  # and SciPy with it: half a second to those who measure nothing
+
+    if len(audio) < 2:
+        return SILENCE_DB
+    block = min(LOUDNESS_BLOCK_S, len(audio) / rate)
+    if block * rate > len(audio):  # the quotient was rounded up
+        block = math.nextafter(block, 0.0)
+    meter = pyloudnorm.Meter(rate, block_size=block)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(meter.integrated_loudness(audio.astype(np.float64)))
+    return value if np.isfinite(value) else SILENCE_DB

@@ -1,0 +1,136 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from synth.base.errors import DiskFullError
+
+PARTIAL_SUFFIX = ".partial"
+GOES_ON = "run the same command again; it goes on where it stopped"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path`; on success it is synced and renamed onto `path`.
+
+    On failure the temporary file is removed and `path` keeps what it held. Two writers of one path
+    do not meet: the temporary name holds their machine, process and thread.
+
+    Raises:
+        DiskFullError: If it does not fit.
+    """
+    with fitting(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer = f"{_host()}-{os.getpid()}-{threading.get_ident()}"
+        partial = path.with_name(f".{path.name}.{writer}{PARTIAL_SUFFIX}")
+        try:
+            yield partial
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
+            _sync_directory(path.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` to `path` atomically."""
+    with replacing(path) as partial:
+        partial.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically, as UTF-8."""
+    write_bytes(path, text.encode())
+
+
+@contextmanager
+def fitting(path: Path) -> Iterator[None]:
+    """What the system says when `path` cannot be written for want of room, told clearly.
+
+    Raises:
+        DiskFullError: If the disk is full, a quota is used up, or a file is larger than allowed.
+    """
+    try:
+        yield
+    except OSError as error:
+        told = disk_error(error, path)
+        if told is None:
+            raise
+        raise told from error
+
+
+def disk_error(error: OSError, path: Path) -> DiskFullError | None:
+    """The clear error of a file that did not fit at `path`; None of an error of another kind."""
+    if error.errno == errno.ENOSPC:
+        message = f"{path}: the disk is full, {readable(free_bytes(path))} are free"
+        mend = f"free some space there, then {GOES_ON}"
+    elif error.errno == errno.EDQUOT:
+        message = f"{path}: the disk quota is used up"
+        mend = f"free some space there or have the quota raised, then {GOES_ON}"
+    elif error.errno == errno.EFBIG:
+        message = f"{path}: is larger than a file may be here"
+        mend = f"raise the limit (see ulimit -f), or take another file system, then {GOES_ON}"
+    else:
+        return None
+    return DiskFullError(message, mend=mend)
+
+
+def free_bytes(path: Path) -> int:
+    """Free space where a path lies, or will lie."""
+    path = path.resolve()
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def readable(count: int) -> str:
+    """Bytes as a person reads them."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count // 1000} kB"
+
+
+def state_of(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced: its inode, its size in bytes, its time in ns."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def remove_partials(folder: Path) -> None:
+    """Delete what killed writers left in `folder`, which nobody else may be writing."""
+    for partial in folder.glob(f".*{PARTIAL_SUFFIX}"):
+        partial.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=1)
+def _host() -> str:
+    """This machine's name in letters that any file system takes, in 32 at most."""
+    name = socket.gethostname()
+    plain = re.sub(r"[^A-Za-z0-9-]", "-", name) or "host"
+    return (
+        plain
+        if len(plain) <= 32
+        else f"{plain[:23]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    )
+
+
+def _sync_directory(folder: Path) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,43 @@
+"""Classes that other packages offer by entry points, beside those of Segue."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
+
+from synth.base.errors import SegueError
+
+Base = TypeVar("Base")
+
+
+def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
+    """The entry points of a group by name; a name of ours is not theirs to take."""
+    return {each.name: each for each in entry_points(group=group) if each.name not in ours}
+
+
+def load_class(point: EntryPoint, base: type[Base], error: type[SegueError]) -> type[Base]:
+    """The class behind an entry point.
+
+    Args:
+        point: Where it is.
+        base: What it must be a subclass of.
+        error: What to raise.
+
+    Raises:
+        SegueError: Of the type `error`, if it cannot be imported, or is no subclass of `base`.
+    """
+    what = f"{point.name!r} ({point.value}) of the entry points {point.group}"
+    try:
+        found = point.load()
+    except Exception as fault:
+        raise error(
+            f"{what} cannot be imported: {fault}",
+            mend="mend or uninstall the package that offers it",
+        ) from fault
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise error(
+            f"{what} is no subclass of {base.__module__}.{base.__qualname__}",
+            mend="docs/extend.md says what it must be",
+        )
+    return found

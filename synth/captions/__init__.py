@@ -1,0 +1,1 @@
+"""Sentences with the claims they make: captions, narratives, positives and negatives."""

@@ -1,0 +1,131 @@
+"""Captions: a claim about two sounds put into words, as the papers print it or as people write.
+
+`narrative` puts larger claims into words.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Final, TypeAlias
+
+from synth.base.shipped import shipped
+from synth.labels.lexicon import Phrase
+from synth.scene.claim import Claim
+from synth.scene.scene import Event, Overlay, Sequence
+
+
+class Style(StrEnum):
+    """`paper`: as printed in the papers. `natural`: as a person would write it."""
+
+    PAPER = "paper"
+    NATURAL = "natural"
+
+
+class Connective(StrEnum):
+    """The words that relate two sounds."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    THEN = "then"
+    FOLLOWED_BY = "followed by"
+    WHILE = "while"
+    AS = "as"
+    WITH = "with"
+
+    @property
+    def is_order(self) -> bool:
+        """Whether it tells an order, rather than simultaneity."""
+        return self not in SIMULTANEOUS
+
+
+SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH)
+ORDER: Final = tuple(word for word in Connective if word not in SIMULTANEOUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A text, the claim it makes and how it came about.
+
+    Args:
+        text: The sentence.
+        claim: What it claims.
+        kind: What it is to the main caption: `caption`, `restatement`, or an edit kind.
+        connective: The relating word it uses, "" for none.
+        generator: The rule that made it.
+    """
+
+    text: str
+    claim: Claim
+    kind: str
+    connective: str
+    generator: str
+
+    def of_kind(self, kind: str) -> Caption:
+        """The same sentence as another kind."""
+        return Caption(self.text, self.claim, kind, self.connective, self.generator)
+
+
+Pair: TypeAlias = Sequence | Overlay
+Phrases: TypeAlias = Callable[[str], Phrase]
+
+CONNECTIVES: Final = "lexicons/connectives.csv"
+
+
+@cache
+def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
+    """The sentence frames of each style and connective.
+
+    {a} is heard first and {b} last (or both together). Frame k of before, after and while are
+    twins: exchanging the word, or the two sounds, leaves all else as it was.
+    """
+    text = shipped(CONNECTIVES).read_text(encoding="utf-8")
+    found: dict[tuple[Style, Connective], tuple[str, ...]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        key = Style(row["style"]), Connective(row["connective"])
+        found[key] = (*found.get(key, ()), row["frame"])
+    return found
+
+
+def frames(style: Style) -> int:
+    """How many sentence frames a style has for every connective."""
+    return len(_frames()[style, Connective.BEFORE])
+
+
+def realize(
+    claim: Pair, connective: Connective, phrases: Phrases, style: Style, frame: int = 0
+) -> str:
+    """The sentence that makes `claim` with `connective`.
+
+    Args:
+        claim: A sequence or an overlay of two events.
+        connective: A word of order for a sequence, of simultaneity for an overlay.
+        phrases: How a label is said.
+        style: `paper` puts the connective between the labels; `natural` writes a sentence.
+        frame: Which sentence frame to use, from 0 to `frames(style) - 1`.
+
+    Raises:
+        ValueError: If the connective cannot make such a claim, or a part is no event.
+    """
+    clause = relate(claim, connective, phrases, style, frame)
+    return clause if style is Style.PAPER else capitalised(clause)
+
+
+def relate(
+    claim: Pair, connective: Connective, phrases: Phrases, style: Style, frame: int = 0
+) -> str:
+    """The same as `realize`, as a part of a longer sentence: no capital at its head."""
+    if connective.is_order is not isinstance(claim, Sequence):
+        raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
+    if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
+        raise ValueError("only a pair of events can be put into one simple sentence")
+    said = {"a": phrases(claim.first.label), "b": phrases(claim.second.label)}
+    return _frames()[style, connective][frame].format_map(said)
+
+
+def capitalised(sentence: str) -> str:
+    """The sentence with a capital at its head, all else as it was."""
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,107 @@
+"""Contrast: other sentences about a pair of sounds, sorted by truth.
+
+Every sentence comes from an edited claim, never from an edited string. Over one minimal-pair group
+each sentence is true of exactly one member and false of the others, so that nothing in its looks
+tells a positive from a negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from synth.base.errors import TruthError
+from synth.captions.caption import Caption, Connective, Pair, Phrases, Style, realize
+from synth.scene.scene import Overlay, Sequence, statement
+from synth.scene.timeline import Timeline
+from synth.truth.truth import Hearing, Tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a group of captions is worded.
+
+    Args:
+        connectives: The connectives in play, each at most once.
+        phrases: How a label is said.
+        style: The caption style.
+        frame: The sentence frame, shared by all captions of a group.
+    """
+
+    connectives: tuple[Connective, ...]
+    phrases: Phrases
+    style: Style
+    frame: int = 0
+
+    def say(self, claim: Pair, connective: Connective, kind: str) -> Caption:
+        """The caption that makes `claim` with `connective`."""
+        text = realize(claim, connective, self.phrases, self.style, self.frame)
+        generator = f"rule:pair/{self.style.value}/{self.frame}"
+        return Caption(text, claim, kind, connective.value, generator)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionSet:
+    """The main caption of a sample, further true ones, and false ones."""
+
+    caption: Caption
+    positives: tuple[Caption, ...]
+    negatives: tuple[Caption, ...]
+
+
+def main(caption: Caption) -> Caption:
+    """The same sentence as a sample's main caption."""
+    return caption.of_kind("caption")
+
+
+def judge(
+    caption: Caption, others: Iterable[Caption], timeline: Timeline, tolerance: Tolerance
+) -> CaptionSet:
+    """Sort sentences by truth: proven ones are positives, refuted ones negatives.
+
+    What is neither, and what repeats an earlier text, is left out.
+
+    Raises:
+        TruthError: If the timeline does not prove the main caption.
+    """
+    hearing = Hearing(timeline, tolerance)
+    if not hearing.proves(caption.claim):
+        raise TruthError(f"the timeline does not prove {caption.text!r}: {timeline}")
+    positives: list[Caption] = []
+    negatives: list[Caption] = []
+    seen = {caption.text}
+    for other in others:
+        if other.text in seen:
+            continue
+        seen.add(other.text)
+        if hearing.proves(other.claim):
+            positives.append(other.of_kind("restatement"))
+        elif hearing.refutes(other.claim):
+            negatives.append(other)
+    return CaptionSet(caption, tuple(positives), tuple(negatives))
+
+
+def contrast(
+    claim: Pair,
+    connective: Connective,
+    wording: Wording,
+    timeline: Timeline,
+    tolerance: Tolerance,
+) -> CaptionSet:
+    """The main caption and every other way to relate its two sounds, sorted by truth.
+
+    Edit kinds of negatives: `reorder` exchanges the sounds around the same connective; `relation`
+    changes the connective, in place or with the sounds exchanged.
+
+    Raises:
+        TruthError: If the timeline does not prove the claim.
+    """
+    first, second = statement(claim.first), statement(claim.second)
+    others: list[Caption] = []
+    for word in wording.connectives:
+        relate = Sequence if word.is_order else Overlay
+        kind = "reorder" if word is connective else "relation"
+        others.append(wording.say(relate(first, second), word, kind))
+        others.append(wording.say(relate(second, first), word, kind))
+    main_caption = wording.say(type(claim)(first, second), connective, "caption")
+    return judge(main_caption, others, timeline, tolerance)

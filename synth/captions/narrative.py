@@ -1,0 +1,262 @@
+"""Narrative: claims about up to four sounds, nested at will, in words that admit one reading.
+
+"A dog barks before rain falls while a siren wails" can be taken two ways; the published template
+captions drop the parentheses and leave it at that. Here a part that is itself composed gets a
+clause of its own behind "then", "after that", "before all of that", or is summed up by words that
+span exactly what they speak of: "each of these two sounds", "two sounds follow one another: ...".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as Choices
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, assert_never
+
+from synth.captions.caption import (
+    ORDER,
+    SIMULTANEOUS,
+    Caption,
+    Connective,
+    Phrases,
+    Style,
+    capitalised,
+    frames,
+    relate,
+)
+from synth.labels.lexicon import Phrase
+from synth.scene.claim import And, Claim, Not
+from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, operands
+
+Composed: TypeAlias = Sequence | Overlay
+Pick: TypeAlias = Callable[[Choices[Any]], Any]
+"""Chooses one of several equally good words."""
+
+_NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
+_EACH: Final = {
+    Connective.WHILE: "while each of these {count} sounds is heard",
+    Connective.AS: "as each of these {count} sounds is heard",
+    Connective.WITH: "with each of these {count} sounds",
+}
+_ALONGSIDE: Final = {
+    Connective.WHILE: "while this happens",
+    Connective.AS: "as this happens",
+    Connective.WITH: "along with this",
+}
+
+
+@dataclass(frozen=True)
+class Narrator:
+    """Puts claims into words.
+
+    Args:
+        phrases: How a label is said.
+        style: `paper` puts bare labels into the sentences; `natural` clauses and gerunds.
+        pick: Chooses among equally good words.
+    """
+
+    phrases: Phrases
+    style: Style
+    pick: Pick
+
+    def tell(self, claim: Claim, kind: str = "", avoid: Connective | None = None) -> Caption:
+        """The caption that makes a claim.
+
+        Args:
+            claim: A scene over labels; events joined by `And`; or `And` of a scene of at most two
+                events and `Not` of an event.
+            kind: What the caption is to the main one.
+            avoid: A relating word not to be used.
+
+        Raises:
+            ValueError: If the claim has another form.
+        """
+        match claim:
+            case Event(label):
+                words, said = self._alone(label), None
+            case Sequence() | Overlay():
+                words, said = self._told(claim, avoid)
+            case And(Event(label), Not(Event(absent))):
+                words, said = self._denying(self._alone(label), absent), None
+            case And(Sequence() | Overlay() as pair, Not(Event(absent))):
+                words, said = self._told(pair, avoid)
+                words = self._denying_at_all(words, absent)
+            case And():
+                words, said = self._present(_conjuncts(claim)), None
+            case _:
+                raise ValueError(f"no words for the claim {claim}")
+        return Caption(
+            words if self.style is Style.PAPER else _capitals(words),
+            claim,
+            kind,
+            said.value if said else "",
+            f"rule:narrative/{self.style.value}",
+        )
+
+    def _told(self, scene: Composed, avoid: Connective | None) -> tuple[str, Connective]:
+        words = connectives(scene)
+        if avoid is not None:
+            words = tuple(word for word in words if word is not avoid)
+        said: Connective = self.pick(words)
+        return self._composed(scene, said, at_top=True), said
+
+    # Presence and absence
+
+    def _phrase(self, label: str) -> Phrase:
+        phrase = self.phrases(label)
+        if self.style is Style.PAPER:
+            return Phrase(phrase.plain, phrase.plain, phrase.plain, phrase.plain)
+        return phrase
+
+    def _alone(self, label: str) -> str:
+        said = self._phrase(label)
+        return str(
+            self.pick((said.clause, f"you can hear {said.noun}", f"{said.noun} can be heard"))
+        )
+
+    def _present(self, named: Choices[str]) -> str:
+        nouns = _listed([self._phrase(label).noun for label in named])
+        return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
+
+    def _denying(self, words: str, absent: str) -> str:
+        noun = self._phrase(absent).noun
+        return str(
+            self.pick(
+                (f"{words}, but you never hear {noun}", f"{words}; at no point do you hear {noun}")
+            )
+        )
+
+    def _denying_at_all(self, words: str, absent: str) -> str:
+        """A denial that no "after" or "while" before it can be taken to limit."""
+        noun = self._phrase(absent).noun
+        return str(
+            self.pick(
+                (
+                    f"{words}; at no point do you hear {noun}",
+                    f"{words}; nowhere in the recording do you hear {noun}",
+                )
+            )
+        )
+
+    # Compositions
+
+    def _clause(self, scene: Scene) -> str:
+        if isinstance(scene, Event):
+            return self._phrase(scene.label).clause
+        sentences = [word for word in connectives(scene) if word is not Connective.FOLLOWED_BY]
+        return self._composed(scene, self.pick(sentences), at_top=False)
+
+    def _gerund(self, scene: Scene) -> str:
+        if not isinstance(scene, Event):
+            raise ValueError("only a single sound has a gerund")
+        return self._phrase(scene.label).gerund
+
+    def _composed(self, scene: Composed, word: Connective, at_top: bool) -> str:
+        parts = operands(scene)
+        if all(isinstance(part, Event) for part in parts):
+            if len(parts) > 2:
+                return self._row(parts, word)
+            frame = self.pick(range(frames(self.style))) if at_top else 0
+            return relate(scene, word, self.phrases, self.style, frame)
+        if isinstance(scene, Sequence):
+            return self._successive(parts, word)
+        return self._simultaneous(parts, word, at_top)
+
+    def _row(self, parts: Choices[Scene], word: Connective) -> str:
+        """Three or more sounds, one after the other or all at the same time."""
+        clauses = [self._clause(part) for part in parts]
+        match word:
+            case Connective.THEN:
+                return ", then ".join(clauses[:-1]) + f", and then {clauses[-1]}"
+            case Connective.FOLLOWED_BY:
+                return ", followed by ".join(self._gerund(part) for part in parts)
+            case Connective.BEFORE | Connective.AFTER:
+                return self._successive(parts, word)
+            case Connective.WITH:
+                rest = _listed([self._gerund(part) for part in parts[1:]])
+            case _:
+                rest = _listed(clauses[1:])
+        return f"{clauses[0]} {word.value} {rest}, all at the same time"
+
+    def _successive(self, parts: Choices[Scene], word: Connective) -> str:
+        """Parts in order, some of them composed."""
+        if word is Connective.FOLLOWED_BY:
+            rest = " and then ".join(self._gerund(part) for part in parts[1:])
+            return f"{self._clause(parts[0])}, all of it followed by {rest}"
+        clauses = [self._clause(part) for part in parts]
+        if word is Connective.THEN:
+            return "; then ".join(clauses)
+        if word is Connective.BEFORE:
+            clauses, parts = clauses[::-1], parts[::-1]
+        # "That" may be the last thing said or the first; where there are several, it is "all of".
+        that = "all of that" if _holds_sequence(parts[0]) else "that"
+        links = [that] + ["all of that"] * (len(parts) - 2)
+        further = [
+            f"{word.value} {link}, {told}" for link, told in zip(links, clauses[1:], strict=True)
+        ]
+        return "; ".join([clauses[0], *further])
+
+    def _simultaneous(self, parts: Choices[Scene], word: Connective, at_top: bool) -> str:
+        """Parts at the same time, some of them sequences."""
+        single = [part for part in parts if isinstance(part, Event)]
+        orders = [part for part in parts if isinstance(part, Sequence)]
+        if len(orders) > 1:
+            first, second = orders
+            return f"{self._clause(first)}; {_ALONGSIDE[word]}, {self._clause(second)}"
+        steps = operands(orders[0])
+        in_a_row = all(isinstance(step, Event) for step in steps)
+        if at_top and not (in_a_row and self.pick((True, False))):
+            background = self._alongside(single, gerunds=False)
+            spanned = _EACH[word].format(count=_NUMBERS[len(labels(orders[0]))])
+            return f"{self._clause(orders[0])}; {spanned}, {background}"
+        background = self._alongside(single, gerunds=word is Connective.WITH)
+        listed = ", then ".join(self._clause(step) for step in steps)
+        count = _NUMBERS[len(steps)]
+        return f"{word.value} {background}, {count} sounds follow one another: {listed}"
+
+    def _alongside(self, single: Choices[Event], gerunds: bool) -> str:
+        said = _listed([(self._gerund if gerunds else self._clause)(event) for event in single])
+        return f"{said} at the same time" if len(single) > 1 else said
+
+
+def connectives(scene: Composed) -> tuple[Connective, ...]:
+    """The words that can relate the operands of a scene."""
+    if isinstance(scene, Overlay):
+        return SIMULTANEOUS
+    if all(isinstance(part, Event) for part in operands(scene)[1:]):
+        return ORDER
+    return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)
+
+
+def _holds_sequence(scene: Scene) -> bool:
+    match scene:
+        case Event():
+            return False
+        case Sequence():
+            return True
+        case Overlay(first, second):
+            return _holds_sequence(first) or _holds_sequence(second)
+        case _:
+            assert_never(scene)
+
+
+def _conjuncts(claim: Claim) -> list[str]:
+    match claim:
+        case Event(label):
+            return [label]
+        case And(first, second):
+            return _conjuncts(first) + _conjuncts(second)
+    raise ValueError(f"no words for the claim {claim}")
+
+
+def _listed(said: Choices[str]) -> str:
+    """The words as a list: "a", "a and b", or "a, b and c"."""
+    if len(said) == 1:
+        return said[0]
+    return f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+def _capitals(words: str) -> str:
+    """Clauses behind a semicolon as sentences of their own, with stops where there are several."""
+    sentences = [capitalised(clause) for clause in words.split("; ")]
+    return ". ".join(sentences) + ("." if len(sentences) > 1 else "")

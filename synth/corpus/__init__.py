@@ -1,0 +1,1 @@
+"""The corpus format: schema, shards, opening, licences, leakage."""

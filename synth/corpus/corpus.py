@@ -1,0 +1,152 @@
+"""A built corpus: its manifests, its shards and, where it is kept, the bank behind them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from synth.audio.bank import Bank
+from synth.audio.dsp import Fade, Pcm
+from synth.audio.render import Mixdown, render
+from synth.base.errors import CorpusError
+from synth.corpus.shards import decode_audio, read_member
+from synth.scene.scene import from_json
+from synth.storage import local_place, shown, url_of
+
+CORPUS_FILE: Final = "corpus.json"
+LATEST_FILE: Final = "latest"
+SAMPLES_FILE: Final = "samples.parquet"
+CLIPS_FILE: Final = "clips.parquet"
+PLAN_FILE: Final = "plan.parquet"
+QUARANTINE_FILE: Final = "quarantine.parquet"
+ATTRIBUTION_FILE: Final = "ATTRIBUTION.csv"
+RECEIPTS: Final = "receipts"
+REMOVED_FILE: Final = "removed.json"
+"""Beside the manifests of a version whose shards `segue gc` removed, or was removing."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A finished corpus, opened for reading.
+
+    Args:
+        folder: Its manifest folder, `data_manifests/CORPUS/VERSION`.
+        facts: What `corpus.json` says of it.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, path: Path) -> Corpus:
+        """Open a corpus by its manifest folder, or by the folder above for its latest version.
+
+        Of one at a URL the manifests are copied into the cache; shards and bank come as they are
+        read.
+
+        Raises:
+            CorpusError: If there is no finished corpus there.
+            StorageError: If the URL cannot be read.
+        """
+        folder = local_place(path)
+        pointer = folder / LATEST_FILE
+        if pointer.is_file():
+            folder = folder / pointer.read_text(encoding="utf-8").strip()
+        receipt = folder / CORPUS_FILE
+        if not receipt.is_file():
+            raise CorpusError(
+                f"{url_of(path) or path}: no finished corpus here",
+                mend="give the folder data_manifests/CORPUS of a build that ended, "
+                "or run `segue build SPEC`",
+            )
+        return cls(folder, json.loads(receipt.read_text(encoding="utf-8")))
+
+    @property
+    def name(self) -> str:
+        """The corpus's name."""
+        return str(self.facts["corpus"])
+
+    @property
+    def version(self) -> str:
+        """The version's name."""
+        return str(self.facts["version"])
+
+    @property
+    def sample_rate(self) -> int:
+        """In Hz, of every sample."""
+        return int(self.facts["sample_rate"])
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that hold samples."""
+        return tuple(self.facts["splits"])
+
+    @property
+    def shards(self) -> Path:
+        """The folder of the shards, one sub-folder a split."""
+        return (self.folder / str(self.facts["shards"])).resolve()
+
+    def shard(self, split: str, name: str) -> Path:
+        """One shard, which may be missing.
+
+        Raises:
+            CorpusError: If `segue gc` removed it.
+        """
+        path = self.shards / split / name
+        if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
+            raise CorpusError(
+                f"{shown(path)}: `segue gc` removed the shards of version {self.version}",
+                mend=f"`segue build {shown(self.folder)}` makes them again, byte for byte",
+            )
+        return path
+
+    def receipt(self, shard: str) -> Path:
+        """What certifies a shard, by the shard's name; a copy of it may not be here yet."""
+        return self.folder / RECEIPTS / f"{shard}.json"
+
+    @cached_property
+    def bank(self) -> Bank:
+        """The clip bank, for rendering from the plan.
+
+        Raises:
+            CorpusError: If it is gone.
+        """
+        return Bank.open((self.folder / self.facts["bank"]).resolve())
+
+    @cached_property
+    def _mixdown(self) -> Mixdown:
+        return Mixdown(Fade(self.facts["fade"]), float(self.facts["peak_db"]))
+
+    def samples(self, split: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows of `schema.SAMPLES`, in plan order.
+
+        Raises:
+            CorpusError: If the corpus has no such split.
+        """
+        if split is None:
+            return pq.read_table(self.folder / SAMPLES_FILE, columns=columns)
+        if split not in self.splits:
+            raise CorpusError(
+                f"corpus {self.name} has no split {split!r}",
+                mend=f"it has {', '.join(self.splits)}",
+            )
+        return pq.read_table(
+            self.folder / SAMPLES_FILE, columns=columns, filters=pc.field("split") == split
+        )
+
+    def stored_pcm(self, split: str, shard: str, offset: int, size: int) -> Pcm:
+        """A sample's audio as its shard holds it; the arguments are columns of its row."""
+        path = self.shard(split, shard)
+        return decode_audio(read_member(path, offset, size, self.receipt(shard)))
+
+    def virtual_pcm(self, scene: str, frames: int) -> Pcm:
+        """A sample's audio rendered from the bank, bit-identical to `stored_pcm`."""
+        return render(from_json(json.loads(scene)), self.bank, self._mixdown, frames).pcm

@@ -1,0 +1,197 @@
+"""Known sounds: many fingerprints, indexed so that one that sounds the same is found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt32
+
+from synth.audio.fingerprint import BITS, HOP_S, NOTHING, Words
+from synth.base.units import Seconds
+
+LEAST_WORDS: Final = 8
+"""Words that both sounds must have in the overlap (0.37 s); fewer prove nothing."""
+
+MOST_ERRORS: Final = 0.23
+"""Bit error rate up to which two long stretches sound the same; `most_errors` gives its reason."""
+
+_SPREAD: Final = 1.35
+_KEYS: Final = tuple(
+    np.uint32(((1 << BITS) - 1) ^ (((1 << width) - 1) << start))
+    for start, width in ((0, 11), (11, 11), (22, 10))
+)
+_CHUNK: Final = 1 << 20
+
+
+def most_errors(words: int) -> float:
+    """Largest bit error rate at which stretches of so many words count as the same sound.
+
+    Half the bits of unrelated sounds differ, give or take what chance allows: over 22 million
+    offsets between 125,000 pairs of ESC clips never less than 0.5 - 0.67 / sqrt(words), which is
+    0.34 from 13 words on. Likeness is the other danger: the clean voices of the procedural sounds,
+    40 takes of each, come down to 0.17 over 10 words, 0.20 over 16 and 0.22 over 22. The limit
+    0.5 - 1.35 / sqrt(words) stays below all of these, and `MOST_ERRORS` (from 25 words, 1.2 s, on)
+    below what longer stretches showed. Copies have less: as Vorbis of 70 kbit/s 0.07, as MP3 of
+    50 kbit/s 0.08 (99 of 100 under 0.20), cut out at any place 0.09 (under 0.16), halved in level,
+    cut out, coded as that MP3, resampled and padded 0.15 (90 of 100 under 0.21).
+    """
+    return min(MOST_ERRORS, 0.5 - _SPREAD / float(np.sqrt(words)))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A known sound that a clip sounds the same as.
+
+    Args:
+        name: Of the known sound.
+        offset_s: Where the clip begins in it; negative where the clip begins earlier.
+        overlap_s: How much of both was compared: the words that say something in both.
+        bit_error_rate: Share of their bits that differ.
+    """
+
+    name: str
+    offset_s: Seconds
+    overlap_s: Seconds
+    bit_error_rate: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """Fingerprints under their names, and an inverted index over their words.
+
+    Candidates are the sounds that have a word in common with the clip, but for errors that lie
+    within one third of its bits; every offset so found is verified over the whole overlap. A sound
+    that is mixed with another one, or joined to one, is therefore not known again.
+
+    Args:
+        names: One a fingerprint.
+        words: All fingerprints, one after another.
+        starts: Where each begins, and the end.
+        keys: For each third left out, the words without it, sorted; those of `NOTHING` are absent.
+        places: Where in `words` each key comes from.
+    """
+
+    names: tuple[str, ...]
+    words: Words
+    starts: Int64[np.ndarray, " _"]
+    keys: tuple[UInt32[np.ndarray, " _"], ...]
+    places: tuple[Int64[np.ndarray, " _"], ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], fingerprints: Sequence[Words]) -> Known:
+        """Index `fingerprints`.
+
+        Raises:
+            ValueError: If there is not one name a fingerprint.
+        """
+        if len(names) != len(fingerprints):
+            raise ValueError(f"{len(names)} names for {len(fingerprints)} fingerprints")
+        words = np.concatenate([np.zeros(0, dtype=np.uint32), *fingerprints])
+        starts = np.cumsum([0, *map(len, fingerprints)], dtype=np.int64)
+        telling = np.flatnonzero(words != NOTHING)
+        keys, places = [], []
+        for mask in _KEYS:
+            masked = words[telling] & mask
+            order = np.argsort(masked, kind="stable")
+            keys.append(masked[order])
+            places.append(telling[order])
+        return cls(tuple(names), words, starts, tuple(keys), tuple(places))
+
+    def matches(self, fingerprint: Words) -> list[Match]:
+        """The known sounds that a clip sounds the same as, in the order of their names here.
+
+        Of several offsets of one sound the one with the longest overlap is given, of equal ones
+        the one with the fewest errors, then the earliest.
+        """
+        found: dict[int, tuple[float, float, int]] = {}
+        for sounds, offsets in self._candidates(fingerprint):
+            compared, errors = self._compare(fingerprint, sounds, offsets)
+            limits = np.minimum(MOST_ERRORS, 0.5 - _SPREAD / np.sqrt(np.maximum(compared, 1)))
+            rates = errors / np.maximum(BITS * compared, 1)
+            for i in np.flatnonzero((compared >= LEAST_WORDS) & (rates <= limits)):
+                sound = int(sounds[i])
+                rank = (-int(compared[i]), float(rates[i]), int(offsets[i]))
+                found[sound] = min(rank, found.get(sound, rank))
+        return [
+            Match(self.names[sound], offset * HOP_S, -words * HOP_S, rate)
+            for sound, (words, rate, offset) in sorted(found.items())
+        ]
+
+    def _candidates(
+        self, fingerprint: Words
+    ) -> Iterator[tuple[Int64[np.ndarray, " found"], Int64[np.ndarray, " found"]]]:
+        """Sounds and offsets with a key in common, in parts of bounded size."""
+        asked = np.flatnonzero(fingerprint != NOTHING)
+        if len(asked) < LEAST_WORDS:
+            return
+        hits: list[Int64[np.ndarray, " _"]] = []
+        waiting = 0
+        span = len(self.words) + len(fingerprint)
+        for mask, keys, places in zip(_KEYS, self.keys, self.places, strict=True):
+            wanted = fingerprint[asked] & mask
+            first = np.searchsorted(keys, wanted, side="left")
+            counts = np.searchsorted(keys, wanted, side="right") - first
+            for part in _parts(counts):
+                place = places[_ranges(first[part], counts[part])]
+                sound = np.searchsorted(self.starts, place, side="right") - 1
+                offset = place - self.starts[sound] - np.repeat(asked[part], counts[part])
+                hits.append(np.unique(sound * (2 * span) + offset + span))
+                waiting += len(hits[-1])
+                if waiting > _CHUNK:
+                    yield _pairs(hits, span)
+                    hits, waiting = [], 0
+        if waiting:
+            yield _pairs(hits, span)
+
+    def _compare(
+        self,
+        fingerprint: Words,
+        sounds: Int64[np.ndarray, " found"],
+        offsets: Int64[np.ndarray, " found"],
+    ) -> tuple[Int64[np.ndarray, " found"], Int64[np.ndarray, " found"]]:
+        """Words that say something in both, and the bits of them that differ."""
+        lengths = np.diff(self.starts)[sounds]
+        begins = np.maximum(0, -offsets)
+        counts = np.minimum(len(fingerprint), lengths - offsets) - begins
+        compared = np.zeros(len(sounds), dtype=np.int64)
+        errors = np.zeros(len(sounds), dtype=np.int64)
+        for part in _parts(counts):
+            own = _ranges(begins[part], counts[part])
+            other = _ranges((self.starts[sounds] + offsets + begins)[part], counts[part])
+            mine, theirs = fingerprint[own], self.words[other]
+            telling: Bool[np.ndarray, " words"] = (mine != NOTHING) & (theirs != NOTHING)
+            differing = np.bitwise_count(mine ^ theirs) * telling
+            edges = np.cumsum(counts[part]) - counts[part]
+            compared[part] = np.add.reduceat(telling, edges, dtype=np.int64)
+            errors[part] = np.add.reduceat(differing, edges, dtype=np.int64)
+        return compared, errors
+
+
+def _pairs(
+    hits: Sequence[Int64[np.ndarray, " _"]], span: int
+) -> tuple[Int64[np.ndarray, " found"], Int64[np.ndarray, " found"]]:
+    sounds, shifted = np.divmod(np.unique(np.concatenate(hits)), 2 * span)
+    return sounds, shifted - span
+
+
+def _parts(counts: Int64[np.ndarray, " rows"]) -> Iterator[slice]:
+    """Slices of rows whose counts add up to about `_CHUNK`; a single larger row is one slice."""
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        before = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
+        yield slice(begin, end)
+        begin = end
+
+
+def _ranges(
+    starts: Int64[np.ndarray, " rows"], counts: Int64[np.ndarray, " rows"]
+) -> Int64[np.ndarray, " _"]:
+    """`start, start + 1, ...` for each row, `count` of them, one row after another."""
+    steps = np.arange(int(counts.sum()), dtype=np.int64)
+    ranges: Int64[np.ndarray, " _"] = steps - np.repeat(np.cumsum(counts) - counts - starts, counts)
+    return ranges

@@ -1,0 +1,196 @@
+"""The corpus format: the Arrow schema of every manifest, and the rows that fill them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from synth.base.units import Frames
+from synth.captions.caption import Caption
+from synth.scene.claim import claim_to_text
+from synth.scene.notation import format_scene
+from synth.scene.scene import Scene, events, labels, to_text
+
+FORMAT_VERSION: Final = 2
+
+
+def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in fields])
+
+
+_TEXT = pa.string()
+_TEXTS = pa.list_(pa.string())
+
+TAG: Final = pa.struct(
+    [pa.field("category", _TEXT, nullable=False), pa.field("name", _TEXT, nullable=False)]
+)
+
+CLIPS: Final = _schema(
+    ("id", _TEXT),
+    ("source", _TEXT),
+    ("location", _TEXT),
+    ("labels", _TEXTS),
+    ("captions", _TEXTS),
+    ("tags", pa.list_(TAG)),
+    ("split", _TEXT),
+    ("source_split", _TEXT),
+    ("recording", _TEXT),
+    ("licence", _TEXT),
+    ("attribution", _TEXT),
+    ("sample_rate", pa.int32()),
+    ("channels", pa.int32()),
+    ("frames", pa.int64()),
+    ("onset", pa.int64()),
+    ("offset", pa.int64()),
+    ("loudness_lufs", pa.float64()),
+    ("peak_db", pa.float64()),
+    ("levels_db", pa.list_(pa.float32())),
+    ("sha256", _TEXT),
+    ("fingerprint", pa.binary()),
+)
+
+INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
+"""Columns of `CLIPS` that no sample depends on."""
+
+QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
+
+CAPTION: Final = pa.struct(
+    [
+        pa.field("text", _TEXT, nullable=False),
+        pa.field("claim", _TEXT, nullable=False),
+        pa.field("kind", _TEXT, nullable=False),
+        pa.field("connective", _TEXT, nullable=False),
+        pa.field("generator", _TEXT, nullable=False),
+    ]
+)
+
+PLAN: Final = _schema(
+    ("id", _TEXT),
+    ("index", pa.int64()),
+    ("group", _TEXT),
+    ("split", _TEXT),
+    ("shard", _TEXT),
+    ("recipe", _TEXT),
+    ("relation", _TEXT),
+    ("caption", _TEXT),
+    ("claim", _TEXT),
+    ("generator", _TEXT),
+    ("positives", pa.list_(CAPTION)),
+    ("negatives", pa.list_(CAPTION)),
+    ("labels", _TEXTS),
+    ("clips", _TEXTS),
+    ("notation", _TEXT),
+    ("scene", _TEXT),
+    ("frames", pa.int64()),
+    ("excerpts", pa.int64()),
+    ("sample_rate", pa.int32()),
+)
+
+AUDIBLE: Final = "audible_frames"
+"""Key of the metadata of a plan: the shortest overlap that can be heard, in frames."""
+
+MEASUREMENTS: Final = _schema(
+    ("member", _TEXT),
+    ("offset", pa.int64()),
+    ("size", pa.int64()),
+    ("sha256", _TEXT),
+    ("gain_db", pa.float64()),
+    ("peak_db", pa.float64()),
+)
+
+SAMPLES: Final = pa.schema([*PLAN, *MEASUREMENTS])
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One planned sample: a scene that can be rendered, and every sentence about it.
+
+    Args:
+        id: Key in the shard: lowercase letters, digits and `-`.
+        index: Position in the plan, from 0.
+        group: Minimal-pair group; members use the same clips in another composition.
+        split: `train`, `val` or `test`.
+        shard: Name of the shard that holds it.
+        recipe: Name of the recipe that made it.
+        scene: The scene, with excerpts.
+        caption: The main caption.
+        positives: Further true captions.
+        negatives: False captions.
+        frames: Exact length of the audio.
+        excerpts: How many of its events are heard in part only.
+        sample_rate: In Hz.
+    """
+
+    id: str
+    index: int
+    group: str
+    split: str
+    shard: str
+    recipe: str
+    scene: Scene
+    caption: Caption
+    positives: tuple[Caption, ...]
+    negatives: tuple[Caption, ...]
+    frames: Frames
+    excerpts: int
+    sample_rate: int
+
+    def row(self) -> dict[str, Any]:
+        """The sample as a row of `PLAN`."""
+        return {
+            "id": self.id,
+            "index": self.index,
+            "group": self.group,
+            "split": self.split,
+            "shard": self.shard,
+            "recipe": self.recipe,
+            "relation": self.caption.connective,
+            "caption": self.caption.text,
+            "claim": claim_to_text(self.caption.claim),
+            "generator": self.caption.generator,
+            "positives": [caption_row(caption) for caption in self.positives],
+            "negatives": [caption_row(caption) for caption in self.negatives],
+            "labels": list(labels(self.scene)),
+            "clips": [event.heard.clip for event in events(self.scene)],
+            "notation": format_scene(self.scene),
+            "scene": to_text(self.scene),
+            "frames": self.frames,
+            "excerpts": self.excerpts,
+            "sample_rate": self.sample_rate,
+        }
+
+
+def caption_row(caption: Caption) -> dict[str, str]:
+    """A caption as a value of `CAPTION`."""
+    return {
+        "text": caption.text,
+        "claim": claim_to_text(caption.claim),
+        "kind": caption.kind,
+        "connective": caption.connective,
+        "generator": caption.generator,
+    }
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text."""
+    return _CANONICAL.encode(value)
+
+
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows as an Arrow table of `schema`.
+
+    Raises:
+        pyarrow.ArrowInvalid: If a row lacks a field or holds another type.
+    """
+    found = pa.Table.from_pylist(list(rows), schema=schema)
+    for field in schema:
+        if not field.nullable and found.column(field.name).null_count:
+            raise pa.ArrowInvalid(f"a row lacks {field.name!r}")
+    return found

@@ -1,0 +1,1 @@
+"""What is derived from finished samples: questions and differences."""

@@ -1,0 +1,1 @@
+"""Captions of the difference between two samples."""

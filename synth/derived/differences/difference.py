@@ -1,0 +1,210 @@
+"""Difference captions: what tells two samples of a minimal-pair group apart, proven of both.
+
+A difference states one thing of the first sample and another of the second; each is proven of its
+own sample and refuted of the other. Nothing is made of two samples that differ in nothing of which
+that can be said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Choices
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from synth.base.errors import CorpusError, SceneError
+from synth.base.rng import Randomness
+from synth.corpus.schema import canonical_json
+from synth.derived.differences.wording import Claims, DifferenceKind, reverse_kind, wordings
+from synth.derived.questions.sheet import grouped, shuffled
+from synth.derived.questions.subject import Subject
+from synth.scene.claim import Not, claim_from_json, claim_to_json
+from synth.scene.scene import Event, Overlay, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What tells two samples of a group apart.
+
+    Args:
+        id: The ids of both samples.
+        first: Id of the first sample.
+        second: Id of the second.
+        caption: The difference, said of the first and the second.
+        reverse_caption: The same difference, said of them in the opposite order.
+        kind: How the second differs from the first.
+        claims: What is true of the first and false of the second, and the reverse.
+    """
+
+    id: str
+    first: str
+    second: str
+    caption: str
+    reverse_caption: str
+    kind: DifferenceKind
+    claims: Claims
+
+    def to_json(self) -> dict[str, Any]:
+        """As a row; claims are JSON text, as in the manifests."""
+        return {
+            "id": self.id,
+            "first": self.first,
+            "second": self.second,
+            "caption": self.caption,
+            "reverse_caption": self.reverse_caption,
+            "kind": self.kind.value,
+            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+        }
+
+
+def difference_from_json(row: Mapping[str, Any]) -> Difference:
+    """The difference that `to_json` wrote; further keys do not count.
+
+    Raises:
+        CorpusError: If the row is not of that form.
+    """
+    match row:
+        case {
+            "id": str(name),
+            "first": str(first),
+            "second": str(second),
+            "caption": str(caption),
+            "reverse_caption": str(reverse),
+            "kind": str(kind),
+            "claims": [str(one), str(other)],
+        } if kind in list(DifferenceKind):
+            try:
+                claims = claim_from_json(json.loads(one)), claim_from_json(json.loads(other))
+            except (ValueError, SceneError) as error:
+                raise CorpusError(
+                    f"difference {name!r}: a claim cannot be read: {error}"
+                ) from error
+            return Difference(name, first, second, caption, reverse, DifferenceKind(kind), claims)
+    raise CorpusError(
+        f"not a difference: {row!r}"[:300],
+        mend="expected id, first, second, caption, reverse_caption, kind and two claims",
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """Differences, and the pairs of one group of which none could be told.
+
+    Args:
+        differences: One a pair of samples, in order.
+        untold: How many pairs have none.
+    """
+
+    differences: tuple[Difference, ...]
+    untold: int
+
+
+def tell(subjects: Choices[Subject], randomness: Randomness) -> Told:
+    """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
+
+    Args:
+        subjects: Whole groups of one split; a pure function of them and the seed.
+        randomness: The source of all that is drawn; also which sample of a pair is the first.
+    """
+    found: list[Difference] = []
+    untold = 0
+    kinds: Counter[DifferenceKind] = Counter()
+    for number, members in enumerate(grouped(subjects)):
+        rng = randomness.at(f"differences/{subjects[0].id}", number)
+        for pair in combinations(members, 2):
+            first, second = (subjects[i] for i in shuffled(pair, rng))
+            difference = _told(first, second, kinds, rng)
+            if difference is None:
+                untold += 1
+            else:
+                found.append(difference)
+    return Told(tuple(found), untold)
+
+
+def _told(
+    first: Subject, second: Subject, kinds: Counter[DifferenceKind], rng: np.random.Generator
+) -> Difference | None:
+    by_kind: dict[DifferenceKind, list[Claims]] = {}
+    for kind, claims in _contrasts(first, second):
+        if _parts(first, second, claims):
+            by_kind.setdefault(kind, []).append(claims)
+    if not by_kind:
+        return None
+    kind = min(shuffled(sorted(by_kind), rng), key=lambda each: kinds[each])
+    claims = by_kind[kind][int(rng.integers(len(by_kind[kind])))]
+    captions = wordings(kind, claims, first, second)
+    reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
+    if not captions:
+        return None
+    kinds[kind] += 1
+    frame = int(rng.integers(len(captions)))
+    return Difference(
+        id=f"{first.id}-{second.id}",
+        first=first.id,
+        second=second.id,
+        caption=captions[frame],
+        reverse_caption=reverse[frame],
+        kind=kind,
+        claims=claims,
+    )
+
+
+def _parts(first: Subject, second: Subject, claims: Claims) -> bool:
+    """Whether each claim is proven of its own sample and refuted of the other."""
+    mine, theirs = claims
+    own = first.proves(mine) and second.proves(theirs)
+    return own and second.refutes(mine) and first.refutes(theirs)
+
+
+def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind, Claims]]:
+    """What might tell them apart; not judged yet."""
+    common = [label for label in first.sounds if label in second.sounds]
+    for a, b in permutations(map(Event, common), 2):
+        yield DifferenceKind.REORDER, (Sequence(a, b), Sequence(b, a))
+        yield DifferenceKind.TOGETHER, (Sequence(a, b), Overlay(a, b))
+        yield DifferenceKind.APART, (Overlay(a, b), Sequence(a, b))
+    for a in map(Event, common):
+        for b in map(Event, first.sounds):
+            for c in map(Event, second.sounds):
+                if len({a, b, c}) == 3:
+                    yield DifferenceKind.REBIND, (Overlay(a, b), Overlay(a, c))
+    if first.sentences or second.sentences:
+        return  # what a whole caption leaves unsaid may be heard all the same
+    gone = [Event(label) for label in first.sounds if label not in second.sounds]
+    new = [Event(label) for label in second.sounds if label not in first.sounds]
+    yield from ((DifferenceKind.REPLACED, (a, b)) for a in gone for b in new)
+    if not new:
+        yield from ((DifferenceKind.REMOVED, (a, Not(a))) for a in gone)
+    if not gone:
+        yield from ((DifferenceKind.ADDED, (Not(a), a)) for a in new)
+
+
+def holds(difference: Difference, first: Subject, second: Subject) -> bool:
+    """Whether a stored difference is one; `fault` says why not."""
+    return fault(difference, first, second) is None
+
+
+def fault(difference: Difference, first: Subject, second: Subject) -> str | None:
+    """Why a stored difference does not tell its samples apart; None where it does.
+
+    Both captions must say what it claims, which is judged anew on both timelines.
+    """
+    kind, claims = difference.kind, difference.claims
+    if (difference.first, difference.second) != (first.id, second.id):
+        return f"it tells {difference.first!r} from {difference.second!r}"
+    for own, other, claim in ((first, second, claims[0]), (second, first, claims[1])):
+        if not own.proves(claim):
+            return f"the timeline of {own.id!r} does not prove what it says of it"
+        if not other.refutes(claim):
+            return f"what it says of {own.id!r} may be true of {other.id!r}"
+    if difference.caption not in wordings(kind, claims, first, second):
+        return "its caption does not say what it claims"
+    reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
+    if difference.reverse_caption not in reverse:
+        return "its reverse caption does not say what it claims"
+    return None

@@ -1,0 +1,141 @@
+"""The judge of questions: is the stored answer the only right one?
+
+A question holds when the claim of its answer is proven and those of all other options are refuted,
+so that the answer is the only right one however the words are read.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from synth.derived.questions.question import (
+    NO,
+    NUMBERS,
+    YES,
+    YES_NO,
+    Kind,
+    Question,
+    asked,
+    choice_claim,
+    count_claim,
+)
+from synth.derived.questions.subject import Subject
+from synth.derived.questions.wording import is_worded
+from synth.labels.lexicon import confusable
+from synth.scene.claim import Claim, Not, claim_labels
+from synth.scene.scene import Event, Sequence
+
+
+def affirmed(subject: Subject, kind: Kind, claim: Claim) -> bool:
+    """Whether a claim is true of a sample under every reading of a question of this kind."""
+    if isinstance(claim, Not):
+        return denied(subject, kind, claim.claim)
+    return subject.proves(claim)
+
+
+def denied(subject: Subject, kind: Kind, claim: Claim) -> bool:
+    """Whether a claim is false of a sample under every reading of a question of this kind.
+
+    "Do you hear rain after a bark?" leaves more room than the statement: rain that falls all the
+    time is also heard when the barking is over, whichever set in first.
+    """
+    match claim:
+        case Not(inner):
+            return affirmed(subject, kind, inner)
+        case Sequence(Event(first), Event(second)) if kind in (Kind.ORDER, Kind.AFTER):
+            return subject.refutes(claim) and not subject.outlasts(second, first)
+    return subject.refutes(claim)
+
+
+def only_answer(subject: Subject, kind: Kind, anchor: str | None) -> str | None:
+    """The only right answer to a which-question, None where there is none or several might be.
+
+    Of everything that is heard one sound must be proven to be meant, and all others not to be.
+    """
+    heard = subject.heard.labels()
+    right: list[str] = []
+    for label in sorted(heard - {anchor}):
+        claim = choice_claim(kind, label, anchor, heard)
+        if claim is None:
+            return None
+        if affirmed(subject, kind, claim):
+            right.append(label)
+        elif not denied(subject, kind, claim):
+            return None
+    return right[0] if len(right) == 1 else None
+
+
+def holds(question: Question, subject: Subject) -> bool:
+    """Whether the answer is the only right one; `fault` says why not."""
+    return fault(question, subject) is None
+
+
+def fault(question: Question, subject: Subject) -> str | None:
+    """Why a stored question's answer is not the only right one; None where it is.
+
+    It takes nothing on trust but the timeline: the text, the options, what they claim and, for a
+    which-question, every other sound that is heard, are judged anew.
+    """
+    options, claims = question.options, question.claims
+    if question.sample != subject.id:
+        return f"it asks about {question.sample!r}"
+    if len(set(options)) < len(options) or len(options) < 2 or len(claims) != len(options):
+        return "expected two or more different options, and a claim for each"
+    if question.answer not in options:
+        return "the answer is none of the options"
+    for option, claim in zip(options, claims, strict=True):
+        if option == question.answer:
+            if not affirmed(subject, question.kind, claim):
+                return f"the timeline does not prove {option!r}"
+        elif not denied(subject, question.kind, claim):
+            return f"the timeline does not refute {option!r}"
+    if question.kind in YES_NO:
+        why = _yes_no_fault(question)
+    elif question.kind is Kind.COUNT:
+        why = _count_fault(question, subject)
+    else:
+        why = _choice_fault(question, subject)
+    if why is None and not is_worded(question, subject):
+        return "its words do not ask what it claims"
+    return why
+
+
+def _yes_no_fault(question: Question) -> str | None:
+    if set(question.options) != {YES, NO}:
+        return "expected the options yes and no"
+    claimed = dict(zip(question.options, question.claims, strict=True))
+    if claimed[NO] != Not(claimed[YES]):
+        return "no must claim that yes is false"
+    if asked(question) is None:
+        return f"its claim is none of kind {question.kind.value!r}"
+    return None
+
+
+def _count_fault(question: Question, subject: Subject) -> str | None:
+    right = count_claim(subject.heard.labels())
+    for option, claim in zip(question.options, question.claims, strict=True):
+        if claim != (right if option == question.answer else Not(right)):
+            return f"{option!r} does not claim what is heard"
+    count = len(claim_labels(right))
+    if question.answer not in NUMBERS[count - 1 : count]:
+        return "the answer is not the number of sounds"
+    if len(subject.heard.placements) > count:
+        return "a sound is heard more than once, and may be counted twice"
+    if any(confusable(*pair) for pair in combinations(sorted(claim_labels(right)), 2)):
+        return "two sounds of which one could be called by the other's name may be counted as one"
+    return None
+
+
+def _choice_fault(question: Question, subject: Subject) -> str | None:
+    named = asked(question)
+    if named is None:
+        return f"its claims are none of kind {question.kind.value!r}"
+    anchor, candidates = named
+    heard = subject.heard.labels()
+    for candidate, claim in zip(candidates, question.claims, strict=True):
+        if claim != choice_claim(question.kind, candidate, anchor, heard):
+            return f"the claim of {candidate!r} leaves out a sound that is heard"
+    right = candidates[question.options.index(question.answer)]
+    if only_answer(subject, question.kind, anchor) != right:
+        return "another sound that is heard may be the answer as well"
+    return None

@@ -1,0 +1,185 @@
+"""A question with its answer, and the claims that its options make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from typing import Any, Final
+
+from synth.base.errors import CorpusError, SceneError
+from synth.corpus.schema import canonical_json
+from synth.scene.claim import And, Claim, Only, claim_from_json, claim_to_json
+from synth.scene.scene import Event, Overlay, Sequence
+
+
+class Kind(StrEnum):
+    """What a question asks.
+
+    `order`, `together`, `presence`: yes or no. `first`, `last`, `after`, `before`, `with`: which
+    sound. `count`: how many different sounds.
+    """
+
+    ORDER = "order"
+    TOGETHER = "together"
+    PRESENCE = "presence"
+    FIRST = "first"
+    LAST = "last"
+    AFTER = "after"
+    BEFORE = "before"
+    WITH = "with"
+    COUNT = "count"
+
+
+YES: Final = "yes"
+NO: Final = "no"
+YES_NO: Final = (Kind.ORDER, Kind.TOGETHER, Kind.PRESENCE)
+ENDS: Final = (Kind.FIRST, Kind.LAST)
+ANCHORED: Final = (Kind.AFTER, Kind.BEFORE, Kind.WITH)
+NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one sample.
+
+    Args:
+        id: The sample's id and a number.
+        sample: The sample's id.
+        text: The question.
+        answer: The right one of the options.
+        kind: What it asks.
+        options: The possible answers, `yes` and `no` where it asks for them.
+        claims: What each option claims.
+    """
+
+    id: str
+    sample: str
+    text: str
+    answer: str
+    kind: Kind
+    options: tuple[str, ...]
+    claims: tuple[Claim, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a row; claims are JSON text, as in the manifests. `question_from_json` reads it."""
+        return {
+            "id": self.id,
+            "sample": self.sample,
+            "question": self.text,
+            "answer": self.answer,
+            "kind": self.kind.value,
+            "options": list(self.options),
+            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+        }
+
+
+def question_from_json(row: Mapping[str, Any]) -> Question:
+    """The question that `to_json` wrote; further keys do not count.
+
+    Raises:
+        CorpusError: If the row is not of that form.
+    """
+    match row:
+        case {
+            "id": str(name),
+            "sample": str(sample),
+            "question": str(text),
+            "answer": str(answer),
+            "kind": str(kind),
+            "options": [*options],
+            "claims": [*claims],
+        } if kind in list(Kind) and all(isinstance(each, str) for each in [*options, *claims]):
+            try:
+                read = tuple(claim_from_json(json.loads(claim)) for claim in claims)
+            except (ValueError, SceneError) as error:
+                raise CorpusError(f"question {name!r}: a claim cannot be read: {error}") from error
+            return Question(name, sample, text, answer, Kind(kind), tuple(options), read)
+    raise CorpusError(
+        f"not a question: {row!r}"[:300],
+        mend="expected id, sample, question, answer, kind, and lists of options and claims",
+    )
+
+
+def choice_claim(
+    kind: Kind, candidate: str, anchor: str | None, heard: Collection[str]
+) -> Claim | None:
+    """What it claims to name `candidate` as the answer to a which-question.
+
+    Args:
+        kind: One of `ENDS` or `ANCHORED`.
+        candidate: The label that is named.
+        anchor: The label that the question names, for `ANCHORED`.
+        heard: Every label that is heard.
+
+    Returns:
+        None where nothing is claimed: what is first or last needs another sound.
+    """
+    sound = Event(candidate)
+    if kind in ANCHORED:
+        if anchor is None:
+            raise ValueError(f"a question of kind {kind.value!r} names a sound")
+        match kind:
+            case Kind.AFTER:
+                return Sequence(Event(anchor), sound)
+            case Kind.BEFORE:
+                return Sequence(sound, Event(anchor))
+        return Overlay(Event(anchor), sound)
+    others = [Event(label) for label in sorted(heard) if label != candidate]
+    if kind not in ENDS or not others:
+        return None
+    pairs: list[Claim] = [
+        Sequence(sound, other) if kind is Kind.FIRST else Sequence(other, sound) for other in others
+    ]
+    return reduce(And, pairs)
+
+
+def count_claim(heard: Collection[str]) -> Claim:
+    """That these sounds are heard and no others."""
+    every: list[Claim] = [Event(label) for label in sorted(heard)]
+    return Only(reduce(And, every))
+
+
+def asked(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
+    """The labels that a question is about: the one it is anchored at, and the rest.
+
+    Returns:
+        For yes or no the labels of its claim; for which-questions those of its options. None where
+        the claims are not of the question's kind.
+    """
+    if question.kind is Kind.COUNT:
+        return None, ()
+    if question.kind in YES_NO:
+        match question.kind, question.claims[question.options.index(YES)]:
+            case Kind.ORDER, Sequence(Event(first), Event(second)):
+                return None, (first, second)
+            case Kind.TOGETHER, Overlay(Event(first), Event(second)):
+                return None, (first, second)
+            case Kind.PRESENCE, Event(label):
+                return None, (label,)
+        return None
+    found = [_choice(question.kind, claim) for claim in question.claims]
+    anchors = {each[0] for each in found if each}
+    if None in found or len(anchors) != 1:
+        return None
+    return anchors.pop(), tuple(each[1] for each in found if each)
+
+
+def _choice(kind: Kind, claim: Claim) -> tuple[str | None, str] | None:
+    """Anchor and candidate of one option's claim."""
+    match kind, claim:
+        case Kind.AFTER, Sequence(Event(anchor), Event(candidate)):
+            return anchor, candidate
+        case Kind.BEFORE, Sequence(Event(candidate), Event(anchor)):
+            return anchor, candidate
+        case Kind.WITH, Overlay(Event(anchor), Event(candidate)):
+            return anchor, candidate
+        case ((Kind.FIRST | Kind.LAST), And(first, _)):
+            return _choice(kind, first)
+        case Kind.FIRST, Sequence(Event(candidate), _):
+            return None, candidate
+        case Kind.LAST, Sequence(_, Event(candidate)):
+            return None, candidate
+    return None

@@ -1,0 +1,106 @@
+"""Subjects: samples as they are asked about, read from the rows of their manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from synth.base.units import Frames
+from synth.labels.lexicon import Phrase, could_be_called
+from synth.scene.claim import Claim, claim_from_json, claim_labels
+from synth.scene.scene import Event, events, from_json
+from synth.scene.timeline import Timeline, timeline
+from synth.truth.annotation import annotated
+from synth.truth.truth import Tolerance, proves, refutes
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One sample of a corpus.
+
+    Args:
+        id: The sample's id.
+        group: Its minimal-pair group.
+        heard: What is heard, the tags of its clips included.
+        tolerance: What counts as a transition.
+        sounds: The labels that its main caption names, in scene order, each once. A background bed
+            is none of them.
+        sentences: Those of its labels that are whole captions of a clip. They say nothing of what
+            is absent, and a question quotes them.
+    """
+
+    id: str
+    group: str
+    heard: Timeline
+    tolerance: Tolerance
+    sounds: tuple[str, ...]
+    sentences: frozenset[str] = frozenset()
+
+    def proves(self, claim: Claim) -> bool:
+        """Whether the claim is true of it under every reading."""
+        return proves(self.heard, claim, self.tolerance)
+
+    def refutes(self, claim: Claim) -> bool:
+        """Whether the claim is false of it under every reading."""
+        return refutes(self.heard, claim, self.tolerance)
+
+    def has(self, label: str) -> bool:
+        """Whether a label is one of its sounds, and no other sound could be meant."""
+        return label in self.sounds and self.proves(Event(label))
+
+    def outlasts(self, label: str, other: str) -> bool:
+        """Whether a sound that may be called `label` ends after one that may be called `other`."""
+        places = self.heard.placements
+        ends = [place.offset for place in places if could_be_called(place.label, label)]
+        others = [place.offset for place in places if could_be_called(place.label, other)]
+        return bool(ends and others) and max(ends) > min(others)
+
+    def phrase(self, label: str) -> Phrase:
+        """How a label is said of it; a whole caption stands in quotation marks."""
+        if label not in self.sentences:
+            return Phrase.of_label(label)
+        said = Phrase.of_caption(label)
+        return Phrase(said.plain, f"“{said.plain}”", said.clause, said.gerund)
+
+
+def subjects(
+    rows: Iterable[Mapping[str, Any]], clips: Mapping[str, Mapping[str, Any]], audible: Frames
+) -> list[Subject]:
+    """Samples as they are asked about, in the order of their rows.
+
+    Args:
+        rows: Rows of `schema.PLAN` or `schema.SAMPLES`; id, group, scene and claim are read.
+        clips: Rows of `schema.CLIPS` by clip id; labels, captions and tags are read.
+        audible: Shortest overlap that can be heard, as the manifest's metadata says.
+    """
+    return [_subject(row, clips, audible) for row in rows]
+
+
+def _subject(
+    row: Mapping[str, Any], clips: Mapping[str, Mapping[str, Any]], audible: Frames
+) -> Subject:
+    scene = from_json(json.loads(row["scene"]))
+    named = claim_labels(claim_from_json(json.loads(row["claim"])))
+    found = list(events(scene))
+    tags = {
+        event.heard.clip: [tag["name"] for tag in clips[event.heard.clip]["tags"]]
+        for event in found
+    }
+    return Subject(
+        id=row["id"],
+        group=row["group"],
+        heard=annotated(timeline(scene), tags),
+        tolerance=Tolerance.of_scene(scene, audible),
+        sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
+        sentences=frozenset(
+            event.label for event in found if _is_sentence(event.label, clips[event.heard.clip])
+        ),
+    )
+
+
+def _is_sentence(label: str, clip: Mapping[str, Any]) -> bool:
+    if label in clip["labels"]:
+        return False
+    return any(label == Phrase.of_caption(text).plain for text in clip["captions"])

@@ -1,0 +1,1 @@
+"""What sounds are called: the lexicon of phrases, and music tags."""

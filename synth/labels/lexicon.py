@@ -1,0 +1,169 @@
+"""Phrases: how a label is said, which labels are kin, and what a sound could be called besides.
+
+The shipped forms are built from readable sources; see `synth.labels.lexicon_build`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+from synth.base.rng import digest
+from synth.base.shipped import shipped
+
+PHRASES: Final = "lexicons/phrases.csv"
+OTHER: Final = "other"
+"""The category of a label that is not listed."""
+
+_KIN_CACHE: Final = 1 << 16
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """The forms of one sound in running text, lower case and without a final stop.
+
+    Args:
+        plain: The label as the papers print it: "crackling fire".
+        noun: A noun phrase: "a crackling fire".
+        clause: A clause: "a fire crackles".
+        gerund: A gerund phrase: "a fire crackling".
+    """
+
+    plain: str
+    noun: str
+    clause: str
+    gerund: str
+
+    @classmethod
+    def of_label(cls, label: str) -> Phrase:
+        """The shipped forms of a label, or serviceable ones for a label that is not listed."""
+        listed = shipped_phrases().get(label)
+        return listed if listed is not None else cls.fallback(label)
+
+    @classmethod
+    def fallback(cls, label: str) -> Phrase:
+        """Forms that are grammatical whatever the label is.
+
+        They all lean on "the sound of ...": the clause is "the sound of theremin is heard", and
+        the noun and the gerund are both "the sound of theremin". So a sentence must not put "the
+        sound of" before the noun of a label that is not listed.
+        """
+        plain = label.replace("_", " ")
+        sound = f"the sound of {_lower_initial(plain)}"
+        return cls(plain, sound, f"{sound} is heard", sound)
+
+    @classmethod
+    def of_caption(cls, caption: str) -> Phrase:
+        """A whole caption as a part of a longer one: no final stop, no capital inside."""
+        plain = " ".join(caption.split()).rstrip(" .;,:!?")
+        inner = _lower_initial(plain)
+        return cls(plain, inner, inner, inner)
+
+
+@cache
+def shipped_phrases() -> Mapping[str, Phrase]:
+    """The phrases that ship with the project, by label."""
+    return {
+        label: Phrase(label.replace("_", " "), row["noun"], row["clause"], row["gerund"])
+        for label, row in _shipped().items()
+    }
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def families(label: str) -> tuple[str, ...]:
+    """The family paths of a listed label, as "animal/dog"; none for a label that is not listed."""
+    row = _shipped().get(label)
+    return tuple(row["family"].split(";")) if row is not None else ()
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def also(label: str) -> tuple[str, ...]:
+    """The family paths of what a listed label's recordings could be called besides, often none."""
+    row = _shipped().get(label)
+    return tuple(row["also"].split(";")) if row is not None and row["also"] else ()
+
+
+def category(label: str) -> str:
+    """The first segment of a label's first family path, `OTHER` for a label that is not listed."""
+    paths = families(label)
+    return paths[0].split("/", 1)[0] if paths else OTHER
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def kin(first: str, second: str) -> bool:
+    """Whether one recording could be called by either label.
+
+    True for equal labels. Two listed labels are kin if their family paths are `related`. Any other
+    two are kin if the words of one are a run of the other's words: "rock" and "alternative rock".
+    """
+    if first == second:
+        return True
+    ours, theirs = families(first), families(second)
+    if ours and theirs:
+        return related(ours, theirs)
+    words, others = sorted((_words(first), _words(second)), key=len)
+    size = len(words)
+    return size > 0 and any(
+        others[start : start + size] == words for start in range(len(others) - size + 1)
+    )
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def could_be_called(sound: str, name: str) -> bool:
+    """Whether a recording labelled `sound` could be called `name`, so that nobody may deny it.
+
+    True for kin, and where `name` is related to what the sound is called besides: an airplane could
+    be called an engine, an engine no airplane.
+    """
+    return kin(sound, name) or related(also(sound), families(name))
+
+
+def confusable(first: str, second: str) -> bool:
+    """Whether one of two labels could be said of the other's recordings."""
+    return could_be_called(first, second) or could_be_called(second, first)
+
+
+def related(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a path of one equals, or is above, a path of the other: "animal" and "animal/dog"."""
+    return any(
+        f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
+        for ours in first
+        for theirs in second
+    )
+
+
+@cache
+def words_digest() -> str:
+    """Of every shipped word list: captions made with other lists are other captions."""
+    folder = shipped("lexicons")
+    lists = sorted(
+        (each for each in folder.iterdir() if each.name.endswith((".csv", ".txt"))),
+        key=lambda each: each.name,
+    )
+    return digest(*(text for each in lists for text in (each.name, each.read_text("utf-8"))))
+
+
+@cache
+def _shipped() -> Mapping[str, Mapping[str, str]]:
+    text = shipped(PHRASES).read_text(encoding="utf-8")
+    return {row["label"]: row for row in csv.DictReader(text.splitlines())}
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def _words(label: str) -> tuple[str, ...]:
+    plain = unicodedata.normalize("NFKC", label.replace("_", " ")).casefold()
+    return tuple(_WORD.findall(plain))
+
+
+def _lower_initial(text: str) -> str:
+    """Lower-case the first letter, unless it starts an acronym or the word "I"."""
+    word = text.split(" ", 1)[0]
+    if word == "I" or word.startswith("I'") or any(letter.isupper() for letter in word[1:]):
+        return text
+    return text[:1].lower() + text[1:]

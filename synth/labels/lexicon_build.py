@@ -1,0 +1,279 @@
+"""Builds the shipped phrases: readable sources in, checked forms out, the same every time.
+
+`data_manifests/lexicons/sources/*.csv` say each label in parts a person can edit: a noun phrase,
+then a subject, a verb in its base form and the rest of the clause. The verb is inflected here, so
+that the clause ("a dog barks") and the gerund ("a dog barking") cannot drift apart.
+
+`family` holds the paths of what a label is, `also` those of what its recordings could be called
+besides: an airplane, `vehicle/aircraft/plane`, is heard by its engine, `vehicle/engine/aircraft`.
+Labels of related families are kin and are never told apart. What is in `also` alone may be heard
+beside the label, and named beside it, but nobody may say of the label's sound that it is absent.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias
+
+from synth.base.errors import LexiconError
+from synth.base.shipped import shipped
+from synth.labels.lexicon import PHRASES, related
+
+Inflect: TypeAlias = Callable[[str, str], str]
+"""The form of a verb (base form) under a Penn tag: VBZ, VBP or VBG."""
+
+SOURCES: Final[Mapping[str, bool]] = {
+    "audioset.csv": False,
+    "esc50.csv": True,
+    "urbansound8k.csv": True,
+}
+"""The source files; True where the labels exclude one another, so that none may be kin.
+
+A label that two vocabularies share is listed once: UrbanSound8K's `car_horn` and `siren` are among
+ESC-50's.
+"""
+
+COLUMNS: Final = ("label", "noun", "subject", "verb", "rest", "plural", "family", "also")
+BUILT: Final = ("label", "noun", "clause", "gerund", "family", "also")
+
+_CATEGORIES = (
+    "animal voice body music vehicle tool home alarm water weather fire impact bell electronic "
+    "ambience none"
+)
+CATEGORIES: Final = frozenset(_CATEGORIES.split())
+"""What the first segment of a family path may be."""
+
+_BARRED = (
+    "before after then followed while as with during both and or but never not no without first "
+    "finally together all once until when"
+)
+BARRED: Final = frozenset(_BARRED.split())
+"""Words that a caption relates or denies sounds with, so that no phrase may bring its own."""
+
+IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
+    ("baa", "VBG"): "baaing",
+    ("hiccup", "VBG"): "hiccuping",
+    ("whir", "VBZ"): "whirs",
+}
+"""Verb and Penn tag to the form, where the inflector errs."""
+
+_FORM = re.compile(r"[a-z']+(?:[ -][a-z']+)*(?<=[a-z])")
+_PATH = re.compile(r"[a-z]+(?:/[a-z]+){0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One label as it is built.
+
+    Args:
+        label: As its vocabulary spells it.
+        noun: A noun phrase: "a dog".
+        clause: A clause: "a dog barks".
+        gerund: A gerund phrase: "a dog barking".
+        families: Family paths: "animal/dog".
+        also: Paths of what it could be called besides.
+    """
+
+    label: str
+    noun: str
+    clause: str
+    gerund: str
+    families: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    file: str
+    line: int
+    label: str = ""
+
+    def wrong(self, reason: str, mend: str) -> NoReturn:
+        label = f" ({self.label!r})" if self.label else ""
+        raise LexiconError(f"{self.file}, line {self.line}{label}: {reason}", mend=mend)
+
+
+def lexicon_folder() -> Path:
+    """Where the shipped lexicons are."""
+    return shipped(PHRASES).parent
+
+
+def inflector() -> Inflect:
+    """The inflector of the lemminflect package, and `IRREGULAR`.
+
+    Raises:
+        LexiconError: If the package is not installed.
+    """
+    try:
+        forms: Any = import_module("lemminflect").getInflection
+    except ImportError as error:
+        raise LexiconError(
+            "building the phrases needs lemminflect, which is not installed",
+            mend="run: pip install lemminflect",
+        ) from error
+
+    def inflect(verb: str, tag: str) -> str:
+        listed = IRREGULAR.get((verb, tag))
+        found = (listed,) if listed is not None else forms(verb, tag=tag)
+        if not found and tag == "VBP":  # rare verbs; but for "be" the plural is the base form
+            found = (verb,)
+        return str(found[0]) if found else ""
+
+    return inflect
+
+
+def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]]:
+    """The checked entries of every source, in the order of their labels.
+
+    Args:
+        sources: The text of each source file, by its name; names as in `SOURCES`.
+        inflect: How a verb is inflected.
+
+    Raises:
+        LexiconError: If a row breaks a rule: what, where and how to mend it.
+    """
+    built: dict[str, list[Entry]] = {}
+    owners: dict[str, _Place] = {}
+    for name in sorted(sources):
+        entries: list[Entry] = []
+        said: dict[tuple[str, str], str] = {}
+        for place, row in _rows(name, sources[name]):
+            if place.label in owners:
+                other = owners[place.label]
+                place.wrong(f"already in {other.file}, line {other.line}", "delete one of the two")
+            if entries and place.label < entries[-1].label:
+                place.wrong(f"comes after {entries[-1].label!r}", "sort the rows by label")
+            owners[place.label] = place
+            entry = _entry(place, row, inflect)
+            _check_new(place, entry, said)
+            entries.append(entry)
+        if SOURCES.get(name, False):
+            _check_exclusive(entries, owners)
+        built[name] = entries
+    return built
+
+
+def table(built: Mapping[str, list[Entry]]) -> str:
+    """The text of phrases.csv: all entries, sorted by label."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(BUILT)
+    every = (entry for entries in built.values() for entry in entries)
+    for entry in sorted(every, key=lambda each: each.label):
+        families, also = ";".join(entry.families), ";".join(entry.also)
+        writer.writerow((entry.label, entry.noun, entry.clause, entry.gerund, families, also))
+    return text.getvalue()
+
+
+def read_sources(folder: Path) -> dict[str, str]:
+    """The text of every source file below a lexicon folder, by its name."""
+    return {name: (folder / "sources" / name).read_text(encoding="utf-8") for name in SOURCES}
+
+
+def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
+    reader = csv.reader(io.StringIO(text))
+    if tuple(next(reader, ())) != COLUMNS:
+        _Place(name, 1).wrong("a wrong header", f"write {','.join(COLUMNS)}")
+    for row in reader:
+        place = _Place(name, reader.line_num, row[0] if row else "")
+        if len(row) != len(COLUMNS):
+            place.wrong(
+                f"{len(row)} columns, not {len(COLUMNS)}",
+                "quote a label that holds a comma",
+            )
+        if not place.label.strip():
+            place.wrong("no label", "name the label, or delete the row")
+        yield place, dict(zip(COLUMNS, row, strict=True))
+
+
+def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Entry:
+    if row["plural"] not in ("yes", "no"):
+        place.wrong(f"plural is {row['plural']!r}", "write yes or no")
+    for column in ("noun", "subject", "verb"):
+        if not row[column]:
+            place.wrong(f"no {column}", f"fill in the {column}")
+    finite = _inflected(place, row["verb"], "VBP" if row["plural"] == "yes" else "VBZ", inflect)
+    gerund = _inflected(place, row["verb"], "VBG", inflect)
+    rest = f" {row['rest']}" if row["rest"] else ""
+    forms = {
+        "noun": row["noun"],
+        "clause": f"{row['subject']} {finite}{rest}",
+        "gerund": f"{row['subject']} {gerund}{rest}",
+    }
+    for form, text in forms.items():
+        _check_form(place, form, text)
+    families = _paths(place, "family", row["family"])
+    also = _paths(place, "also", row["also"]) if row["also"] else ()
+    for path in also:
+        if related(families, (path,)):
+            place.wrong(f"the also path {path!r} is in its family", "leave it out of also")
+    return Entry(place.label, **forms, families=families, also=also)
+
+
+def _inflected(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
+    if not re.fullmatch("[a-z]+", verb):
+        place.wrong(f"the verb {verb!r} is not one word", "put other words into rest")
+    form = inflect(verb, tag)
+    if not form:
+        place.wrong(
+            f"no {tag} form of {verb!r}", "add it to IRREGULAR in synth/labels/lexicon_build.py"
+        )
+    return form
+
+
+def _check_form(place: _Place, form: str, text: str) -> None:
+    if not _FORM.fullmatch(text):
+        place.wrong(
+            f"the {form} {text!r} is not plain words",
+            "use lower-case words, single spaces, hyphens and apostrophes only",
+        )
+    barred = sorted(BARRED.intersection(re.split("[ -]", text)))
+    if barred:
+        place.wrong(f"the {form} {text!r} holds {barred[0]!r}", "say it without that word")
+
+
+def _paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
+    paths = tuple(text.split(";"))
+    for path in paths:
+        if not _PATH.fullmatch(path):
+            place.wrong(
+                f"the {column} path {path!r} is malformed",
+                "write category/source, ';' between two",
+            )
+        if path.split("/", 1)[0] not in CATEGORIES:
+            place.wrong(
+                f"the {column} path {path!r} has no known category",
+                f"start it with one of: {', '.join(sorted(CATEGORIES))}",
+            )
+    for first, second in combinations(paths, 2):
+        if related((first,), (second,)):
+            place.wrong(
+                f"the {column} paths {first!r} and {second!r} overlap", "keep the shorter one"
+            )
+    return paths
+
+
+def _check_new(place: _Place, entry: Entry, said: dict[tuple[str, str], str]) -> None:
+    forms = {"noun": entry.noun, "clause": entry.clause, "gerund": entry.gerund}
+    for form, text in forms.items():
+        if (form, text) in said:
+            place.wrong(
+                f"the {form} {text!r} is also that of {said[form, text]!r}", "say one otherwise"
+            )
+        said[form, text] = place.label
+
+
+def _check_exclusive(entries: list[Entry], owners: Mapping[str, _Place]) -> None:
+    for first, second in combinations(entries, 2):
+        if related(first.families, second.families):
+            owners[second.label].wrong(
+                f"kin to {first.label!r}, though the labels of this file exclude one another",
+                "give the two family paths that part",
+            )

@@ -1,0 +1,131 @@
+"""Checks that a translation leaves figures and names as they are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from typing import ClassVar, Final
+
+from synth.llm.checks.check import Case, Check, quoted
+from synth.text.grammar.tokens import word_set
+
+_GROUPED: Final = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:[.,'\u2019\s\u00a0\u202f]\d{3})+(?![\d]|[.,]\d)"
+)
+_DECADE: Final = re.compile(r"(?<!\d)(?:18|19|20)(\d0)(?='?s\b|er\b)")
+_DIGITS: Final = re.compile(r"\d+")
+_WORD: Final = re.compile(r"[^\W_]+(?:[&.'\u2019-][^\W_]+)*")
+_TRANSLATED: Final = word_set(
+    "i tv usa us uk uno un eu am pm ok african american arabic asian australian austrian brazilian "
+    "british celtic chinese cuban dutch english european french german greek gypsy hawaiian indian "
+    "irish italian jamaican japanese jewish korean latin mexican nordic polish portuguese russian "
+    "scottish spanish swedish turkish christmas easter halloween monday tuesday wednesday thursday "
+    "friday saturday sunday january february march april may june july august september october "
+    "november december"
+)
+_STEM: Final = 4
+"""Letters by which a name is known again where a language puts its own ending: "Londres"."""
+
+
+class Figures(Check):
+    """Each text has the numerals of the original, in whatever way its language writes them.
+
+    "1,000" is "1.000", "3.5" is "3,5" and "the 1980s" are "die 80er".
+
+    Args:
+        source: The item's field that holds the original.
+    """
+
+    name: ClassVar[str] = "figures"
+    main: ClassVar[str] = "source"
+    source: str = "text"
+
+    def fields(self) -> frozenset[str]:
+        """The original."""
+        return frozenset({self.source})
+
+    def faults(self, case: Case) -> list[str]:
+        """Numerals that are lost, and those that are new."""
+        wanted = numerals(str(case.field(self.source)))
+        found = []
+        for text in self.chosen(case):
+            given = numerals(text)
+            lost, new = sorted((wanted - given).elements()), sorted((given - wanted).elements())
+            if lost:
+                found.append(f"{quoted(text)} loses the number {', '.join(lost)}; keep its digits")
+            if new:
+                found.append(f"{quoted(text)} adds the number {', '.join(new)}")
+        return found
+
+
+def numerals(text: str) -> Counter[str]:
+    """The runs of digits in a text, thousands written together and decades by their last two."""
+    plain = unicodedata.normalize("NFKC", text)
+    plain = _GROUPED.sub(lambda found: re.sub(r"\D", "", found.group()), plain)
+    plain = re.sub(r"(?i)(ann[ée]es|a[ñn]os|anni) (?:18|19|20)(\d0)\b", r"\1 \2", plain)
+    return Counter(_DIGITS.findall(_DECADE.sub(r"\1", plain)))
+
+
+class Names(Check):
+    """Each text keeps the names of the original, but for the ending that its language gives them.
+
+    A name is an acronym, a word of letters and digits, or a capitalised word that opens no
+    sentence; not those that every language has its own word for ("German", "Monday"). A text in
+    title case shows no names by its capitals.
+
+    Args:
+        source: The item's field that holds the original.
+        field: The item's field that lists further names, to be kept letter by letter.
+    """
+
+    name: ClassVar[str] = "names"
+    main: ClassVar[str] = "source"
+    source: str = "text"
+    field: str = "names"
+
+    def fields(self) -> frozenset[str]:
+        """The original."""
+        return frozenset({self.source})
+
+    def faults(self, case: Case) -> list[str]:
+        """Names that a text does not hold."""
+        wanted = names_in(str(case.field(self.source)))
+        listed = tuple(map(str, case.field(self.field) or ()))
+        found = []
+        for text in self.chosen(case):
+            plain = unicodedata.normalize("NFKC", text)
+            words = [_folded(word) for word in _WORD.findall(plain)]
+            lost = [name for name in wanted if not _kept(_folded(name), words)]
+            lost += [name for name in listed if unicodedata.normalize("NFKC", name) not in plain]
+            if lost:
+                found.append(f"{quoted(text)} must keep {', '.join(map(quoted, lost))}")
+        return found
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names in an English text, each once."""
+    found = [(match.group(), match.start()) for match in _WORD.finditer(text)]
+    capitals = sum(word[0].isupper() for word, _ in found)
+    titled = len(found) > 2 and capitals > len(found) / 2
+    names = []
+    for word, start in found:
+        head = re.sub(r"['\u2019]s?$", "", word)
+        if head.split("-")[0].casefold() in _TRANSLATED or not any(map(str.isalpha, head)):
+            continue
+        mixed = any(letter.isupper() for letter in head[1:])
+        opens = not text[:start].strip() or re.search(r"[.!?:]\W*$", text[:start]) is not None
+        if mixed or (word[0].isupper() and not opens and not titled):
+            names.append(head)
+    return tuple(dict.fromkeys(names))
+
+
+def _kept(name: str, words: list[str]) -> bool:
+    return any(
+        word == name or (len(name) >= _STEM and word[:_STEM] == name[:_STEM]) for word in words
+    )
+
+
+def _folded(word: str) -> str:
+    plain = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))

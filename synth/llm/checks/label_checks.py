@@ -1,0 +1,227 @@
+"""Checks of scenes over labels, and of tags in captions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from synth.base.errors import NotationError, SceneError
+from synth.base.names import nearest
+from synth.labels.tag import Tag
+from synth.llm.checks.check import Case, Check, quoted, texts_at
+from synth.scene.claim import claim_from_json
+from synth.scene.notation import format_scene, parse
+from synth.scene.scene import Event, Overlay, Scene, labels, operands
+from synth.scene.scene import Sequence as InSequence
+from synth.text.negation.negators import denials, denied
+from synth.text.tags.tags import Vocabulary, same_words, words_of
+
+_SHOWN = 5
+
+
+def parsed(text: str) -> tuple[Scene | None, str]:
+    """The scene that a notation denotes, or why it denotes none."""
+    try:
+        return parse(text), ""
+    except NotationError as error:
+        fault = f"column {error.column}: {error.reason}"
+        return None, f"{quoted(text)} is no scene notation: {fault}"
+
+
+class Scenes(Check):
+    """Each text is a scene in our notation, over the labels of a vocabulary.
+
+    Args:
+        labels: The item's field that lists the labels; any will do for an item without it.
+        least: Fewest sounds of a scene.
+        most: Most sounds of a scene.
+        repeats: Whether a label may come twice in a scene.
+    """
+
+    name: ClassVar[str] = "scenes"
+    main: ClassVar[str] = "labels"
+    labels: str = "labels"
+    least: int = Field(default=1, ge=1)
+    most: int = Field(default=100, ge=1)
+    repeats: bool = False
+
+    def optional_fields(self) -> frozenset[str]:
+        """The labels."""
+        return frozenset({self.labels} - {""})
+
+    def faults(self, case: Case) -> list[str]:
+        """Notation that does not parse, unknown labels, too few or many sounds, scenes repeated."""
+        known = case.field(self.labels) if self.labels else None
+        seen: set[str] = set()
+        found = []
+        for text in self.chosen(case):
+            scene, fault = parsed(text)
+            if scene is None:
+                found.append(fault)
+                continue
+            found += [f"{quoted(text)} {fault}" for fault in self._in_scene(scene, known)]
+            told = repr(composition(scene))
+            if told in seen:
+                found.append(f"{quoted(text)} is a scene given before")
+            seen.add(told)
+        return found
+
+    def _in_scene(self, scene: Scene, known: Sequence[str] | None) -> list[str]:
+        named = labels(scene)
+        found = []
+        if known is not None:
+            found += _unknown(named, known)
+        if not self.least <= len(named) <= self.most:
+            found.append(f"has {len(named)} sounds; {self.least} to {self.most} are asked for")
+        if not self.repeats and len(set(named)) < len(named):
+            found.append("names a label twice")
+        return found
+
+
+def _unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
+    found = []
+    for label in dict.fromkeys(named):
+        if label in known:
+            continue
+        near = nearest(label, known)
+        hint = f"; did you mean {quoted(near)}?" if near else ""
+        found.append(f"names {quoted(label)}, which is no label of the list{hint}")
+    return found
+
+
+def composition(scene: Scene) -> tuple[Any, ...]:
+    """What a scene says, without how it is nested: sequences in order, overlays in any."""
+    match scene:
+        case Event(label):
+            return ("", label)
+        case InSequence():
+            return ("+", *map(composition, operands(scene)))
+        case Overlay():
+            return ("*", *sorted(map(composition, operands(scene)), key=repr))
+
+
+class Recomposed(Check):
+    """Each notation composes the labels of the original's notation, in another or the same way.
+
+    Args:
+        original: Where the answer gives the notation of the original. A `claim` of the item, a
+            scene over labels as JSON, goes before it.
+        same: Whether the composition must be the original's, instead of another.
+    """
+
+    name: ClassVar[str] = "recomposed"
+    original: str = "scene"
+    same: bool = False
+
+    def paths(self) -> frozenset[str]:
+        """The notations, and that of the original."""
+        return super().paths() | {self.original}
+
+    def faults(self, case: Case) -> list[str]:
+        """Notation that does not parse, other labels, and the composition that is not wanted."""
+        texts = self.chosen(case)
+        original = _claimed(case)
+        if original is None:
+            given = next(texts_at(case.answer, self.original), "")
+            if not given and not texts:
+                return []
+            original, fault = parsed(given)
+            if original is None:
+                return [fault]
+        found = []
+        for text in texts:
+            scene, fault = parsed(text)
+            fault = fault if scene is None else self._fault(scene, original)
+            if fault:
+                found.append(fault if scene is None else f"{quoted(text)} {fault}")
+        return found
+
+    def _fault(self, scene: Scene, original: Scene) -> str:
+        shown = quoted(format_scene(original))
+        if Counter(labels(scene)) != Counter(labels(original)):
+            return f"must hold exactly the labels of {shown}"
+        if (composition(scene) == composition(original)) is not self.same:
+            return f"must {'be' if self.same else 'not be'} the same composition as {shown}"
+        return ""
+
+
+def _claimed(case: Case) -> Scene | None:
+    """The scene that the item's caption is known to claim."""
+    claim = case.field("claim")
+    if claim is None:
+        return None
+    try:
+        read = claim_from_json(claim)
+    except SceneError:
+        return None
+    return read if isinstance(read, Event | InSequence | Overlay) else None
+
+
+class Tags(Check):
+    """Each text names all tags of the item, denies none, and names no other of the vocabulary.
+
+    Args:
+        tags: The item's field that lists the tags by name.
+        vocabulary: The item's field that lists every tag there is; without, only the item's own
+            are looked for.
+    """
+
+    name: ClassVar[str] = "tags"
+    main: ClassVar[str] = "tags"
+    tags: str = "tags"
+    vocabulary: str = "vocabulary"
+
+    def fields(self) -> frozenset[str]:
+        """The tags."""
+        return frozenset({self.tags})
+
+    def optional_fields(self) -> frozenset[str]:
+        """The vocabulary."""
+        return frozenset({self.vocabulary})
+
+    def faults(self, case: Case) -> list[str]:
+        """Tags that are missing, denied, or none of the item's."""
+        own = tuple(map(str, case.field(self.tags)))
+        known = tuple(map(str, case.field(self.vocabulary) or ()))
+        vocabulary = _vocabulary(tuple(sorted({*own, *known})))
+        return [
+            f"{quoted(text)} {fault}"
+            for text in self.chosen(case)
+            for fault in _tag_faults(text, own, vocabulary)
+        ]
+
+
+@lru_cache(maxsize=64)
+def _vocabulary(names: tuple[str, ...]) -> Vocabulary:
+    return Vocabulary.of(Tag("", name) for name in names)
+
+
+def _tag_faults(text: str, own: tuple[str, ...], vocabulary: Vocabulary) -> list[str]:
+    matches = vocabulary.find(text)
+    negations = denials(text, matches)
+    ours = [name for match in matches for name in own if same_words(name, match.tag.name)]
+    missing = [tag for tag in own if not _held(tag, ours)]
+    negated = [match.text for match in matches if denied(match, negations)]
+    foreign = [match.text for match in matches if not _held(match.tag.name, own)]
+    found = []
+    for problem, names in (
+        ("does not name", missing),
+        ("denies", negated),
+        ("names what is not among the tags:", foreign),
+    ):
+        if names:
+            found.append(f"{problem} {', '.join(map(quoted, names[:_SHOWN]))}")
+    return found
+
+
+def _held(name: str, others: Iterable[str]) -> bool:
+    """Whether a name is one of the others, or said with one: "rock" with "alternative rock"."""
+    words = {word.key for word in words_of(name)}
+    return any(
+        same_words(name, other) or words <= {word.key for word in words_of(other)}
+        for other in others
+    )

@@ -1,0 +1,178 @@
+"""Checks that a text tells what something else tells: its original, or the notation beside it.
+
+Only what the words leave no doubt of is held against a text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import ClassVar
+
+from pydantic import Field
+
+from synth.labels.lexicon import Phrase
+from synth.llm.checks.check import Case, Check, quoted, texts_at
+from synth.llm.checks.content import Content, aligned, content_of, in_words_of, told
+from synth.llm.checks.label_checks import parsed
+from synth.scene.scene import Event, Overlay, Scene, labels
+from synth.scene.scene import Sequence as InSequence
+from synth.text.negation.negators import denials
+
+
+class SameOrder(Check):
+    """No text changes an order that its original tells, or denies what that affirms.
+
+    Args:
+        source: The item's field that holds the original.
+    """
+
+    name: ClassVar[str] = "same_order"
+    main: ClassVar[str] = "source"
+    source: str = "caption"
+
+    def fields(self) -> frozenset[str]:
+        """The original."""
+        return frozenset({self.source})
+
+    def faults(self, case: Case) -> list[str]:
+        """Texts with another order, and texts that deny more or less."""
+        caption = str(case.field(self.source))
+        original = content_of(caption)
+        found = []
+        for text in self.chosen(case):
+            fault = _changed(aligned(content_of(text), original), original)
+            if fault:
+                found.append(f"{quoted(text)} {fault}")
+            if bool(denials(text)) is not bool(denials(caption)):
+                found.append(f"{quoted(text)} must deny what the original denies, and nothing else")
+        return found
+
+
+def _changed(content: Content, original: Content) -> str:
+    """How a text tells another order than its original, "" where it does not."""
+    ours, theirs = told(content), told(original)
+    wanted = {} if theirs is None else theirs.relations()
+    if not wanted:
+        return ""
+    if ours is None:
+        return "tells its order unclearly; use then, before, after, while or followed by"
+    given = ours.relations()
+    changed = min(
+        (pair for pair, sign in wanted.items() if given.get(pair, sign) != sign), default=None
+    )
+    if changed is None:
+        return ""
+    return f"changes the order of {' and '.join(map(quoted, changed))}"
+
+
+class Shares(Check):
+    """Each text keeps a share of the nouns and verbs of its original.
+
+    Args:
+        least: The share, 0 to 1.
+        source: The item's field that holds the original.
+    """
+
+    name: ClassVar[str] = "shares"
+    main: ClassVar[str] = "least"
+    least: float = Field(ge=0, le=1)
+    source: str = "caption"
+
+    def fields(self) -> frozenset[str]:
+        """The original."""
+        return frozenset({self.source})
+
+    def faults(self, case: Case) -> list[str]:
+        """Texts that have little in common with their original."""
+        words = content_of(str(case.field(self.source))).words()
+        found = []
+        for text in self.chosen(case):
+            ours = Counter(in_words_of(content_of(text).words(), words))
+            kept = (ours & Counter(words)).total()
+            if kept < self.least * len(words):
+                found.append(f"{quoted(text)} keeps {kept} of {len(words)} nouns and verbs")
+        return found
+
+
+class NotationTold(Check):
+    """Each text names the sounds of the notation beside it, and tells no other order.
+
+    Args:
+        notation: Where the notations are: one for each text, or all for a single text.
+        strict: Whether each label must share a word with its text, by its own words or by those
+            with which our captions say it, and a text may not tell one after the other what the
+            notation has together. Else only what is turned round is refused.
+    """
+
+    name: ClassVar[str] = "notation_told"
+    main: ClassVar[str] = "notation"
+    notation: str
+    strict: bool = True
+
+    def paths(self) -> frozenset[str]:
+        """The texts and the notations."""
+        return super().paths() | {self.notation}
+
+    def faults(self, case: Case) -> list[str]:
+        """Labels without a word in the text, and an order that the words contradict."""
+        texts, notations = self.chosen(case), list(texts_at(case.answer, self.notation))
+        if len(texts) == 1:
+            texts *= len(notations)
+        if len(texts) != len(notations):
+            return ["there must be one notation for each text"]
+        found = []
+        for text, notation in zip(texts, notations, strict=True):
+            scene, _ = parsed(notation)
+            fault = "" if scene is None else _untold(text, scene, self.strict)
+            if fault:
+                found.append(f"{quoted(text)} does not say {quoted(notation)}: {fault}")
+        return found
+
+
+def _untold(text: str, scene: Scene, strict: bool) -> str:
+    content = content_of(text)
+    named = labels(scene)
+    words = {label: _words_in(label, content) for label in dict.fromkeys(named)}
+    lost = [label for label, found in words.items() if found is not None and not found]
+    if lost and strict:
+        return f"no word of it is of {quoted(lost[0])}"
+    order = told(content)
+    if order is None or len(set(named)) < len(named):
+        return ""
+    own = {label: _own(label, words) for label in named}
+    given = order.relations()
+    for (first, second), wanted in _orders(scene).items():
+        signs = {given.get(pair) for pair in product(own[first], own[second])} - {None}
+        if signs - {wanted} and (strict or -wanted in signs - {0}):
+            return f"it tells another order of {quoted(first)} and {quoted(second)}"
+    return ""
+
+
+def _words_in(label: str, content: Content) -> frozenset[str] | None:
+    """The words of a text that are of a label; None for a label without content words."""
+    said = Phrase.of_label(label)
+    own = content_of(f"{said.plain}. {said.noun}. {said.clause}. {said.gerund}").words()
+    words = content.words()
+    found = in_words_of(own, words)
+    return frozenset(found) & frozenset(words) if own else None
+
+
+def _own(label: str, words: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
+    """The words of a text that are of this label and of no other."""
+    others = (found or () for other, found in words.items() if other != label)
+    return (words[label] or frozenset()).difference(*others)
+
+
+def _orders(scene: Scene) -> dict[tuple[str, str], int]:
+    """By pair of labels, 1 where the first is heard before the second, 0 where with it."""
+    match scene:
+        case Event():
+            return {}
+        case InSequence(first, second) | Overlay(first, second):
+            across: Sequence[tuple[str, str]] = [
+                (one, other) for one in labels(first) for other in labels(second)
+            ]
+            order = int(isinstance(scene, InSequence))
+            return _orders(first) | _orders(second) | dict.fromkeys(across, order)

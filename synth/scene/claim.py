@@ -1,0 +1,95 @@
+"""What a caption claims: a scene over labels, or a statement built from such scenes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+from synth.base.errors import SceneError
+from synth.scene.scene import Event, Overlay, Scene, Sequence, from_json, to_json, to_text
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Both claims are true, with no word on how they relate in time."""
+
+    first: Claim
+    second: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The claim is false."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The claim is true and no other label is heard."""
+
+    claim: Claim
+
+
+Claim: TypeAlias = Scene | And | Not | Only
+
+
+def claim_to_json(claim: Claim) -> dict[str, Any]:
+    """The claim as JSON values; `claim_from_json` is its inverse."""
+    match claim:
+        case And(first, second):
+            return {"and": [claim_to_json(first), claim_to_json(second)]}
+        case Not(inner):
+            return {"not": claim_to_json(inner)}
+        case Only(inner):
+            return {"only": claim_to_json(inner)}
+        case Event() | Sequence() | Overlay():
+            return to_json(claim)
+        case _:
+            assert_never(claim)
+
+
+def claim_to_text(claim: Claim) -> str:
+    """`claim_to_json` as text with sorted keys and no spaces: equal claims give equal text."""
+    match claim:
+        case And(first, second):
+            return f'{{"and":[{claim_to_text(first)},{claim_to_text(second)}]}}'
+        case Not(inner):
+            return f'{{"not":{claim_to_text(inner)}}}'
+        case Only(inner):
+            return f'{{"only":{claim_to_text(inner)}}}'
+        case Event() | Sequence() | Overlay():
+            return to_text(claim)
+        case _:
+            assert_never(claim)
+
+
+def claim_from_json(value: Any) -> Claim:
+    """The claim that `claim_to_json` wrote.
+
+    Raises:
+        SceneError: If `value` is not of that form.
+    """
+    match value:
+        case {"and": [first, second]}:
+            return And(claim_from_json(first), claim_from_json(second))
+        case {"not": inner}:
+            return Not(claim_from_json(inner))
+        case {"only": inner}:
+            return Only(claim_from_json(inner))
+        case {"event": _} | {"sequence": _} | {"overlay": _}:
+            return from_json(value)
+    raise SceneError(
+        f"not a claim: {value!r}",
+        mend='expected a scene, or an object with "and", "not" or "only"',
+    )
+
+
+def claim_labels(claim: Claim) -> frozenset[str]:
+    """Every label that the claim mentions."""
+    # Asked of every claim of a plan: patterns with classes take twice as long.
+    if isinstance(claim, Event):
+        return frozenset((claim.label,))
+    if isinstance(claim, Not | Only):
+        return claim_labels(claim.claim)
+    return claim_labels(claim.first) | claim_labels(claim.second)

@@ -1,0 +1,189 @@
+"""Edits of a statement: the same sounds composed otherwise, or one of them exchanged for another.
+
+A statement is a scene over labels, each of which it names once. Compositions are taken for what
+they say: `(A + B) + C` equals `A + (B + C)`, and `A * B` equals `B * A`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator
+from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias, assert_never
+
+from synth.scene.claim import And, Claim, Not, Only, claim_labels
+from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, operands
+
+
+class Edit(StrEnum):
+    """How a false sentence differs from what is heard.
+
+    `reorder`: what follows what is exchanged. `relation`: sounds that follow one another are said
+    to be together, or the other way round. `rebind`: a sound is put with another partner.
+    `replace`: a sound is named that is not heard. `negate`: a sound is denied that is heard.
+    """
+
+    REORDER = "reorder"
+    RELATION = "relation"
+    REBIND = "rebind"
+    REPLACE = "replace"
+    NEGATE = "negate"
+
+
+Meaning: TypeAlias = Hashable
+"""What a statement says: equal for all statements that say the same."""
+
+
+def meaning(statement: Scene) -> Meaning:
+    """The statement's meaning: operands flattened, those of an overlay in no order."""
+    return _form(statement, ordered=True)
+
+
+def _form(statement: Scene, ordered: bool) -> Meaning:
+    if isinstance(statement, Event):
+        return statement.label
+    parts = [_form(part, ordered) for part in operands(statement)]
+    if ordered and isinstance(statement, Sequence):
+        return Sequence, tuple(parts)
+    return type(statement), frozenset(parts)
+
+
+def projection(statement: Scene, kept: Collection[str]) -> Scene | None:
+    """What the statement says of some of its labels; None where it names none of them."""
+    if isinstance(statement, Event):
+        return statement if statement.label in kept else None
+    left, right = projection(statement.first, kept), projection(statement.second, kept)
+    if left is None or right is None:
+        return left if right is None else right
+    return type(statement)(left, right)
+
+
+class Composition(NamedTuple):
+    """What of a composition decides which edit leads to another."""
+
+    operators: tuple[int, int]
+    unordered: Meaning
+
+    @classmethod
+    def of(cls, statement: Scene) -> Composition:
+        """That of a statement."""
+        return cls(_operators(statement), _form(statement, ordered=False))
+
+
+class Outline(NamedTuple):
+    """What of a claim decides which edit leads to it.
+
+    Args:
+        named: The labels it mentions, none where it denies: its kind is plain then.
+        denies: Whether it says that a sound is not heard.
+        composition: How it composes them, None where it does not.
+    """
+
+    named: frozenset[str]
+    denies: bool
+    composition: Composition | None
+
+    @classmethod
+    def of(cls, claim: Claim) -> Outline:
+        """That of a claim."""
+        if isinstance(claim, And) and not isinstance(claim.second, Not):
+            return cls(claim_labels(claim), False, None)
+        if isinstance(claim, And | Not | Only):
+            return _DENIAL
+        return cls(frozenset(labels(claim)), False, Composition.of(claim))
+
+
+_DENIAL: Final = Outline(frozenset(), True, None)
+
+
+class Edits:
+    """Which edits lead from a statement to claims that are false of it."""
+
+    def __init__(self, heard: Scene) -> None:
+        self._heard = heard
+        self._labels = frozenset(labels(heard))
+        self._parts: dict[frozenset[str], Composition] = {}
+
+    def kind(self, claim: Outline) -> Edit:
+        """The edit that leads to a claim."""
+        if claim.denies:
+            return Edit.NEGATE
+        if not claim.named <= self._labels:
+            return Edit.REPLACE
+        if claim.composition is None:
+            return Edit.RELATION
+        part = self._part(claim.named)
+        if part.operators != claim.composition.operators:
+            return Edit.RELATION
+        return Edit.REORDER if part.unordered == claim.composition.unordered else Edit.REBIND
+
+    def _part(self, named: frozenset[str]) -> Composition:
+        """How the statement composes some of its labels."""
+        found = self._parts.get(named)
+        if found is None:
+            part = projection(self._heard, named)
+            assert part is not None
+            found = self._parts[named] = Composition.of(part)
+        return found
+
+
+def edit_kind(claim: Claim, heard: Scene) -> Edit:
+    """Which edit leads from the statement `heard` to a claim that is false of it."""
+    return Edits(heard).kind(Outline.of(claim))
+
+
+def _operators(statement: Scene) -> tuple[int, int]:
+    """How often the statement says that sounds follow one another, and that they are together."""
+    if isinstance(statement, Event):
+        return (0, 0)
+    order, company = _operators(statement.first)
+    orders, companies = _operators(statement.second)
+    in_order = isinstance(statement, Sequence)
+    return order + orders + in_order, company + companies + (not in_order)
+
+
+def recompositions(statement: Scene) -> Iterator[Scene]:
+    """The statements one edit away over the same labels, each meaning once, not its own.
+
+    Operands of a sequence exchanged, an operator changed, two labels exchanged.
+    """
+    seen = {meaning(statement)}
+    for edited in _edits(statement):
+        form = meaning(edited)
+        if form not in seen:
+            seen.add(form)
+            yield edited
+
+
+def _edits(statement: Scene) -> Iterator[Scene]:
+    yield from _operator_edits(statement)
+    named = labels(statement)
+    for i, first in enumerate(named):
+        for second in named[i + 1 :]:
+            yield renamed(statement, {first: second, second: first})
+
+
+def _operator_edits(statement: Scene) -> Iterator[Scene]:
+    if isinstance(statement, Event):
+        return
+    first, second = statement.first, statement.second
+    if isinstance(statement, Sequence):
+        yield Sequence(second, first)
+        yield Overlay(first, second)
+    else:
+        yield Sequence(first, second)
+        yield Sequence(second, first)
+    for edited in _operator_edits(first):
+        yield type(statement)(edited, second)
+    for edited in _operator_edits(second):
+        yield type(statement)(first, edited)
+
+
+def renamed(statement: Scene, names: dict[str, str]) -> Scene:
+    """The statement with some labels exchanged for others."""
+    match statement:
+        case Event(label):
+            return Event(names.get(label, label))
+        case Sequence(first, second) | Overlay(first, second):
+            return type(statement)(renamed(first, names), renamed(second, names))
+        case _:
+            assert_never(statement)

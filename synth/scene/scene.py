@@ -1,0 +1,247 @@
+"""The scene: a value that says which sounds are heard and how they are composed.
+
+`Scene = Event | Sequence | Overlay`, frozen and sealed; everything else interprets it. A scene
+whose events carry no excerpt is a statement over labels; one whose events do can be rendered.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Final, TypeAlias, assert_never
+
+from synth.base.errors import SceneError
+from synth.base.units import Decibels, Frames
+
+MAX_DEPTH: Final = 100
+"""Compositions within compositions; deeper scenes are refused when they are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The stretch of a clip that an event plays.
+
+    Args:
+        clip: Clip id in the catalogue.
+        start: First frame, counted from the clip's active span, at the corpus rate.
+        frames: Length at the corpus rate, at least 1.
+        gain_db: Gain applied to the clip as catalogued.
+    """
+
+    clip: str
+    start: Frames
+    frames: Frames
+    gain_db: Decibels = 0.0
+
+    def __post_init__(self) -> None:
+        if self.start < 0 or self.frames < 1:
+            raise SceneError(f"excerpt of {self.clip!r}: start {self.start}, frames {self.frames}")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One sound, by its label."""
+
+    label: str
+    excerpt: Excerpt | None = None
+    depth: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if not self.label.strip():
+            raise SceneError("an event needs a label", mend="give it at least one visible letter")
+
+    @property
+    def heard(self) -> Excerpt:
+        """The excerpt.
+
+        Raises:
+            SceneError: If the event is only a statement.
+        """
+        if self.excerpt is None:
+            raise SceneError(f"event {self.label!r} has no excerpt, so it has no place in time")
+        return self.excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`first`, then `second`, overlapping by `crossfade` frames."""
+
+    first: Scene
+    second: Scene
+    crossfade: Frames = 0
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth(self.first, self.second))
+        if self.crossfade < 0:
+            raise SceneError(f"a crossfade cannot be negative, got {self.crossfade} frames")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """`first` and `second` together; `second` starts `offset` frames after `first` (or before).
+
+    With a `ratio` in (0, 1) they are mixed between classes, so that `first` is perceived at that
+    share (`dsp.between_class`); without, they are added up.
+    """
+
+    first: Scene
+    second: Scene
+    offset: Frames = 0
+    ratio: float | None = None
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth(self.first, self.second))
+        if self.ratio is not None and not 0 < self.ratio < 1:
+            raise SceneError(f"a mixing ratio lies between 0 and 1, got {self.ratio}")
+
+
+Scene: TypeAlias = Event | Sequence | Overlay
+
+
+def _depth(first: Scene, second: Scene) -> int:
+    depth = 1 + max(first.depth, second.depth)
+    if depth > MAX_DEPTH:
+        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
+    return depth
+
+
+def events(scene: Scene) -> tuple[Event, ...]:
+    """The events of a scene, left to right."""
+    if isinstance(scene, Event):
+        return (scene,)
+    return events(scene.first) + events(scene.second)
+
+
+def labels(scene: Scene) -> tuple[str, ...]:
+    """The events' labels, left to right, repeats kept."""
+    if isinstance(scene, Event):
+        return (scene.label,)
+    return labels(scene.first) + labels(scene.second)
+
+
+def operands(scene: Sequence | Overlay) -> tuple[Scene, ...]:
+    """What follows one another in a sequence, or sounds together in an overlay, two or more.
+
+    Both compositions are associative in what they say: `(A + B) + C` and `A + (B + C)` have the
+    operands A, B and C.
+    """
+    kind, first, second = type(scene), scene.first, scene.second
+    left = operands(first) if isinstance(first, kind) else (first,)
+    right = operands(second) if isinstance(second, kind) else (second,)
+    return left + right
+
+
+def longest_crossfade(scene: Scene) -> Frames:
+    """The longest crossfade of its sequences, 0 where it has none."""
+    match scene:
+        case Event():
+            return 0
+        case Sequence(first, second, crossfade):
+            return max(crossfade, longest_crossfade(first), longest_crossfade(second))
+        case Overlay(first, second):
+            return max(longest_crossfade(first), longest_crossfade(second))
+        case _:
+            assert_never(scene)
+
+
+def statement(scene: Scene) -> Scene:
+    """The scene over labels alone: no excerpts, crossfades or offsets."""
+    match scene:
+        case Event(label):
+            return Event(label)
+        case Sequence(first, second):
+            return Sequence(statement(first), statement(second))
+        case Overlay(first, second):
+            return Overlay(statement(first), statement(second))
+        case _:
+            assert_never(scene)
+
+
+def to_json(scene: Scene) -> dict[str, Any]:
+    """The scene as JSON values; `from_json` is its inverse."""
+    match scene:
+        case Event(label, excerpt):
+            return {"event": label} | (asdict(excerpt) if excerpt else {})
+        case Sequence(first, second, crossfade):
+            return {"sequence": [to_json(first), to_json(second)], "crossfade": crossfade}
+        case Overlay(first, second, offset, ratio):
+            mixed = {} if ratio is None else {"ratio": ratio}
+            return {"overlay": [to_json(first), to_json(second)], "offset": offset} | mixed
+        case _:
+            assert_never(scene)
+
+
+def to_text(scene: Scene) -> str:
+    """`to_json` as text with sorted keys and no spaces: equal scenes give equal text."""
+    if isinstance(scene, Event):
+        label, heard = in_quotes(scene.label), scene.excerpt
+        if heard is None:
+            return f'{{"event":{label}}}'
+        return (
+            f'{{"clip":{in_quotes(heard.clip)},"event":{label},"frames":{heard.frames},'
+            f'"gain_db":{_number(heard.gain_db)},"start":{heard.start}}}'
+        )
+    parts = f"[{to_text(scene.first)},{to_text(scene.second)}]"
+    if isinstance(scene, Sequence):
+        return f'{{"crossfade":{scene.crossfade},"sequence":{parts}}}'
+    mixed = "" if scene.ratio is None else f',"ratio":{_number(scene.ratio)}'
+    return f'{{"offset":{scene.offset},"overlay":{parts}{mixed}}}'
+
+
+in_quotes: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""A string as JSON text."""
+
+
+def _number(value: float) -> str:
+    return float.__repr__(value) if isinstance(value, float) else str(value)
+
+
+def from_json(value: Any) -> Scene:
+    """The scene that `to_json` wrote.
+
+    Raises:
+        SceneError: If `value` is not of that form.
+    """
+    return _read(value, 0)
+
+
+def _read(value: Any, depth: int) -> Scene:
+    if depth > MAX_DEPTH:
+        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
+    match value:
+        case {"event": str(label), "clip": str(clip)}:
+            excerpt = Excerpt(
+                clip,
+                _integer(value.get("start")),
+                _integer(value.get("frames")),
+                _level(value.get("gain_db")),
+            )
+            return Event(label, excerpt)
+        case {"event": str(label)} if len(value) == 1:
+            return Event(label)
+        case {"sequence": [first, second], "crossfade": crossfade}:
+            return Sequence(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
+        case {"overlay": [first, second], "offset": offset}:
+            parts = _read(first, depth + 1), _read(second, depth + 1)
+            ratio = _level(value["ratio"]) if "ratio" in value else None
+            return Overlay(*parts, _integer(offset), ratio)
+    raise SceneError(
+        "not a scene: " + f"{value!r}"[:200],
+        mend='expected an object with "event", "sequence" and "crossfade", '
+        'or "overlay" and "offset"',
+    )
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise SceneError(f"expected a whole number of frames, got {value!r}")
+    return value
+
+
+def _level(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise SceneError(f"expected a level in dB, got {value!r}")
+    return float(value)

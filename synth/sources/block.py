@@ -1,0 +1,241 @@
+"""Block lists: recordings and clips, of an evaluation set say, that no corpus may take in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base.errors import SourceError
+from synth.corpus.corpus import CLIPS_FILE, Corpus
+from synth.corpus.leakage.shelf import COLUMNS, Partner, Shelf
+from synth.corpus.schema import CLIPS
+from synth.sources.catalogue import quarantined
+
+STAGE: Final = "block list"
+_SHOWN: Final = 5
+
+_MEND: Final = (
+    "give a text file with one id a line, a CSV file with a column `recording` or `id`, "
+    "the clips.parquet of a corpus, or its folder"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block list.
+
+    Args:
+        name: The file or folder, as it was given.
+        entries: Ids of recordings or clips, from a text list. An entry may leave out the name of
+            the library: `17150` means `freesound/17150`, too.
+        ids: Ids of clips, from a catalogue.
+        shelf: What else a catalogue says of its clips.
+        weakness: Why it blocks less than it could, in one line; "" if it does not.
+    """
+
+    name: str
+    entries: frozenset[str]
+    ids: frozenset[str]
+    shelf: Shelf
+    weakness: str
+
+    @classmethod
+    def open(cls, path: Path) -> Block:
+        """Read a text list, a catalogue, or the catalogue of a corpus's folder.
+
+        Raises:
+            SourceError: If the file is missing, unreadable, or blocks nothing.
+            CorpusError: If the folder holds no finished corpus, or a fingerprint is damaged.
+        """
+        file = path
+        if path.is_dir():
+            plain = path / CLIPS_FILE
+            file = plain if plain.is_file() else Corpus.open(path).folder / CLIPS_FILE
+        if not file.is_file():
+            raise SourceError(f"{file}: the block list is missing", mend=_MEND)
+        block = _catalogue(path, file) if file.suffix == ".parquet" else _list(path)
+        if not (block.entries or block.ids or block.shelf.clips):
+            raise SourceError(f"{file}: the block list is empty", mend=_MEND)
+        return block
+
+    def partner(self, row: Mapping[str, Any]) -> Partner | None:
+        """What a clip shares with the list, the plainest thing first; None if nothing.
+
+        Raises:
+            CorpusError: If the clip's fingerprint is damaged.
+        """
+        for by in ("id", "recording"):
+            entry = next((name for name in _names(row[by]) if name in self.entries), None)
+            if entry is not None:
+                return Partner(entry, by, f"{by} {entry}")
+        if row["id"] in self.ids:
+            return Partner(row["id"], "id", f"id {row['id']}")
+        return next(iter(self.shelf.partners(row)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """What a block list did.
+
+    Args:
+        name: The file or folder, as it was given.
+        clips: How many clips it withdrew; one that an earlier list withdrew counts there.
+        unmatched: Entries of a text list that are no clip's id or recording.
+        entries: How many entries the text list has; 0 for a catalogue.
+    """
+
+    name: str
+    clips: int
+    unmatched: Sequence[str]
+    entries: int
+
+    @property
+    def line(self) -> str:
+        """The same for a reader."""
+        told = f"block list {self.name}: {self.clips:,} clips blocked"
+        if not self.unmatched:
+            return told
+        shown = ", ".join(self.unmatched[:_SHOWN]) + (", …" if self.unmatched[_SHOWN:] else "")
+        few = f"{len(self.unmatched):,} of its {self.entries:,} entries"
+        return f"{told}; {few} match no clip: {shown}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `Blocked(**value)` is its inverse."""
+        return asdict(self) | {"unmatched": list(self.unmatched)}
+
+
+def tally(
+    blocks: Sequence[Block],
+    rows: Sequence[Mapping[str, Any]],
+    withdrawn: Sequence[Mapping[str, str]],
+) -> tuple[Blocked, ...]:
+    """What each list did.
+
+    Args:
+        blocks: The lists.
+        rows: All rows of `schema.CLIPS`, before any was withdrawn.
+        withdrawn: What `withdraw_blocked` withdrew of them.
+    """
+    names = {name for row in rows for by in ("id", "recording") for name in _names(row[by])}
+    return tuple(
+        Blocked(
+            block.name,
+            sum(row["reason"].startswith(_reason(block)) for row in withdrawn),
+            tuple(sorted(block.entries - names)),
+            len(block.entries),
+        )
+        for block in blocks
+    )
+
+
+def _reason(block: Block) -> str:
+    return f"is blocked by {block.name}: "
+
+
+def withdraw_blocked(
+    rows: Sequence[dict[str, Any]], blocks: Sequence[Block]
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Keep the clips that no list blocks, by id, recording, bytes or sound.
+
+    Args:
+        rows: Rows of `schema.CLIPS`.
+        blocks: The lists, tried in order.
+
+    Returns:
+        The rows to keep, and rows of `schema.QUARANTINE` for the others.
+
+    Raises:
+        CorpusError: If a fingerprint is damaged.
+    """
+    kept, withdrawn = [], []
+    for row in rows:
+        found = ((block, block.partner(row)) for block in blocks)
+        block, partner = next((pair for pair in found if pair[1]), (None, None))
+        if block is None or partner is None:
+            kept.append(row)
+            continue
+        reason = f"{_reason(block)}{partner.detail}"
+        withdrawn.append(quarantined(row["id"], row["location"], STAGE, reason))
+    return kept, withdrawn
+
+
+def _names(name: str) -> Iterator[str]:
+    """A name, and what is left of it after each slash."""
+    while name:
+        yield name
+        name = name.partition("/")[2]
+
+
+def _list(path: Path) -> Block:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not text in UTF-8", mend=_MEND) from error
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    header = next(csv.reader(lines[:1]), [])
+    columns = [name.strip() for name in header if name.strip() in ("recording", "id")]
+    if columns:
+        entries = _cells(path, lines, [name.strip() for name in header], columns)
+    elif path.suffix.lower() == ".csv":
+        raise SourceError(f"{path}: no column 'recording' or 'id'", mend=_MEND)
+    else:
+        entries = {line.strip() for line in lines}
+    return Block(str(path), frozenset(entries - {""}), frozenset(), Shelf.of(()), "")
+
+
+def _cells(path: Path, lines: list[str], header: list[str], columns: list[str]) -> set[str]:
+    places = [header.index(name) for name in columns]
+    entries: set[str] = set()
+    try:
+        for number, cells in enumerate(csv.reader(lines[1:], strict=True), 1):
+            if len(cells) != len(header):
+                raise SourceError(
+                    f"{path}: row {number}: expected {len(header)} fields, found {len(cells)}",
+                    mend="put values that hold a comma in quotes",
+                )
+            entries.update(cells[place].strip() for place in places)
+    except csv.Error as error:
+        raise SourceError(f"{path}: not a CSV file: {error}", mend=_MEND) from error
+    return entries
+
+
+def _catalogue(path: Path, file: Path) -> Block:
+    try:
+        with pq.ParquetFile(file) as table:
+            _check_columns(file, table.schema_arrow)
+            columns = [name for name in COLUMNS if name in table.schema_arrow.names]
+            rows = table.read(columns=columns).to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SourceError(f"{file}: cannot be read as Parquet: {error}", mend=_MEND) from error
+    shelf = Shelf.of(rows)
+    ids = frozenset(row["id"] for row in rows if row["id"])
+    return Block(str(path), frozenset(), ids, shelf, _weakness(path, shelf))
+
+
+def _check_columns(file: Path, found: pa.Schema) -> None:
+    missing = [name for name in ("id", "recording") if name not in found.names]
+    if missing:
+        raise SourceError(f"{file}: no column {', '.join(map(repr, missing))}", mend=_MEND)
+    for name in COLUMNS:
+        wanted = CLIPS.field(name).type
+        if name in found.names and found.field(name).type != wanted:
+            raise SourceError(
+                f"{file}: column {name!r} holds {found.field(name).type}, expected {wanted}",
+                mend="give the clips.parquet of a corpus, or one with its columns",
+            )
+
+
+def _weakness(path: Path, shelf: Shelf) -> str:
+    if not shelf.unheard:
+        return ""
+    return (
+        f"{path}: {shelf.unheard} of its {shelf.clips} clips block by id, recording and bytes, "
+        "not by sound: no audio of theirs was read, they have no fingerprint of this version, or "
+        "sound too short or too steady"
+    )

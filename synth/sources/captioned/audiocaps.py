@@ -1,0 +1,76 @@
+"""AudioCaps: captions of 10 s AudioSet clips (Kim et al., 2019).
+
+Captions come as `train.csv`, `val.csv` and `test.csv` (audiocap_id, youtube_id, start_time,
+caption); the audio has to be collected from YouTube by whoever may do so. Files are found by any of
+the names in common use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.tables import Columns, read_rows
+from synth.sources.reading.youtube import stems
+
+COLUMNS: Final = ("audiocap_id", "youtube_id", "start_time", "caption")
+SPLITS: Final = ("train", "val", "test")
+CLIP_S: Final = 10.0
+_MEND: Final = "give the folder of AudioCaps' train.csv, val.csv and test.csv"
+
+
+class AudioCaps(Collected):
+    """The caption files of `root`, and a folder of audio."""
+
+    name: ClassVar[str] = "audiocaps"
+    origin: ClassVar[Origin] = Origin(
+        title="AudioCaps",
+        url="https://github.com/cdjkim/audiocaps",
+        licence="captions for academic use; audio by its YouTube owners",
+        reference="Kim et al., AudioCaps: Generating Captions for Audios in The Wild, NAACL 2019",
+    )
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a (youtube_id, start_time), with all its captions; the split is the file's.
+
+        A clip whose audio is not found keeps the location where it was expected, and is
+        quarantined when it is opened.
+
+        Raises:
+            SourceError: If there is no caption file, or `audio` is set and no folder.
+        """
+        present = [split for split in SPLITS if (self.root / f"{split}.csv").is_file()]
+        tables = [self.root / f"{split}.csv" for split in present]
+        refuse_absent(self.root, tables, "train.csv, val.csv or test.csv", _MEND)
+        files = self.files()
+        for split in present:
+            yield from self._split(split, files)
+
+    def _split(self, split: str, files: AudioFiles | None) -> Iterator[ClipRef]:
+        path = self.root / f"{split}.csv"
+        captions: dict[tuple[str, str], list[str]] = {}
+        ids: dict[tuple[str, str], str] = {}
+        for row in read_rows(path, Columns(COLUMNS, _MEND)):
+            row.seconds("start_time")
+            if not row["youtube_id"]:
+                row.wrong("names no youtube_id")
+            key = (row["youtube_id"], row["start_time"])
+            texts = captions.setdefault(key, [])
+            if row["caption"].strip():
+                texts.append(row["caption"])
+            ids.setdefault(key, row["audiocap_id"])
+        for (youtube_id, start), texts in captions.items():
+            names = (*stems(youtube_id, start, CLIP_S), ids[youtube_id, start])
+            yield ClipRef(
+                id=f"audiocaps/{youtube_id}_{start}",
+                location=files.named(*names) if files else names[0],
+                labels=(),
+                captions=tuple(texts),
+                recording=f"youtube/{youtube_id}",
+                licence="unknown",
+                attribution=f"AudioCaps; YouTube {youtube_id}",
+                split=split,
+                duration_s=CLIP_S,
+            )

@@ -1,0 +1,176 @@
+"""Clotho: Freesound clips of 15 to 30 s with five captions each (Drossos et al., 2020).
+
+As published (version 2.1, Zenodo 4783391): for each split `clotho_captions_SPLIT.csv` (file_name,
+caption_1 to caption_5; UTF-8) and `clotho_metadata_SPLIT.csv` (file_name, keywords, sound_id,
+sound_link, start_end_samples, manufacturer, license; Latin-1), with the audio in
+`clotho_audio_SPLIT.7z`, which unpacks to the folder `SPLIT`. Splits are development, validation and
+evaluation; version 1 has no validation.
+
+Quirks: some file names begin with a blank or hold characters that an unpacker may have replaced by
+`_`. Where the authors could not find the Freesound original again, the metadata say "Not found":
+such a clip is a recording of its own under an unknown licence.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Final
+
+from synth.base.units import Seconds
+from synth.corpus.licence import parse_licence
+from synth.labels.tag import Tag
+from synth.sources.reading.base import ClipRef, Origin, require_file
+from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.tables import Columns, distinct, read_rows, texts_of
+
+SPLITS: Final = ("development", "validation", "evaluation")
+RATE: Final = 44_100
+NOT_FOUND: Final = "not found"
+_MEND: Final = "give the folder of Clotho's clotho_captions_*.csv and clotho_metadata_*.csv"
+_CAPTIONS: Final = tuple(f"caption_{number}" for number in range(1, 6))
+_CAPTION_COLUMNS: Final = Columns(("file_name", *_CAPTIONS), _MEND)
+_METADATA_COLUMNS: Final = Columns(
+    (
+        "file_name",
+        "keywords",
+        "sound_id",
+        "sound_link",
+        "start_end_samples",
+        "manufacturer",
+        "license",
+    ),
+    _MEND,
+)
+_ID: Final = re.compile(r"(\d+)(?:\.0)?")
+_LINK: Final = re.compile(r"/sounds/(\d+)")
+_SPAN: Final = re.compile(r"\[\s*(\d+)\s*,\s*(\d+)\s*\]")
+_REPLACED: Final = re.compile(r'[\\:*?"<>|]')
+
+
+class Clotho(Collected):
+    """The caption and metadata files of `root`, and the unpacked audio.
+
+    Args:
+        root: Holds the CSV files.
+        audio: Folder that holds the folders `development`, `validation` and `evaluation`, or the
+            files themselves. By default `root`, where one of these folders is there.
+        keywords: Also give the uploaders' keywords as tags. They were not checked against the
+            sound, and many name the place or the microphone.
+    """
+
+    name: ClassVar[str] = "clotho"
+    origin: ClassVar[Origin] = Origin(
+        title="Clotho",
+        url="https://zenodo.org/records/4783391",
+        licence="captions for non-commercial use (Tampere University); audio as each clip says",
+        reference="Drossos et al., Clotho: An Audio Captioning Dataset, ICASSP 2020",
+    )
+    keywords: bool = False
+
+    def files(self) -> AudioFiles | None:
+        """The audio files; None where `audio` is not set and no split's folder is there."""
+        if self.audio is not None:
+            return super().files()
+        folders = (self.root / folder for split in SPLITS for folder in _folders(split))
+        return AudioFiles(self.root, Path()) if any(map(Path.is_dir, folders)) else None
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a file name of a split's captions, with all of its captions.
+
+        Raises:
+            SourceError: If there is no caption file, or one has no metadata beside it.
+        """
+        present = [split for split in SPLITS if _captions(self.root, split).is_file()]
+        tables = [_captions(self.root, split) for split in present]
+        refuse_absent(self.root, tables, "clotho_captions_*.csv", _MEND)
+        files = self.files()
+        for split in present:
+            yield from self._split(split, files)
+
+    def _split(self, split: str, files: AudioFiles | None) -> Iterator[ClipRef]:
+        captions: dict[str, list[str]] = {}
+        for row in read_rows(_captions(self.root, split), _CAPTION_COLUMNS):
+            texts = captions.setdefault(row["file_name"], [])
+            texts += [text for name in _CAPTIONS if (text := row[name].strip())]
+        path = self.root / f"clotho_metadata_{split}.csv"
+        require_file(path, "the metadata", _MEND)
+        rows = read_rows(path, _METADATA_COLUMNS, fallback="latin-1")
+        metadata = {row["file_name"]: row for row in distinct(rows, "file_name")}
+        for name, texts in captions.items():
+            location = files.at(*_places(split, name)) if files else f"{split}/{name}"
+            known: Mapping[str, str] = metadata.get(name, {})
+            seconds = _seconds(known.get("start_end_samples", ""))
+            refusal = ""
+            if not known:
+                refusal = f"has no row in {path.name}, so its licence and original are not known"
+            elif files is None and seconds is None:
+                refusal = "has no length in the metadata, and there is no audio to tell it"
+            yield ClipRef(
+                id=f"clotho/{split}/{name.removesuffix('.wav')}",
+                location=location,
+                labels=(),
+                captions=tuple(texts),
+                recording=_recording(known, name),
+                licence=_licence(known),
+                attribution=_attribution(known, name),
+                split=split,
+                tags=self._tags(known),
+                duration_s=seconds,
+                refusal=refusal,
+            )
+
+    def _tags(self, row: Mapping[str, str]) -> tuple[Tag, ...]:
+        names = texts_of(row.get("keywords", ""), ";") if self.keywords else ()
+        return tuple(Tag("", name) for name in dict.fromkeys(names))
+
+
+def _captions(root: Path, split: str) -> Path:
+    return root / f"clotho_captions_{split}.csv"
+
+
+def _folders(split: str) -> tuple[str, ...]:
+    return split, f"clotho_audio_{split}/{split}", f"clotho_audio_{split}"
+
+
+def _places(split: str, name: str) -> tuple[str, ...]:
+    """Where a clip may lie below the audio folder, the likeliest place first."""
+    composed, parted = (unicodedata.normalize(form, name) for form in ("NFC", "NFD"))
+    spellings = dict.fromkeys((name, composed, parted, _REPLACED.sub("_", name), name.strip()))
+    folders = (*_folders(split), ".")
+    return tuple(f"{folder}/{spelling}" for folder in folders for spelling in spellings)
+
+
+def _seconds(samples: str) -> Seconds | None:
+    found = _SPAN.fullmatch(samples.strip())
+    if found is None or int(found[2]) <= int(found[1]):
+        return None
+    return (int(found[2]) - int(found[1])) / RATE
+
+
+def _freesound(row: Mapping[str, str]) -> str:
+    """The Freesound id, "" where the metadata do not say."""
+    found = _ID.fullmatch(row.get("sound_id", "").strip()) or _LINK.search(
+        row.get("sound_link", "")
+    )
+    return found[1] if found else ""
+
+
+def _recording(row: Mapping[str, str], name: str) -> str:
+    number = _freesound(row)
+    return f"freesound/{number}" if number else f"clotho/{name.removesuffix('.wav')}"
+
+
+def _licence(row: Mapping[str, str]) -> str:
+    text = row.get("license", "").strip()
+    return "unknown" if text.lower() == NOT_FOUND else parse_licence(text).id
+
+
+def _attribution(row: Mapping[str, str], name: str) -> str:
+    author = row.get("manufacturer", "").strip()
+    by = f" by {author}" if author and author.lower() != NOT_FOUND else ""
+    number = _freesound(row)
+    where = f" (Freesound {number})" if number else ""
+    return f'cut from "{name.strip()}"{by}{where}, in Clotho'

@@ -1,0 +1,119 @@
+"""WavText5K: 4,525 sounds of BigSoundBank and SoundBible with descriptions (Deshmukh et al., 2022).
+
+As published (github.com/microsoft/WavText5K): `WavText5K.csv` (view_link, download_link, title,
+description, fname, tags) and `process.py`, which collects the audio to `Webcrawl/download/FNAME`
+and a resampled copy to `Webcrawl/RATE/audios/FNAME`.
+
+Quirks: descriptions begin with a blank, or are empty (177, all listed without caption: a title such
+as "Waves 3" is no sentence); some speak of more than the sound ("Free to use"). `tags` is a Python
+list in text, of SoundBible's sounds only, with a scrap of HTML in some; many are a thesaurus' words
+that the sound does not bear out. Which sound is under which licence only its page says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from synth.labels.tag import Tag
+from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.tables import Columns, Row, distinct, read_rows
+
+FILE: Final = "WavText5K.csv"
+COLUMNS: Final = ("view_link", "download_link", "title", "description", "fname", "tags")
+FOLDERS: Final = (
+    "download",
+    ".",
+    "audios",
+    *(f"{rate}/audios" for rate in (44100, 44800, 32000, 22050, 16000)),
+)
+_MEND: Final = f"give the folder of {FILE}"
+_SITE: Final = re.compile(
+    r"https?://(?:www\.)?(?:(?P<big>bigsoundbank)\.com/detail-(?P<number>\d+)-"
+    r"|(?P<bible>soundbible)\.com/(?P<id>\d+)-)"
+)
+_TITLES: Final = {"bigsoundbank": "BigSoundBank", "soundbible": "SoundBible"}
+_ITEM: Final = re.compile(
+    r"""\s*(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<html><li>.*?</li>))"""
+    r"\s*(?P<end>[,\]])",
+    re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(['\"\\])")
+_ELEMENT: Final = re.compile(r"<[^>]*>")
+
+
+class WavText5K(Collected):
+    """`WavText5K.csv` of `root`, and the audio that its `process.py` collects.
+
+    Args:
+        root: Holds `WavText5K.csv`.
+        audio: The save folder given to `process.py`, or the folder of the files themselves. By
+            default `Webcrawl`, where it is there.
+        keywords: Also give SoundBible's keywords as tags, which were not checked against the sound.
+    """
+
+    name: ClassVar[str] = "wavtext5k"
+    origin: ClassVar[Origin] = Origin(
+        title="WavText5K",
+        url="https://github.com/microsoft/WavText5K",
+        licence="table under MIT; audio under the terms of BigSoundBank and SoundBible",
+        reference="Deshmukh et al., Audio Retrieval with WavText5K and CLAP Training, 2022",
+    )
+    usual_audio: ClassVar[str] = "Webcrawl"
+    keywords: bool = False
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row; the description, where there is one, is its caption.
+
+        Raises:
+            SourceError: If the table is missing, or a row cannot be read.
+        """
+        path = self.root / FILE
+        refuse_absent(self.root, [path] if path.is_file() else [], FILE, _MEND)
+        files = self.files()
+        for row in distinct(read_rows(path, Columns(COLUMNS, _MEND)), "fname"):
+            name = row["fname"]
+            site, number = _origin(row)
+            tags = _tags(row)
+            caption = " ".join(row["description"].split())
+            yield ClipRef(
+                id=f"wavtext5k/{name.removesuffix('.wav')}",
+                location=_place(files, name),
+                labels=(),
+                captions=(caption,) if caption else (),
+                recording=f"{site}/{number}",
+                attribution=f'"{row["title"].strip()}" ({row["view_link"]}), {_TITLES[site]}',
+                tags=tags if self.keywords else (),
+            )
+
+
+def _place(files: AudioFiles | None, name: str) -> str:
+    return files.at(*(f"{folder}/{name}" for folder in FOLDERS)) if files else name
+
+
+def _origin(row: Row) -> tuple[str, str]:
+    found = _SITE.match(row["view_link"])
+    if found is None:
+        row.wrong(
+            f"view_link is {row['view_link']!r}, expected a page of BigSoundBank or SoundBible"
+        )
+    return found["big"] or found["bible"], found["number"] or found["id"]
+
+
+def _tags(row: Row) -> tuple[Tag, ...]:
+    """The items of a Python list in text, read item by item and never evaluated."""
+    text = row["tags"].strip()
+    if text in ("", "[]"):
+        return ()
+    items: list[str] = []
+    place, end = 1, ","
+    while end == "," and text.startswith("[") and (found := _ITEM.match(text, place)):
+        quoted = found["single"] if found["single"] is not None else found["double"]
+        plain = _ELEMENT.sub("", found["html"]) if quoted is None else quoted
+        items.append(_ESCAPE.sub(r"\1", plain).strip())
+        place, end = found.end(), found["end"]
+    if end != "]" or place != len(text):
+        row.wrong(f"tags are {text[:60]!r}, expected ['...', '...']")
+    return tuple(Tag("", item) for item in dict.fromkeys(items) if item)

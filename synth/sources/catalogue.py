@@ -1,0 +1,237 @@
+"""The clip catalogue: each clip opened once, measured, and made ready for the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import soxr
+
+from synth.audio.decoding import Limits, Mislabelled, reading
+from synth.audio.dsp import SILENCE_DB, Audio, active_span, levels, loudness, peak
+from synth.audio.fingerprint import fingerprint, to_bytes
+from synth.base.errors import ClipError
+from synth.base.rng import uniform_hash
+from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
+from synth.corpus.licence import parse_licence
+from synth.sources.reading.base import ClipRef, Source
+
+MAX_PEAK: Final = 1e6
+"""Integers taken for floating point reach 120 dB over full scale; more is damage."""
+
+CONSTANT: Final = 2 * 10 ** (SILENCE_DB / 20)
+"""Least distance of a clip's highest sample from its lowest; direct current cannot be heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Which recordings can be used, and what of them counts as sounding.
+
+    Args:
+        min_active_s: Shortest active span.
+        max_s: Longest file.
+        active_range_db: A 50 ms block belongs to the active span if it is at most this far below
+            the loudest one.
+        max_channels: Most channels that are mixed down to one.
+        min_rate: Lowest sampling rate in Hz.
+        max_rate: Highest sampling rate in Hz.
+        mislabelled: Whether a file's name must tell its format.
+        decode_timeout_s: Longest that reading and measuring one clip may take.
+    """
+
+    min_active_s: Seconds = 0.1
+    max_s: Seconds = 600.0
+    active_range_db: Decibels = 50.0
+    max_channels: int = 2
+    min_rate: int = 4_000
+    max_rate: int = 96_000
+    mislabelled: Mislabelled = Mislabelled.REFUSE
+    decode_timeout_s: Seconds = 60.0
+
+    @property
+    def limits(self) -> Limits:
+        """What of it a file's header can break."""
+        return Limits(self.max_s, self.max_channels, self.min_rate, self.max_rate, self.mislabelled)
+
+    def refusal(self, seconds: Seconds) -> str:
+        """Why a clip cannot be used of which only the length is known; "" where it can."""
+        if seconds > self.max_s:
+            return f"lasts {seconds:,.1f} s, the limit is {self.max_s:g} s"
+        if seconds < self.min_active_s:
+            return f"lasts {seconds:.3f} s, the least is {self.min_active_s:g} s"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CataloguedClip:
+    """A row of `schema.CLIPS` without its split, and the active span's audio at the bank's rate."""
+
+    row: dict[str, Any]
+    audio: Audio
+
+
+def catalogue(
+    source: Source, ref: ClipRef, bank_rate: int, acceptance: Acceptance
+) -> CataloguedClip:
+    """Open, check and measure one clip.
+
+    Levels are those of the active span alone: padding and silence do not count.
+
+    Raises:
+        ClipError: If the clip cannot be used, with the reason.
+    """
+    limits = acceptance.limits
+    with reading(limits):
+        recording = source.load(ref)
+    audio, rate = recording.audio, recording.rate
+    limits.check(recording.channels, rate)
+    limits.check_length(len(audio), 1, rate)
+    if not len(audio):
+        raise ClipError("is silent: it holds no samples")
+    if not np.isfinite(audio).all():
+        raise ClipError("holds samples that are not finite numbers")
+    if peak(audio) > MAX_PEAK:
+        raise ClipError(f"holds samples of {peak(audio):.1e}, full scale is 1")
+    span = active_span(audio, rate, acceptance.active_range_db)
+    if span is None:
+        raise ClipError("is silent throughout")
+    active = audio[span.onset : span.offset]
+    if len(active) < acceptance.min_active_s * rate:
+        raise ClipError(
+            f"sounds for {_length(len(active), rate)} only, "
+            f"the least is {acceptance.min_active_s:g} s"
+        )
+    if float(audio.max() - audio.min()) < CONSTANT:
+        raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
+    row = listed(source.name, ref) | {
+        "sample_rate": rate,
+        "channels": recording.channels,
+        "frames": len(audio),
+        "onset": span.onset,
+        "offset": span.offset,
+        "loudness_lufs": round(loudness(active, rate), 3),
+        "peak_db": round(to_decibels(peak(active)), 3),
+        "levels_db": np.round(levels(active, rate), 1).tolist(),
+        "sha256": recording.sha256,
+        "fingerprint": to_bytes(fingerprint(active, rate)),
+    }
+    return CataloguedClip(row, resample(active, rate, bank_rate))
+
+
+def _length(frames: Frames, rate: int) -> str:
+    if frames * 1000 >= rate:
+        return f"{frames / rate:.3f} s"
+    return "one sample" if frames == 1 else f"{frames} samples"
+
+
+def listed(source: str, ref: ClipRef) -> dict[str, Any]:
+    """The columns of `schema.CLIPS` that the library itself fills."""
+    row = asdict(ref)
+    for name in ("duration_s", "refusal"):
+        del row[name]
+    return row | {
+        "source": source,
+        "labels": list(ref.labels),
+        "captions": list(ref.captions),
+        "tags": [asdict(tag) for tag in ref.tags],
+        "licence": parse_licence(ref.licence).id,
+        "source_split": ref.split,
+        "split": "",
+        "recording": ref.recording or ref.id,
+    }
+
+
+def resample(audio: Audio, rate: int, target_rate: int) -> Audio:
+    """`audio` at another rate (soxr, high quality), of exactly `resampled_frames` frames."""
+    if rate == target_rate:
+        return audio
+    frames = resampled_frames(len(audio), rate, target_rate)
+    resampled = soxr.resample(audio, rate, target_rate, quality="HQ")[:frames]
+    return np.pad(resampled, (0, frames - len(resampled))).astype(np.float32, copy=False)
+
+
+def withdraw_copies(
+    rows: Sequence[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Keep one clip of those whose files are the same to the byte.
+
+    Copies would let a recording be heard in two splits, or under two labels.
+
+    Returns:
+        The rows to keep, and rows of `schema.QUARANTINE` for the others.
+    """
+    first: dict[str, dict[str, Any]] = {}
+    withdrawn = []
+    for row in rows:
+        original = first.setdefault(row["sha256"], row)
+        if original is not row:
+            reason = f"is the same file as {original['location']}"
+            withdrawn.append(quarantined(row["id"], row["location"], "ingest", reason))
+    return list(first.values()), withdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRule:
+    """How clips are dealt to a split.
+
+    Args:
+        name: `train`, `val` or `test`.
+        fraction: Share of the recordings, or None.
+        source_splits: The library's own splits or folds that form it.
+    """
+
+    name: str
+    fraction: float | None = None
+    source_splits: tuple[str, ...] = ()
+
+
+def assign_splits(
+    rows: Sequence[dict[str, Any]], rules: Sequence[SplitRule], seed: int
+) -> list[dict[str, str]]:
+    """Set each row's `split` so that no recording is in two; "" for rows outside every split.
+
+    By fraction: a recording's split follows from the seed, its name and the fractions alone, so
+    that it does not move where other clips come or go. The fractions hold in expectation.
+
+    Returns:
+        Rows of `schema.QUARANTINE` for clips of recordings that the library itself divides.
+    """
+    if all(rule.fraction is None for rule in rules):
+        owner = {name: rule.name for rule in rules for name in rule.source_splits}
+        for row in rows:
+            row["split"] = owner.get(row["source_split"], "")
+        return _withdraw_divided(rows)
+    for row in rows:
+        row["split"] = _split_at(uniform_hash("split", str(seed), row["recording"]), rules)
+    return []
+
+
+def _split_at(position: float, rules: Sequence[SplitRule]) -> str:
+    edge = 0.0
+    for rule in rules:
+        edge += rule.fraction or 0.0
+        if position < edge:
+            return rule.name
+    return rules[-1].name if edge > 1 - 1e-9 else ""
+
+
+def _withdraw_divided(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    splits: dict[str, set[str]] = {}
+    for row in rows:
+        if row["split"]:
+            splits.setdefault(row["recording"], set()).add(row["split"])
+    withdrawn = []
+    for row in rows:
+        found = sorted(splits.get(row["recording"], ()))
+        if row["split"] and len(found) > 1:
+            row["split"] = ""
+            reason = f"recording {row['recording']} lies in the splits {' and '.join(found)}"
+            withdrawn.append(quarantined(row["id"], row["location"], "split", reason))
+    return withdrawn
+
+
+def quarantined(clip: str, location: str, stage: str, reason: str) -> dict[str, str]:
+    """A row of `schema.QUARANTINE`."""
+    return {"id": clip, "location": location, "stage": stage, "reason": reason}

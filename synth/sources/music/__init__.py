@@ -1,0 +1,1 @@
+"""Libraries of tagged and captioned music."""

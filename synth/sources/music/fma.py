@@ -1,0 +1,188 @@
+"""FMA: 106,574 tracks of the Free Music Archive, in four sizes (Defferrard et al., 2017).
+
+Give the folder in which `fma_metadata.zip` and the archives of audio were unpacked:
+
+- `fma_metadata/tracks.csv`: three header rows (a group, a name, and "track_id" alone), then a row a
+  track whose fields hold commas, quotes and line breaks; used are set.split, set.subset,
+  track.title, track.license (words as the artist chose them), track.duration, track.genres,
+  track.genres_all and track.tags (lists as Python writes them) and artist.name;
+- `fma_metadata/genres.csv`: genre_id, #tracks, parent, title, top_level;
+- `fma_small/000/000002.mp3` and so on, for fma_small, _medium, _large (30 s each, from the middle
+  of the track) and _full (the whole track), each with `checksums`: SHA-1, two spaces, path.
+
+A track is in all sizes above its own. Some dozens of the clips are known to be shorter than 30 s,
+or empty; these end in the quarantine, or are as long as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Final, Literal
+
+from synth.base.errors import SourceError
+from synth.corpus.licence import parse_licence
+from synth.labels.tag import Tag
+from synth.sources.reading.base import ClipRef, Origin, optional_file, require_file, require_folder
+from synth.sources.reading.cells import read_cells
+from synth.sources.reading.collected import AudioFiles, Collected
+from synth.sources.reading.tables import Columns, Row, distinct, length_of, read_rows
+from synth.sources.reading.texts import MEND_FILE, read_checksums
+from synth.text.tags.tag_files import listed_tag, parse_list
+
+SIZES: Final = ("small", "medium", "large", "full")
+CLIP_S: Final = 30.0
+_MEND: Final = "give the folder that holds fma_metadata/ and fma_small/"
+_NEEDED: Final = (
+    "set.split",
+    "set.subset",
+    "track.title",
+    "track.license",
+    "track.duration",
+    "track.genres",
+    "track.genres_all",
+    "track.tags",
+    "artist.name",
+)
+_NUMBERS: Final = re.compile(r"\[\s*(?:\d+(?:\s*,\s*\d+)*)?\s*\]")
+
+
+class Fma(Collected):
+    """The tables of `root`, and the audio of one size.
+
+    Args:
+        root: Holds `fma_metadata/`, or its tables themselves.
+        audio: Folder of the audio; by default the one of the size, `fma_small`.
+        subset: Which size: each has the tracks of the smaller ones.
+        uploader_tags: Take the free words that uploaders gave as tags of no category, too.
+    """
+
+    name: ClassVar[str] = "fma"
+    origin: ClassVar[Origin] = Origin(
+        title="FMA: A Dataset For Music Analysis",
+        url="https://github.com/mdeff/fma",
+        licence="metadata CC BY 4.0; each track the licence that its artist chose",
+        reference="Defferrard et al., FMA: A Dataset for Music Analysis, ISMIR 2017",
+    )
+    subset: Literal["small", "medium", "large", "full"] = "small"
+    uploader_tags: bool = False
+
+    def files(self) -> AudioFiles | None:
+        """The audio files; None where `audio` is not set and the size's folder is not there.
+
+        Raises:
+            SourceError: If `audio` is set and no folder.
+        """
+        usual = Path(f"fma_{self.subset}")
+        if self.audio is None and (self.root / usual).is_dir():
+            return AudioFiles(self.root, usual)
+        return super().files()
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a track of the size.
+
+        Raises:
+            SourceError: If there are no tables, or a row is not understood.
+        """
+        require_folder(self.root, "the folder of FMA", _MEND)
+        folder = self.root / "fma_metadata"
+        folder = folder if folder.is_dir() else self.root
+        genres = _genres(folder / "genres.csv")
+        files = self.files()
+        sizes = SIZES[: SIZES.index(self.subset) + 1]
+        for row in distinct(_tracks(folder / "tracks.csv"), "track_id"):
+            if row["set.subset"] not in SIZES:
+                row.wrong(
+                    f"set.subset is {row['set.subset']!r}, expected {', '.join(SIZES[:3])}",
+                    MEND_FILE,
+                )
+            if row["set.subset"] in sizes:
+                yield self._ref(row, genres, files)
+
+    def checksums(self) -> Mapping[str, str]:
+        """SHA-1 of the tracks by location, from the audio folder's own `checksums`."""
+        files = self.files()
+        if files is None:
+            return {}
+        path = optional_file(files.root / files.folder / "checksums", "the checksums")
+        if path is None:
+            return {}
+        sums = read_checksums(path, "sha1")
+        return {(files.folder / place).as_posix(): checksum for place, checksum in sums}
+
+    def _ref(self, row: Row, genres: Mapping[str, str], files: AudioFiles | None) -> ClipRef:
+        number = int(row["track_id"])
+        path = f"{number:06d}"[:3] + f"/{number:06d}.mp3"
+        whole_s = length_of(row["track.duration"], "track.duration", row.where)
+        title = row["track.title"].strip() or f"track {number}"
+        return ClipRef(
+            id=f"fma/{number:06d}",
+            location=files.at(path) if files else path,
+            labels=(),
+            recording=f"fma/{number}",
+            licence=parse_licence(row["track.license"]).id,
+            attribution=f"{title} by {row['artist.name'].strip() or 'unknown'}, "
+            f"Free Music Archive {number}",
+            split=row["set.split"],
+            tags=self._tags(row, genres),
+            duration_s=whole_s if self.subset == "full" else min(whole_s, CLIP_S),
+        )
+
+    def _tags(self, row: Row, genres: Mapping[str, str]) -> tuple[Tag, ...]:
+        """Its genres, then those above them, then the uploader's words if they are asked for."""
+        found = []
+        for number in (*_numbers(row, "track.genres"), *_numbers(row, "track.genres_all")):
+            if number not in genres:
+                raise SourceError(
+                    f"{row.where}: genre {number} is not in genres.csv",
+                    mend="take both files as published",
+                )
+            found.append(Tag("genre", genres[number]))
+        if self.uploader_tags and row["track.tags"].strip():
+            try:
+                words = parse_list(row["track.tags"])
+            except ValueError as error:
+                raise SourceError(
+                    f"{row.where}: track.tags is no list, expected {error}",
+                    mend=MEND_FILE,
+                ) from error
+            found.extend(listed_tag(word) for word in words if word.strip())
+        return tuple(dict.fromkeys(found))
+
+
+def _numbers(row: Row, column: str) -> list[str]:
+    """The numbers of a list as Python writes it."""
+    text = row[column].strip() or "[]"
+    if not _NUMBERS.fullmatch(text):
+        row.wrong(f"{column} is {text[:40]!r}, expected a list of numbers", MEND_FILE)
+    return [str(int(number)) for number in re.findall(r"[0-9]+", text)]
+
+
+def _tracks(path: Path) -> Iterator[Row]:
+    """The rows by group and name of the header, "track.title", and the first as "track_id"."""
+    require_file(path, "the table of tracks", _MEND)
+    rows = read_cells(path, _MEND)
+    none: tuple[int, list[str]] = (0, [])
+    groups, names, third = (next(rows, none)[1] for _ in range(3))
+    if third[:1] != ["track_id"] or len(groups) != len(names):
+        raise SourceError(f"{path}: has not FMA's three header rows", mend=_MEND)
+    pairs = list(zip(groups, names, strict=True))[1:]
+    header = ["track_id", *(f"{group}.{name}" for group, name in pairs)]
+    Columns(_NEEDED, _MEND).check(header, f"{path}: rows 1 and 2")
+    row = None
+    for line, cells in rows:
+        where = f"{path}: line {line}"
+        if len(cells) != len(header) or not (cells[0].isascii() and cells[0].isdecimal()):
+            raise SourceError(
+                f"{where}: expected {len(header)} fields, the first a number", mend=MEND_FILE
+            )
+        row = Row(dict(zip(header, cells, strict=True)), f"{where}: track {cells[0]}")
+        yield row
+    if row is None:
+        raise SourceError(f"{path}: holds no rows below its header", mend=_MEND)
+
+
+def _genres(path: Path) -> dict[str, str]:
+    columns = Columns(("genre_id", "title"), _MEND)
+    return {row["genre_id"]: row["title"].strip() for row in read_rows(path, columns)}

@@ -1,0 +1,194 @@
+"""MagnaTagATune: 25,863 clips of 29 s from Magnatune's tracks, with 188 tags (Law et al., 2009).
+
+From mirg.city.ac.uk, all fields parted by tabs and quoted, in spite of the names:
+
+- `annotations_final.csv`: clip_id, a column of 0 and 1 for each tag, mp3_path;
+- `clip_info_final.csv`: clip_id, track_number, title, artist, album, url, segmentStart, segmentEnd,
+  original_url, mp3_path. It only tells whom to credit; clips without it are named by their path;
+- `mp3.zip.001` to `.003`, joined and unpacked as folders `0` to `f`, here or in `mp3/`.
+
+The path of a clip ends in its stretch of the track, `f/ARTIST-ALBUM-NN-TITLE-30-59.mp3`: the rest
+of its name is the recording, which the clips of a track share. All of an album lie in one folder;
+the split is the one in common use: folders 0 to b train, c validation, d to f test. Three files
+have no bytes and end in the quarantine (35644, 55753 and 57881).
+
+The tags come from a game and say the same in many spellings. Spellings of one word or of one voice
+are read as one tag; those that say there is no voice as "instrumental". Other denials ("no piano",
+"not rock") say what is not heard, and are no tags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Final
+
+from synth.base.errors import SourceError
+from synth.labels.tag import Tag
+from synth.sources.reading.base import ClipRef, Origin, optional_file, require_folder
+from synth.sources.reading.collected import AudioFiles, Collected
+from synth.sources.reading.tables import Columns, Row, distinct, read_rows
+from synth.sources.reading.texts import MEND_FILE
+from synth.text.tags.tag_files import listed_tag
+
+TAGS: Final = "annotations_final.csv"
+CREDITS: Final = "clip_info_final.csv"
+LICENCE: Final = "CC-BY-NC-SA-1.0"
+CLIP_S: Final = 29.0
+_MEND: Final = "give the folder of MagnaTagATune's annotations_final.csv"
+_FOLDERS: Final = "0123456789abcdef"
+_PATH: Final = re.compile(r"(?P<folder>[0-9a-f])/(?P<track>.+?)(?:-\d+-\d+)?\.mp3")
+_SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "beat": ("beats",),
+    "chanting": ("chant",),
+    "choir": ("choral",),
+    "classical": ("clasical", "classic"),
+    "drums": ("drum",),
+    "electronic": ("electronica", "electro"),
+    "female vocals": (
+        "female",
+        "female singer",
+        "female singing",
+        "female vocal",
+        "female voice",
+        "woman",
+        "woman singing",
+        "women",
+    ),
+    "flute": ("flutes",),
+    "guitar": ("guitars",),
+    "harpsichord": ("harpsicord",),
+    "horn": ("horns",),
+    "indian": ("india",),
+    "instrumental": ("no singer", "no singing", "no vocal", "no vocals", "no voice", "no voices"),
+    "jazz": ("jazzy",),
+    "male vocals": (
+        "male",
+        "male singer",
+        "male vocal",
+        "male voice",
+        "man",
+        "man singing",
+        "men",
+    ),
+    "opera": ("operatic",),
+    "orchestra": ("orchestral",),
+    "spacey": ("space",),
+    "strings": ("string",),
+    "synthesizer": ("synth",),
+    "violin": ("violins",),
+    "vocals": ("vocal", "voice", "voices", "singer", "singing"),
+    "weird": ("strange",),
+}
+_ONE: Final = {other: name for name, others in _SPELLINGS.items() for other in others}
+
+
+class MagnaTagATune(Collected):
+    """The tables of `root`, and the unpacked clips.
+
+    Args:
+        root: Holds `annotations_final.csv`.
+        audio: Holds the folders `0` to `f`; by default `mp3`, or `root` where it has them.
+    """
+
+    name: ClassVar[str] = "magnatagatune"
+    origin: ClassVar[Origin] = Origin(
+        title="The MagnaTagATune Dataset",
+        url="https://mirg.city.ac.uk/codeapps/the-magnatagatune-dataset",
+        licence="CC BY-NC-SA 3.0; the tracks CC BY-NC-SA 1.0",
+        reference="Law et al., Evaluation of Algorithms Using Games: The Case of Music Tagging, "
+        "ISMIR 2009",
+    )
+    usual_audio: ClassVar[str] = "mp3"
+
+    def files(self) -> AudioFiles | None:
+        """The clips; None where `audio` is not set, and no usual folder is there.
+
+        Raises:
+            SourceError: If `audio` is set and no folder.
+        """
+        found = super().files()
+        if found is None and any((self.root / folder).is_dir() for folder in _FOLDERS):
+            return AudioFiles(self.root, Path())
+        return found
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row of the tags' table.
+
+        Raises:
+            SourceError: If there is no table, or a row is not understood.
+        """
+        require_folder(self.root, "the folder of MagnaTagATune", _MEND)
+        path = self.root / TAGS
+        credits = self._credits()
+        files = self.files()
+        for row in distinct(_rows(path, "clip_id", "mp3_path"), "clip_id"):
+            clip, place = row["clip_id"], row["mp3_path"]
+            where = f"{row.where}: clip {clip}"
+            said = {tag: row[tag] for tag in row if tag not in ("clip_id", "mp3_path")}
+            for tag, value in said.items():
+                if value not in {"0", "1"}:
+                    raise SourceError(
+                        f"{where}: {tag!r} is {value!r}, expected 0 or 1", mend=MEND_FILE
+                    )
+            yield ClipRef(
+                id=f"magnatagatune/{clip}",
+                location=files.at(place) if files else place,
+                labels=(),
+                recording=recording_of(place, where),
+                licence=LICENCE,
+                attribution=credits.get(clip, f"Magnatune, {Path(place).stem}"),
+                split=split_of(place, where),
+                tags=heard_tags(tag for tag, value in said.items() if value == "1"),
+                duration_s=CLIP_S,
+            )
+
+    def _credits(self) -> dict[str, str]:
+        path = optional_file(self.root / CREDITS, "the table of credits")
+        if path is None:
+            return {}
+        return {
+            row["clip_id"]: f"{row['title']} by {row['artist']} ({row['album']}), Magnatune"
+            for row in _rows(path, "clip_id", "title", "artist", "album")
+        }
+
+
+def recording_of(path: str, where: str) -> str:
+    """The track from which the clip of this path was cut.
+
+    Raises:
+        SourceError: If it is no path of a clip.
+    """
+    return f"magnatagatune/{_match(path, where)['track']}"
+
+
+def split_of(path: str, where: str) -> str:
+    """The part of the split in common use.
+
+    Raises:
+        SourceError: If it is no path of a clip.
+    """
+    folder = _match(path, where)["folder"]
+    return "train" if folder < "c" else "validation" if folder == "c" else "test"
+
+
+def heard_tags(names: Iterable[str]) -> tuple[Tag, ...]:
+    """What is heard of MagnaTagATune's tags, each once, in the shipped list's categories."""
+    one = (_ONE.get(name, name) for name in names if name.strip())
+    heard = dict.fromkeys(name for name in one if not name.startswith(("no ", "not ")))
+    return tuple(dict.fromkeys(listed_tag(name) for name in heard))
+
+
+def _match(path: str, where: str) -> re.Match[str]:
+    found = _PATH.fullmatch(path)
+    if found is None:
+        raise SourceError(
+            f"{where}: {path!r} is no path of a clip, expected 0/NAME-30-59.mp3",
+            mend=MEND_FILE,
+        )
+    return found
+
+
+def _rows(path: Path, *columns: str) -> Iterator[Row]:
+    return read_rows(path, Columns(columns, _MEND), delimiter="\t")

@@ -1,0 +1,1 @@
+"""Libraries of your own: folders, Parquet, Hugging Face, vocabularies."""

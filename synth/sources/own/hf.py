@@ -1,0 +1,85 @@
+"""A Hugging Face dataset on disk: what `save_to_disk` wrote, or a snapshot of Parquet files.
+
+`save_to_disk` leaves `state.json` and Arrow streams (`data-00000-of-00003.arrow`), a DatasetDict
+one such folder a split and `dataset_dict.json`. A downloaded dataset holds Parquet files whose
+names begin with the split (`data/train-00000-of-00003.parquet`), below a folder a configuration
+where there are several. `hf download NAME --repo-type dataset --local-dir DIR` gets one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Final, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from synth.base.errors import SourceError
+from synth.sources.reading.base import ClipRef, require_folder
+from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
+from synth.sources.reading.texts import read_json, wrong_value
+
+_PART: Final = re.compile(r"(?P<split>[A-Za-z0-9_.]+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
+_MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
+
+
+class _Splits(BaseModel):
+    """`dataset_dict.json`."""
+
+    splits: tuple[str, ...]
+
+
+class _Part(BaseModel):
+    filename: str
+
+
+class _State(BaseModel):
+    """`state.json`."""
+
+    data_files: tuple[_Part, ...] = Field(alias="_data_files")
+    split: str | None = Field(alias="_split", default=None)
+
+
+Form = TypeVar("Form", _Splits, _State)
+
+
+class HuggingFace(RowSource):
+    """The dataset's folder; features of type ClassLabel become their names."""
+
+    name: ClassVar[str] = "hf"
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row; the split is the dataset's own.
+
+        Raises:
+            SourceError: If the folder is no dataset, or holds no column for the audio.
+        """
+        require_folder(self.root, "the dataset's folder", _MEND)
+        tables = list(self._tables())
+        if not tables:
+            raise SourceError(f"{self.root}: no Hugging Face dataset", mend=_MEND)
+        return self.refs_of(tables)
+
+    def _tables(self) -> Iterator[SoundTable]:
+        if (self.root / "dataset_dict.json").is_file():
+            for split in self._saved_as(Path("dataset_dict.json"), _Splits).splits:
+                yield from self._saved(Path(split), split)
+        elif (self.root / "state.json").is_file():
+            yield from self._saved(Path(), "")
+        else:
+            for path in parquet_files(self.root):
+                found = _PART.fullmatch(path.stem)
+                split = found["split"] if found else path.stem
+                yield SoundTable(path.relative_to(self.root), split)
+
+    def _saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
+        state = self._saved_as(folder / "state.json", _State)
+        for part in state.data_files:
+            yield SoundTable(folder / part.filename, split or state.split or "")
+
+    def _saved_as(self, path: Path, form: type[Form]) -> Form:
+        try:
+            return form.model_validate(read_json(self.root / path, _MEND))
+        except ValidationError as error:
+            raise wrong_value(self.root / path, error) from error

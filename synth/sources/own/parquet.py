@@ -1,0 +1,31 @@
+"""Parquet files with a sound a row: embedded, or named by a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from synth.base.errors import SourceError
+from synth.sources.reading.base import ClipRef, require_folder
+from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
+
+_MEND: Final = "give a Parquet file, or a folder of some"
+
+
+class Parquet(RowSource):
+    """One `.parquet` file, or all those below a folder in the order of their names."""
+
+    name: ClassVar[str] = "parquet"
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row.
+
+        Raises:
+            SourceError: If there is no Parquet file, or one lacks a column for the audio.
+        """
+        if not self.root.is_file():
+            require_folder(self.root, "the file or folder", _MEND)
+        paths = [self.root] if self.root.is_file() else parquet_files(self.root)
+        if not paths:
+            raise SourceError(f"{self.root}: no Parquet file", mend=_MEND)
+        return self.refs_of([SoundTable(path.relative_to(self.folder)) for path in paths])

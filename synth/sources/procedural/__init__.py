@@ -1,0 +1,1 @@
+"""Libraries that are computed: sounds and music that need no download."""

@@ -1,0 +1,245 @@
+"""The instruments: from a frequency and a length to the sound of one note.
+
+`INSTRUMENTS[name](rng)` is one instrument as a player brings it, with its own colour; what it
+returns plays single notes. Two ways of making tones suffice: a bank of partials that each die away
+(strings plucked and struck, tines), and a wavetable read at a steady or trembling pitch (all that
+is blown, bowed or electronic).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import numpy as np
+from jaxtyping import Float64
+from scipy import signal
+
+from synth.base.units import Seconds, to_frames
+
+RATE: Final = 48_000
+Signal: TypeAlias = Float64[np.ndarray, "_"]
+Voice: TypeAlias = Callable[[float, int], Signal]
+"""One note: from its frequency in Hz and the frames that it is held; it rings on after."""
+
+_TABLE: Final = 4096
+_BLOCK: Final = 256
+_HIGHEST: Final = 15_000.0  # Hz
+
+
+def seconds(n: int) -> Signal:
+    """The time of each of `n` frames."""
+    return np.arange(n) / RATE
+
+
+def noise(n: int, rng: np.random.Generator, low: float, high: float) -> Signal:
+    """White noise between `low` and `high` Hz, RMS about 1."""
+    sos = signal.butter(1, (low, high), "bandpass", fs=RATE, output="sos")
+    x = signal.sosfilt(sos, rng.standard_normal(n))
+    return np.asarray(x / np.sqrt(np.mean(x**2)))
+
+
+def partials(
+    n: int,
+    frequencies: Float64[np.ndarray, " partials"],
+    decays: Float64[np.ndarray, " partials"],
+    gains: Float64[np.ndarray, " partials"],
+) -> Float64[np.ndarray, " {n}"]:
+    """The sum of gain * exp(-t / decay) * sin(2 pi f t) over all partials below 15 kHz.
+
+    The phasor at frame i * 256 + j is that of frame i * 256 turned by j frames, so that few
+    exponentials are taken.
+    """
+    low = frequencies < _HIGHEST
+    pole = (2j * np.pi * frequencies[low] - 1 / decays[low]) / RATE
+    blocks = -(-n // _BLOCK)
+    starts = gains[low] * np.exp(np.arange(blocks)[:, None] * (_BLOCK * pole))
+    turns = np.exp(pole[:, None] * np.arange(_BLOCK))
+    # Not a product of matrices: its last bits may change with the number of threads.
+    out: Signal = np.einsum("ik,kj->ij", starts.real, turns.imag)
+    out += np.einsum("ik,kj->ij", starts.imag, turns.real)
+    return out.reshape(-1)[:n]
+
+
+def wavetable(gains: Signal) -> Signal:
+    """One period of a wave with harmonics of the given gains."""
+    spectrum = np.zeros(_TABLE // 2 + 1, complex)
+    spectrum[1 : gains.size + 1] = -0.5j * _TABLE * gains
+    return np.asarray(np.fft.irfft(spectrum, _TABLE))
+
+
+def read(table: Signal, cycles: Signal) -> Signal:
+    """The wave at every moment of a running phase in cycles."""
+    wave: Signal = table.take((cycles * _TABLE).astype(np.int32) & (_TABLE - 1))
+    return wave
+
+
+def held(n: int, gate: int, attack: Seconds, release: Seconds) -> Signal:
+    """A rise, a level, and a fall from frame `gate` on."""
+    frame = np.arange(n)
+    shape: Signal = np.minimum(frame / (attack * RATE), 1.0)
+    shape *= np.clip(1 + (gate - frame) / (release * RATE), 0.0, 1.0)
+    return shape
+
+
+def damped(x: Signal, gate: int, release: Seconds) -> Signal:
+    """`x` itself, hushed within `release` from frame `gate` on, its start free of clicks."""
+    x *= held(x.size, gate, 0.001, release)
+    return x
+
+
+def harmonics(f: float, most: int) -> Signal:
+    """The numbers 1, 2, 3, ... of those harmonics of `f` that lie below 15 kHz, at most `most`."""
+    return np.arange(1.0, max(1, min(most, int(_HIGHEST / f))) + 1)
+
+
+def piano(rng: np.random.Generator) -> Voice:
+    """Struck strings: partials a little sharp, the high ones dying first, and a felt thump."""
+    bright, stiff = rng.uniform(1.0, 1.5), rng.uniform(2e-4, 5e-4)
+    thump = noise(to_frames(0.03, RATE), rng, 100, 900) * np.linspace(1, 0, to_frames(0.03, RATE))
+
+    def play(f: float, gate: int) -> Signal:
+        k = harmonics(f, 14)
+        gains = np.abs(np.sin(np.pi * k / 7.3)) / k**bright
+        decays = 2.2 * np.sqrt(220 / f) / (1 + 0.45 * (k - 1))
+        x = partials(gate + to_frames(0.12, RATE), k * f * np.sqrt(1 + stiff * k**2), decays, gains)
+        x[: thump.size] += 0.05 * thump[: x.size]
+        return damped(x, gate, 0.12)
+
+    return play
+
+
+def _plucked(f: float, n: int, most: int, place: float, loss: float, dull: float) -> Signal:
+    """The string of Karplus and Strong by its modes: a mode loses cos(pi f / rate) each period."""
+    k = harmonics(f, most)
+    keep = loss * np.cos(np.minimum(np.pi * k * f / 22_050, 1.5))
+    return partials(n, k * f, -1 / (f * np.log(keep)), np.abs(np.sin(np.pi * k * place)) / k**dull)
+
+
+def guitar(rng: np.random.Generator) -> Voice:
+    """A plucked string, the nail near the bridge."""
+    place, dull = rng.uniform(0.12, 0.25), rng.uniform(0.5, 0.8)
+
+    def play(f: float, gate: int) -> Signal:
+        release = to_frames(0.08, RATE)
+        return damped(_plucked(f, gate + release, 28, place, 0.996, dull), gate, 0.08)
+
+    return play
+
+
+def bass(rng: np.random.Generator) -> Voice:
+    """A long plucked string, the finger far from the bridge."""
+    place, dull = rng.uniform(0.25, 0.4), rng.uniform(1.1, 1.5)
+
+    def play(f: float, gate: int) -> Signal:
+        release = to_frames(0.06, RATE)
+        return damped(_plucked(f, gate + release, 16, place, 0.994, dull), gate, 0.06)
+
+    return play
+
+
+def organ(rng: np.random.Generator) -> Voice:
+    """Drawbars an octave below to three above, through a rotating speaker."""
+    gains = np.zeros(16)
+    pulled = rng.uniform((0.3, 0.1, 0.8, 0.2, 0.2, 0.0, 0.1), (0.7, 0.4, 1.0, 0.6, 0.5, 0.3, 0.3))
+    gains[np.array((0, 2, 1, 3, 5, 7, 15))] = pulled  # of half the pitch
+    table, turns = wavetable(gains), rng.uniform(5.5, 7.0)
+
+    def play(f: float, gate: int) -> Signal:
+        t = seconds(gate + to_frames(0.04, RATE))
+        turn = np.sin(2 * np.pi * turns * t)
+        x: Signal = read(table, f / 2 * t + 0.03 * turn) * (1 + 0.15 * turn)
+        x *= held(t.size, gate, 0.008, 0.04)
+        return x
+
+    return play
+
+
+def flute(rng: np.random.Generator) -> Voice:
+    """A breath that is mostly the first two harmonics, and trembles once it has settled."""
+    table = wavetable(np.array((1.0, rng.uniform(0.3, 0.6), 0.2, 0.07, 0.03)))
+    tremble = rng.uniform(4.5, 5.8)
+    breath = rng.uniform(0.02, 0.05) * noise(8 * RATE, rng, 800, 5000)
+
+    def play(f: float, gate: int) -> Signal:
+        t = seconds(gate + to_frames(0.07, RATE))
+        settled = np.minimum(t / 0.4, 1.0) * np.sin(2 * np.pi * tremble * t)
+        tone: Signal = read(table, f * t + 0.0008 * f / tremble * settled) * (1 + 0.12 * settled)
+        tone += breath[: t.size]
+        tone *= held(t.size, gate, 0.05, 0.07)
+        return tone
+
+    return play
+
+
+def _saw(f: float, corner: float, even: float = 1.0) -> Signal:
+    """One period of a sawtooth (square where `even` is 0), dull above `corner` Hz."""
+    k = harmonics(f, 60)
+    gains = np.where(k % 2 == 0, even, 1.0) / (k * np.sqrt(1 + (k * f / corner) ** 4))
+    return wavetable(gains)
+
+
+def strings(rng: np.random.Generator) -> Voice:
+    """A section: three bowed strings a little out of tune, each trembling in its own time."""
+    corner = rng.uniform(1800, 3000)
+    detune, tremble = rng.uniform(2, 9, 3) * (-1, 0.3, 1), rng.uniform(4.5, 6.5, 3)
+    sine = wavetable(np.ones(1))
+
+    def play(f: float, gate: int) -> Signal:
+        t = seconds(gate + to_frames(0.25, RATE))
+        table, x = _saw(f, corner), np.zeros(t.size)
+        for cents, rate, lag in zip(detune, tremble, (0.1, 0.37, 0.71), strict=True):
+            sway = 0.0006 * f / rate * read(sine, rate * t)
+            x += read(table, lag + f * 2 ** (cents / 1200) * t + sway)
+        x *= held(t.size, gate, min(0.25, 0.4 * gate / RATE), 0.25)
+        return x
+
+    return play
+
+
+def synthesizer(rng: np.random.Generator) -> Voice:
+    """Two oscillators, saw to square, beating; the filter opens and falls with every note."""
+    even, corner = rng.choice((0.0, 1.0)), rng.uniform(2500, 6000)
+    fall, beat = rng.uniform(0.08, 0.25), rng.uniform(0.5, 1.2)
+
+    def play(f: float, gate: int) -> Signal:
+        slow = gate > RATE
+        t = seconds(gate + to_frames(0.3 if slow else 0.05, RATE))
+        dull, bright = _saw(f, 700, even), _saw(f, corner, even)
+        opening = np.sin(np.pi * t / t[-1]) ** 2 * 0.5 if slow else np.exp(-t / fall)
+        cycles = f * t
+        x: Signal = read(dull, cycles) + read(dull, cycles + beat * t)
+        x += opening * (read(bright, cycles) - x / 2)
+        x *= held(t.size, gate, 0.4 if slow else 0.004, 0.3 if slow else 0.05)
+        return x
+
+    return play
+
+
+def music_box(rng: np.random.Generator) -> Voice:
+    """A plucked steel tine: a pure tone and the two high modes of a clamped bar."""
+    gains = np.array((1.0, rng.uniform(0.15, 0.3), rng.uniform(0.1, 0.25), 0.05))
+
+    def play(f: float, gate: int) -> Signal:
+        del gate  # nothing hushes a tine
+        frequencies = f * np.array((1.0, 2.003, 6.27, 17.55))
+        decays = np.array((0.5, 0.3, 0.1, 0.03))
+        return damped(partials(2 * RATE, frequencies, decays, gains), to_frames(1.2, RATE), 0.8)
+
+    return play
+
+
+INSTRUMENTS: Final[Mapping[str, Callable[[np.random.Generator], Voice]]] = MappingProxyType(
+    {
+        "bass": bass,
+        "flute": flute,
+        "guitar": guitar,
+        "music box": music_box,
+        "organ": organ,
+        "piano": piano,
+        "strings": strings,
+        "synthesizer": synthesizer,
+    }
+)
+"""All but the drums, whose notes have no pitch."""

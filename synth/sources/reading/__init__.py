@@ -1,0 +1,1 @@
+"""What sources share: the protocol, tables, folders, collected audio, integrity."""

@@ -1,0 +1,281 @@
+"""The protocol of a sound library, and what file-based libraries share."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from synth.audio.decoding import read_audio
+from synth.audio.dsp import Audio
+from synth.base.errors import ClipError, SourceError
+from synth.base.units import Seconds, to_frames
+from synth.labels.tag import Tag
+
+END_TOLERANCE_S: Final = 0.1
+ROW: Final = "#row="
+_STRETCH: Final = re.compile(r"(?P<path>.+)#t=(?P<begin>\d+(?:\.\d+)?),(?P<end>\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a published library comes from.
+
+    Args:
+        title: Its name in full.
+        url: Where to get it.
+        licence: Of the collection, in its own words.
+        reference: The paper to cite.
+    """
+
+    title: str
+    url: str
+    licence: str
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClipRef:
+    """What a library's own index says of one clip, before its audio is opened.
+
+    Args:
+        id: Unique in the corpus: `SOURCE/NAME`.
+        location: Where the source finds it; for files the path below the root, for a stretch of
+            one with the media fragment that `stretch` adds.
+        labels: Sound-event labels.
+        captions: Sentences that describe the whole clip.
+        recording: The original recording that it was cut from; splits never divide one.
+        licence: SPDX-like name.
+        attribution: Whom to credit.
+        split: The library's own split or fold, "" where it has none.
+        tags: Tags of the whole recording.
+        duration_s: As the library's index says, None where it does not.
+        refusal: Why the clip cannot be used, where its index says so already; "" where it can.
+    """
+
+    id: str
+    location: str
+    labels: tuple[str, ...]
+    captions: tuple[str, ...] = ()
+    recording: str = ""
+    licence: str = "unknown"
+    attribution: str = ""
+    split: str = ""
+    tags: tuple[Tag, ...] = ()
+    duration_s: Seconds | None = None
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A decoded clip: mono samples at its own rate, and what the file said.
+
+    Args:
+        audio: Shape (frames,), the mean of the channels.
+        rate: In Hz.
+        channels: In the file.
+        sha256: Of the file's bytes (of these and the stretch; of the samples if there is no file).
+    """
+
+    audio: Audio
+    rate: int
+    channels: int
+    sha256: str
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A sound library. Instances are values that travel to workers.
+
+    Sources that read no files (`reads_files`) are trusted: nothing they do is killed.
+    """
+
+    name: ClassVar[str]
+    reads_files: ClassVar[bool]
+
+    def refs(self) -> Iterator[ClipRef]:
+        """Every clip the library lists, in a fixed order.
+
+        Raises:
+            SourceError: If the library is not where, or not what, its settings say.
+        """
+        ...
+
+    def stamp(self, ref: ClipRef) -> str:
+        """A cheap text that changes when the clip's content may have changed."""
+        ...
+
+    def load(self, ref: ClipRef) -> Recording:
+        """Decode one clip.
+
+        Raises:
+            ClipError: If it cannot be used; the reason goes into the quarantine table.
+        """
+        ...
+
+
+@runtime_checkable
+class Unheard(Protocol):
+    """A library without recordings: it can be planned over, and not built."""
+
+    name: ClassVar[str]
+
+    def refs(self) -> Iterator[ClipRef]:
+        """Every clip the library lists, in a fixed order."""
+        ...
+
+    def row(self, ref: ClipRef) -> dict[str, Any]:
+        """The measured columns of `schema.CLIPS`, as they were drawn."""
+        ...
+
+
+class Settings(BaseModel):
+    """Settings of a source, checked when the spec is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    origin: ClassVar[Origin | None] = None
+    reads_files: ClassVar[bool] = True
+
+
+class FileSource(Settings):
+    """A source whose clips are audio files below `root`, or stretches of them.
+
+    Args:
+        root: The library's folder, as it was published and unpacked.
+    """
+
+    root: Path
+
+    def stamp(self, ref: ClipRef) -> str:
+        """Size and times of the file, "missing" where there is none."""
+        return stamp_of(self.root / _split(ref.location)[0])
+
+    def load(self, ref: ClipRef) -> Recording:
+        """Read the file, or the stretch of it, mixed down to mono.
+
+        Raises:
+            ClipError: If the file is missing, empty, no audio that can be decoded, or ends before
+                the stretch does.
+        """
+        location, span = _split(ref.location)
+        path = self.root / location
+        if span is None:
+            return read_recording(path)
+        return _cut(_read_kept(path, stamp_of(path)), *span)
+
+    def checksums(self) -> Mapping[str, str]:
+        """Checksums that the library itself publishes: `ALGORITHM:HEX` by location."""
+        return {}
+
+
+def stretch(location: str, begin: Seconds, end: Seconds) -> str:
+    """The location of a stretch of a file, as a media fragment (W3C Media Fragments URI 1.0)."""
+    return f"{location}#t={begin:.3f},{end:.3f}"
+
+
+def path_of(location: str) -> str:
+    """The path of the file in which a location lies."""
+    return _split(location)[0].split(ROW)[0]
+
+
+def _split(location: str) -> tuple[str, tuple[Seconds, Seconds] | None]:
+    found = _STRETCH.fullmatch(location)
+    if found is None:
+        return location, None
+    return found["path"], (float(found["begin"]), float(found["end"]))
+
+
+def stamp_of(path: Path) -> str:
+    """Size and times of a file, "missing" where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return "missing"
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+def read_recording(path: Path) -> Recording:
+    """A whole audio file, mixed down to mono.
+
+    Raises:
+        ClipError: If it is missing, empty, no regular file or no audio that can be decoded.
+    """
+    try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would be waited for
+            raise ClipError("is not a regular file")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ClipError(f"cannot be read: {error.strerror or error}") from error
+    if not data:
+        raise ClipError("the file is empty")
+    channels, rate = read_audio(data, path.suffix)
+    return Recording(mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
+
+
+@lru_cache(maxsize=1)
+def _read_kept(path: Path, stamp: str) -> Recording:
+    """The last file read: its stretches follow one another in an index."""
+    return read_recording(path)
+
+
+def _cut(whole: Recording, begin: Seconds, end: Seconds) -> Recording:
+    length = len(whole.audio) / whole.rate
+    if end > length + END_TOLERANCE_S or begin >= length:
+        raise ClipError(
+            f"its file lasts {length:.2f} s, the stretch is {begin:.2f} s to {end:.2f} s"
+        )
+    audio = whole.audio[to_frames(begin, whole.rate) : to_frames(end, whole.rate)]
+    identity = f"{whole.sha256}#t={begin:.3f},{end:.3f}".encode()
+    return Recording(audio, whole.rate, whole.channels, hashlib.sha256(identity).hexdigest())
+
+
+def mono(channels: np.ndarray) -> Audio:
+    """The mean of the channels; shape (frames, channels) to (frames,)."""
+    if channels.shape[1] == 1:
+        return np.ascontiguousarray(channels[:, 0])
+    return np.asarray(channels.mean(axis=1, dtype=np.float32))
+
+
+def require_folder(path: Path, what: str, mend: str) -> Path:
+    """`path`, if it is a folder.
+
+    Raises:
+        SourceError: If it is not.
+    """
+    if not path.is_dir():
+        is_there = "is a file, expected a folder" if path.exists() else "not found"
+        raise SourceError(f"{path}: {what} {is_there}", mend=mend)
+    return path
+
+
+def require_file(path: Path, what: str, mend: str) -> Path:
+    """`path`, if it is a file.
+
+    Raises:
+        SourceError: If it is not.
+    """
+    if not path.is_file():
+        is_there = "is no file" if path.exists() else "not found"
+        raise SourceError(f"{path}: {what} {is_there}", mend=mend)
+    return path
+
+
+def optional_file(path: Path, what: str) -> Path | None:
+    """`path`, if it is a file; None where nothing has its name.
+
+    Raises:
+        SourceError: If something has, and it is no file that can be found.
+    """
+    if not os.path.lexists(path):
+        return None
+    return require_file(path, what, "take the file as published, or take it away")

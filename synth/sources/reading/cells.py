@@ -1,0 +1,92 @@
+"""The cells of a CSV file, with errors that name the line and how to save it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from synth.base.errors import SourceError
+
+DELIMITERS: Final = {",": "commas", "\t": "tabs"}
+_BLOCK: Final = 1 << 20
+
+
+def read_cells(
+    path: Path, mend: str, *, delimiter: str = ",", quoted: bool = True, fallback: str = ""
+) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each row of a CSV file, and the line where it ends; empty lines are left out.
+
+    Args:
+        path: A file in UTF-8, with or without BOM.
+        mend: What to tell a user whose file cannot be read.
+        delimiter: What parts the fields.
+        quoted: Whether quotes hold fields together.
+        fallback: Encoding of a file that is not in UTF-8; "" for none.
+
+    Raises:
+        SourceError: If it cannot be read, or its quotes do not match.
+    """
+    line = 0
+    try:
+        encoding = fallback if fallback and not _is_utf8(path) else "utf-8-sig"
+        with path.open(encoding=encoding, newline="") as file:
+            reader = csv.reader(
+                file,
+                delimiter=delimiter,
+                quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+                strict=True,
+            )
+            for cells in reader:
+                line = reader.line_num
+                if cells:
+                    yield line, cells
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}", mend=mend
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{path}: line {_first_foreign_line(path)}: {error}",
+            mend="save it as UTF-8",
+        ) from error
+    except csv.Error as error:
+        raise SourceError(
+            f"{path}: after line {line}: {error}",
+            mend="save it as CSV, quotes closed and doubled inside a field",
+        ) from error
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            while file.read(_BLOCK):
+                pass
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _first_foreign_line(path: Path) -> int:
+    """The first line that is not in UTF-8; a file is decoded in blocks that go beyond it."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return number
+
+
+def check_delimiter(header: Sequence[str], delimiter: str, where: str) -> None:
+    """Refuse a header that semicolons part, as spreadsheets of some countries write it.
+
+    Raises:
+        SourceError: If they do.
+    """
+    if len(header) == 1 and ";" in header[0]:
+        raise SourceError(
+            f"{where}: columns are parted by ';', expected {delimiter!r}",
+            mend=f"save it with {DELIMITERS.get(delimiter, 'commas')} between columns",
+        )

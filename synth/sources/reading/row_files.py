@@ -1,0 +1,175 @@
+"""Files of rows, read without their sounds, and one sound at a time: Parquet and Arrow streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Protocol, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base.errors import ClipError, SourceError
+from synth.sources.reading.base import stamp_of
+
+DAMAGE: Final = (pa.ArrowException, OSError, ValueError)
+"""What reading a damaged file raises: a text that is no UTF-8 is a ValueError."""
+
+_BATCH: Final = 1024
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """An open file of rows."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        ...
+
+    def texts(self, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Row numbers, from 0, and some of the columns."""
+        ...
+
+    def value(self, row: int, column: str) -> Any:
+        """One value.
+
+        Raises:
+            ClipError: If there is no such row.
+        """
+        ...
+
+
+def open_rows(path: Path) -> Rows:
+    """A Parquet file, by its extension, or an Arrow stream; files are mapped, not read.
+
+    Raises:
+        SourceError: If it is missing or of another form.
+    """
+    opened = ParquetRows if path.suffix == ".parquet" else StreamRows
+    try:
+        return opened.open(path)
+    except FileNotFoundError as error:
+        raise SourceError(f"{path}: not found", mend="look at root") from error
+    except DAMAGE as error:
+        raise damaged(path, error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetRows:
+    """Rows of a Parquet file."""
+
+    path: Path
+    stamp: str
+    file: pq.ParquetFile
+
+    @classmethod
+    def open(cls, path: Path) -> ParquetRows:
+        """Open a file."""
+        stamp = stamp_of(path)
+        return cls(path, stamp, _parquet(path, stamp))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.file.schema_arrow
+
+    def texts(self, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Row numbers and some of the columns."""
+        if not columns:
+            return ((number, {}) for number in range(self.file.metadata.num_rows))
+        return _numbered(self.path, self.file.iter_batches(_BATCH, columns=list(columns)))
+
+    def value(self, row: int, column: str) -> Any:
+        """One value; the column's row group is kept for its neighbours."""
+        first = 0
+        for group in range(self.file.num_row_groups):
+            rows = self.file.metadata.row_group(group).num_rows
+            if row < first + rows:
+                try:
+                    return _column(self.path, self.stamp, group, column)[row - first].as_py()
+                except DAMAGE as error:
+                    raise ClipError(damaged(self.path, error).message) from error
+            first += rows
+        raise ClipError(f"its table has {first} rows, row {row} was asked for")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRows:
+    """Rows of an Arrow stream, as `datasets` saves them."""
+
+    path: Path
+    table: pa.Table
+
+    @classmethod
+    def open(cls, path: Path) -> StreamRows:
+        """Open a file."""
+        return cls(path, _stream(path, stamp_of(path)))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.table.schema
+
+    def texts(self, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Row numbers and some of the columns."""
+        if not columns:
+            return ((number, {}) for number in range(self.table.num_rows))
+        return _numbered(self.path, self.table.select(list(columns)).to_batches(_BATCH))
+
+    def value(self, row: int, column: str) -> Any:
+        """One value."""
+        if row >= self.table.num_rows:
+            raise ClipError(f"its table has {self.table.num_rows} rows, row {row} was asked for")
+        try:
+            return self.table[column][row].as_py()
+        except DAMAGE as error:
+            raise ClipError(damaged(self.path, error).message) from error
+
+
+def class_names(schema: pa.Schema, column: str) -> Sequence[str]:
+    """The names of a column of Hugging Face's type ClassLabel, whose values are numbers."""
+    info = (schema.metadata or {}).get(b"huggingface")
+    if info is None:
+        return ()
+    try:
+        said: Any = json.loads(info)
+    except (ValueError, RecursionError):
+        return ()
+    for key in ("info", "features", column, "names"):
+        said = said.get(key) if isinstance(said, dict) else None
+    return tuple(map(str, said)) if isinstance(said, list) else ()
+
+
+def damaged(path: Path, error: Exception) -> SourceError:
+    """What Arrow says of a file, in one line."""
+    return SourceError(
+        f"{path}: cannot be read: {' '.join(str(error).split())}", mend="copy or download it again"
+    )
+
+
+def _numbered(
+    path: Path, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        yield from enumerate(row for batch in batches for row in batch.to_pylist())
+    except DAMAGE as error:
+        raise damaged(path, error) from error
+
+
+@lru_cache(maxsize=8)
+def _parquet(path: Path, stamp: str) -> pq.ParquetFile:
+    return pq.ParquetFile(path, memory_map=True)
+
+
+@lru_cache(maxsize=8)
+def _stream(path: Path, stamp: str) -> pa.Table:
+    return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+
+
+@lru_cache(maxsize=1)
+def _column(path: Path, stamp: str, group: int, column: str) -> pa.ChunkedArray:
+    return _parquet(path, stamp).read_row_group(group, columns=[column])[column]

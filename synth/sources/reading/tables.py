@@ -1,0 +1,255 @@
+"""Read a library's index, CSV or Parquet, with errors that name file, row and column."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Final, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base.errors import SourceError
+from synth.base.names import nearest
+from synth.base.rng import digest
+from synth.base.units import Seconds
+from synth.labels.tag import Tag
+from synth.sources.reading.base import require_file
+from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
+
+MEND_ROW: Final = "mend the row or remove it"
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_TRUTHS: Final = {"true": True, "false": False, "": None}
+_TAG_SEPARATOR: Final = re.compile("[;,|]")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of an index.
+
+    Args:
+        required: Those that must be there.
+        optional: Those that may be; a column whose name is nearly one of these is an error.
+        mend: What to tell a user whose file is missing or lacks a column.
+        usual: Other names that people give to columns, and which column each may be.
+    """
+
+    required: tuple[str, ...]
+    mend: str
+    optional: tuple[str, ...] = ()
+    usual: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, found: Collection[str], where: str) -> None:
+        """Refuse a header that lacks a column, or misspells one.
+
+        Raises:
+            SourceError: If it does.
+        """
+        missing = [name for name in self.required if name not in found]
+        if missing:
+            lacks = f"{where}: no column {', '.join(map(repr, missing))}"
+            raise SourceError(
+                f"{lacks} among {', '.join(found)}" if found else lacks, mend=self._mend_of(found)
+            )
+        known = (*self.required, *self.optional)
+        twice = [name for name in known if list(found).count(name) > 1]
+        if twice:
+            raise SourceError(f"{where}: column {twice[0]!r} is there twice", mend="keep one")
+        for name in found:
+            near = nearest(name, known, likeness=0.8)
+            if name not in known and near and near not in found:
+                raise SourceError(
+                    f"{where}: column {name!r} is not known, {near!r} would be",
+                    mend=f"rename it to {near!r}, or to something else if it is not meant",
+                )
+
+    def _mend_of(self, found: Collection[str]) -> str:
+        renamed = {self.usual.get(name.strip().casefold(), ""): name for name in found}
+        guesses = [
+            f"rename {renamed[name]!r} to {name!r}"
+            for name in (*self.required, *self.optional)
+            if name in renamed and name not in found
+        ]
+        return ", ".join(guesses) or self.mend
+
+
+class Row(dict[str, str]):
+    """The fields of a row by column, and where it is, for errors.
+
+    Args:
+        fields: By column.
+        where: File and line, or row.
+    """
+
+    __slots__ = ("where",)
+
+    def __init__(self, fields: Mapping[str, str], where: str) -> None:
+        super().__init__(fields)
+        self.where = where
+
+    @property
+    def place(self) -> str:
+        """Its line, without the file."""
+        return self.where.rpartition(": ")[2]
+
+    def wrong(self, reason: str, mend: str = MEND_ROW) -> NoReturn:
+        """Refuse the row.
+
+        Raises:
+            SourceError: Always.
+        """
+        raise SourceError(f"{self.where}: {reason}", mend=mend)
+
+    def seconds(self, column: str) -> Seconds:
+        """The time in a column.
+
+        Raises:
+            SourceError: If it is none.
+        """
+        return seconds_of(self[column], column, self.where)
+
+
+def read_rows(
+    path: Path, columns: Columns, *, delimiter: str = ",", fallback: str = ""
+) -> Iterator[Row]:
+    """The rows of a CSV or Parquet file as text, nulls as "".
+
+    Args:
+        path: `.parquet` files are read as Parquet, others as CSV in UTF-8 (with or without BOM).
+        columns: Columns that are looked for; others are passed on.
+        delimiter: What parts the fields of a CSV file.
+        fallback: Encoding of a CSV file that is not in UTF-8; "" for none.
+
+    Raises:
+        SourceError: If the file is missing, empty, lacks or misspells a column, or a row has too
+            few or many fields.
+    """
+    require_file(path, "the index", columns.mend)
+    if path.suffix == ".parquet":
+        rows = _parquet_rows(path, columns)
+    else:
+        rows = _csv_rows(path, columns, delimiter, fallback)
+    number = 0
+    for number, row in enumerate(rows, start=1):  # noqa: B007
+        yield row
+    if number == 0:
+        raise SourceError(f"{path}: holds no rows below its header", mend=columns.mend)
+
+
+def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[Row]:
+    rows = read_cells(path, columns.mend, delimiter=delimiter, fallback=fallback)
+    line, header = next(rows, (1, []))
+    check_delimiter(header, delimiter, f"{path}: row {line}")
+    columns.check(header, f"{path}: row {line}")
+    for line, cells in rows:
+        where = f"{path}: line {line}"
+        if len(cells) != len(header):
+            raise SourceError(
+                f"{where}: expected {len(header)} fields, not {len(cells)}",
+                mend=f"quote fields that hold {DELIMITERS.get(delimiter, 'commas')} or line breaks",
+            )
+        yield Row(dict(zip(header, cells, strict=True)), where)
+
+
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
+    try:
+        with pq.ParquetFile(path) as file:
+            columns.check(file.schema_arrow.names, str(path))
+            batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=4096))
+            for number, row in enumerate(chain.from_iterable(batches), start=1):
+                fields = {key: _text(value) for key, value in row.items()}
+                yield Row(fields, f"{path}: row {number}")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        told = " ".join(str(error).split())
+        raise SourceError(f"{path}: not a Parquet file: {told}", mend=columns.mend) from error
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def distinct(rows: Iterable[Row], *key: str) -> Iterator[Row]:
+    """The rows, each once; a row that is there again, equal in all fields, is left out.
+
+    Args:
+        rows: Of one table.
+        key: The columns that tell rows apart.
+
+    Raises:
+        SourceError: If two rows of the same key differ.
+    """
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    for row in rows:
+        name = tuple(row[column] for column in key)
+        said = digest(*row.values())
+        if name not in first:
+            first[name] = said, row.place
+            yield row
+        elif first[name][0] != said:
+            row.wrong(
+                f"two rows on {', '.join(name)} differ, the other is {first[name][1]}",
+                "keep the right one",
+            )
+
+
+def seconds_of(text: str, name: str, where: str) -> Seconds:
+    """A time in seconds that a table writes, 0 or more.
+
+    Args:
+        text: As written: "30", "12.5", "1e-3".
+        name: What it is, for errors.
+        where: The row, for errors.
+
+    Raises:
+        SourceError: If it is none.
+    """
+    if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
+        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", mend=MEND_ROW)
+    return float(text)
+
+
+def length_of(text: str, name: str, where: str) -> Seconds:
+    """A length in seconds that a table writes, more than 0.
+
+    Raises:
+        SourceError: If it is none; arguments as of `seconds_of`.
+    """
+    seconds = seconds_of(text, name, where)
+    if seconds == 0:
+        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", mend=MEND_ROW)
+    return seconds
+
+
+def truth_of(row: Row, column: str) -> bool | None:
+    """Whether a column says True, in any case of letters; None where it says nothing.
+
+    Raises:
+        SourceError: If it says anything else.
+    """
+    said = row[column].strip().lower()
+    if said not in _TRUTHS:
+        row.wrong(f"{column} is {row[column]!r}, expected True or False")
+    return _TRUTHS[said]
+
+
+def texts_of(value: object, separator: str = "") -> tuple[str, ...]:
+    """The texts in a list column, or in a text parted by `separator`; empty ones left out."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = value.split(separator) if separator else [value]
+    parts = value if isinstance(value, list) else [value]
+    return tuple(text for part in parts if part is not None and (text := str(part).strip()))
+
+
+def tags_of(value: object) -> tuple[Tag, ...]:
+    """The tags in a list or text column: "genre:rock; mood:calm" or bare names, parted by ;,|."""
+    names = _TAG_SEPARATOR.split(value) if isinstance(value, str) else texts_of(value)
+    pairs = (each.rpartition(":") for each in names if each.strip())
+    return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)

@@ -1,0 +1,74 @@
+"""Read a library's whole files of text, JSON and checksums, with errors that name the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from synth.base.errors import SourceError
+
+MEND_FILE: Final = "take the file as published"
+_SUM: Final = re.compile(r"(?P<hex>[0-9a-f]+)\s+(?P<path>\S.*)")
+_DIGITS: Final = {"sha1": 40, "sha256": 64}
+
+
+def read_text(path: Path, mend: str = MEND_FILE) -> str:
+    """The text of a file in UTF-8, with or without BOM.
+
+    Raises:
+        SourceError: If it cannot be read, or is no such text.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}", mend=mend
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: cannot be read: is no UTF-8 text", mend=mend) from error
+
+
+def read_json(path: Path, mend: str = MEND_FILE) -> Any:
+    """The value in a file of JSON.
+
+    Raises:
+        SourceError: If it cannot be read, or is no JSON.
+    """
+    try:
+        return json.loads(read_text(path, mend))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path}: is no JSON: {error}", mend=mend) from error
+
+
+def wrong_value(path: Path, error: ValidationError) -> SourceError:
+    """What is wrong first in a file's value, by its keys."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "the file"
+    return SourceError(f"{path}: {where}: {first['msg']}", mend=MEND_FILE)
+
+
+def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
+    """Path and `ALGORITHM:HEX` of each line of a list as `sha1sum` and its like write it.
+
+    Args:
+        path: The list: checksum, spaces, path.
+        algorithm: `sha1` or `sha256`.
+
+    Raises:
+        SourceError: If a line is no such pair.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        found = _SUM.fullmatch(line.strip())
+        if found is None or len(found["hex"]) != _DIGITS[algorithm]:
+            raise SourceError(
+                f"{path}: line {number}: expected a checksum ({algorithm}) and a path",
+                mend=MEND_FILE,
+            )
+        yield found["path"], f"{algorithm}:{found['hex']}"

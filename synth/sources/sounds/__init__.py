@@ -1,0 +1,1 @@
+"""Libraries of labelled sounds."""

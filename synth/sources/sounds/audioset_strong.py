@@ -1,0 +1,178 @@
+"""AudioSet's temporally strong labels: events with onset and offset (Hershey et al., 2021).
+
+As published: `audioset_train_strong.tsv` and `audioset_eval_strong.tsv` (segment_id,
+start_time_seconds, end_time_seconds, label) and `mid_to_display_name.tsv` (label and its name, no
+header); tabs, nothing quoted. A segment_id is a YouTube id, which may begin with dashes and hold
+underscores, `_`, and where its 10 s begin in milliseconds. Times count from there. The label is a
+Freebase id such as /m/09x0r. The audio has to be collected from YouTube by whoever may do so: files
+of those 10 s, by any of the names in common use.
+
+Each event is a clip: its stretch of the file. Where another label sounds too, the stretch is no
+recording of one event: it carries both labels, its own first, and is refused unless you keep it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from sys import intern
+from typing import ClassVar, Final, Literal, NamedTuple
+
+from synth.base.errors import SourceError
+from synth.base.units import Seconds
+from synth.sources.reading.base import ClipRef, Origin, require_file, stretch
+from synth.sources.reading.cells import read_cells
+from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.tables import MEND_ROW, seconds_of
+from synth.sources.reading.texts import MEND_FILE
+from synth.sources.reading.youtube import stems
+
+SPLITS: Final = ("train", "eval")
+COLUMNS: Final = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
+NAMES: Final = "mid_to_display_name.tsv"
+CLIP_S: Final[Seconds] = 10.0
+_MEND: Final = f"give the folder of audioset_train_strong.tsv, audioset_eval_strong.tsv and {NAMES}"
+_SEGMENT: Final = re.compile(r"(?P<video>.+)_(?P<begin_ms>\d+)")
+
+
+class _Event(NamedTuple):
+    begin: Seconds
+    end: Seconds
+    mid: str
+
+
+class AudioSetStrong(Collected):
+    """The label files of `root`, and a folder of audio.
+
+    Args:
+        root: Holds the three TSV files.
+        audio: Folder of the audio files.
+        overlaps: Events during which another label sounds: `refuse` puts them into the quarantine
+            table, `keep` takes them, with the labels of all that sounds during them.
+    """
+
+    name: ClassVar[str] = "audioset_strong"
+    origin: ClassVar[Origin] = Origin(
+        title="AudioSet, temporally-strong labels",
+        url="https://research.google.com/audioset/download_strong.html",
+        licence="labels CC BY 4.0; audio by its YouTube owners",
+        reference="Hershey et al., The Benefit of Temporally-Strong Labels in Audio Event "
+        "Classification, ICASSP 2021",
+    )
+    overlaps: Literal["refuse", "keep"] = "refuse"
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip an event, those of a file in a row; the split is train or eval.
+
+        An event that a table lists twice comes once.
+
+        Raises:
+            SourceError: If the tables are missing, or a row cannot be read.
+        """
+        present = [split for split in SPLITS if _table(self.root, split).is_file()]
+        tables = [_table(self.root, split) for split in present]
+        refuse_absent(self.root, tables, "audioset_train_strong.tsv", _MEND)
+        names = _names(self.root / NAMES)
+        files = self.files()
+        for split in present:
+            for segment, events in _segments(_table(self.root, split), names).items():
+                yield from self._segment(segment, events, names, split, files)
+
+    def _segment(
+        self,
+        segment: str,
+        events: Sequence[_Event],
+        names: dict[str, str],
+        split: str,
+        files: AudioFiles | None,
+    ) -> Iterator[ClipRef]:
+        video, begin_ms = segment.rsplit("_", 1)
+        location = segment
+        if files:
+            start = f"{int(begin_ms) / 1000:.3f}"
+            location = files.named(segment, f"Y{segment}", *stems(video, start, CLIP_S))
+        for event in events:
+            others = [each for each in events if _overlap(event, each)]
+            labels = dict.fromkeys(names[each.mid] for each in (event, *others))
+            code = event.mid.strip("/").replace("/", "-")
+            span = f"{round(event.begin * 1000)}_{round(event.end * 1000)}"
+            yield ClipRef(
+                id=f"audioset_strong/{segment}_{span}_{code}",
+                location=stretch(location, event.begin, event.end),
+                labels=tuple(labels),
+                recording=f"youtube/{video}",
+                attribution=f"AudioSet; YouTube {video}",
+                split=split,
+                duration_s=max(0.0, event.end - event.begin),
+                refusal=self._refusal(event, others, names),
+            )
+
+    def _refusal(self, event: _Event, others: Sequence[_Event], names: dict[str, str]) -> str:
+        if event.end <= event.begin:
+            return f"ends at {event.end:.3f} s, not after its beginning at {event.begin:.3f} s"
+        if not others or self.overlaps == "keep":
+            return ""
+        first, *more = others
+        rest = f" and {len(more)} more" if more else ""
+        return (
+            f"is not alone: {names[first.mid]!r} sounds from {first.begin:.3f} s "
+            f"to {first.end:.3f} s{rest}"
+        )
+
+
+def _table(root: Path, split: str) -> Path:
+    return root / f"audioset_{split}_strong.tsv"
+
+
+def _overlap(event: _Event, other: _Event) -> bool:
+    """Whether another label sounds during an event; touching ends do not overlap."""
+    return other.mid != event.mid and other.begin < event.end and event.begin < other.end
+
+
+def _segments(path: Path, names: dict[str, str]) -> dict[str, list[_Event]]:
+    """The events of each file, in the table's order of first mention, without repetitions."""
+    rows = read_cells(path, MEND_FILE, delimiter="\t", quoted=False)
+    _, header = next(rows, (1, []))
+    if tuple(header) != COLUMNS:  # more columns or others mean that it is another table
+        raise SourceError(
+            f"{path}: row 1: columns are {header}, expected {', '.join(COLUMNS)}", mend=_MEND
+        )
+    found: dict[str, dict[_Event, None]] = {}
+    for line, row in rows:
+        where = f"{path}: line {line}"
+        if len(row) != len(COLUMNS):
+            raise SourceError(
+                f"{where}: expected {len(COLUMNS)} fields, parted by tabs", mend=MEND_ROW
+            )
+        segment, begin, end, mid = row
+        if not _SEGMENT.fullmatch(segment):
+            raise SourceError(
+                f"{where}: segment_id is {segment!r}, expected YOUTUBEID_MILLISECONDS",
+                mend=MEND_ROW,
+            )
+        if mid not in names:
+            raise SourceError(
+                f"{where}: label {mid!r} is not in {NAMES}", mend=f"take {NAMES} as published"
+            )
+        onset = seconds_of(begin, "start_time_seconds", where)
+        event = _Event(onset, seconds_of(end, "end_time_seconds", where), intern(mid))
+        found.setdefault(segment, {})[event] = None
+    if not found:
+        raise SourceError(f"{path}: holds no rows below its header", mend=_MEND)
+    return {segment: list(events) for segment, events in found.items()}
+
+
+def _names(path: Path) -> dict[str, str]:
+    """Display names by Freebase id."""
+    require_file(path, "the names of the labels", _MEND)
+    found: dict[str, str] = {}
+    for line, row in read_cells(path, MEND_FILE, delimiter="\t", quoted=False):
+        if len(row) != 2 or not all(field.strip() for field in row):
+            raise SourceError(
+                f"{path}: line {line}: expected a label, a tab and its name", mend=MEND_ROW
+            )
+        mid, name = row
+        if found.setdefault(mid, name.strip()) != name.strip():
+            raise SourceError(f"{path}: line {line}: {mid} has two names", mend="keep one of them")
+    return found

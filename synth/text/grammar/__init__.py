@@ -1,0 +1,1 @@
+"""Tokens, parts of speech and inflection."""

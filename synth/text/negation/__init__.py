@@ -1,0 +1,1 @@
+"""Denying tags in captions, in plain and in mended grammar."""

@@ -1,0 +1,48 @@
+"""Short sentences that deny one tag, put into a caption."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from synth.labels.tag import Tag
+from synth.text.negation.negators import Negators
+from synth.text.tags.tag_words import Form, Kind, Said, said, with_article
+
+_SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)")
+
+
+def with_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
+    """A short sentence behind a random sentence; a thing may also join a caption without stop."""
+    words = said(tag)
+    ends = [found.end() for found in _SENTENCE_END.finditer(caption)]
+    thing = str(rng.choice(negators.thing))
+    if words.is_thing and not ends and caption:
+        return f"{caption}, {_lacking(thing, words.words, words.noun)}"
+    if words.form is Form.THEME:
+        theme = f"{words.words} theme"
+        sentence = f"The music comes {_lacking(thing, theme, with_article(theme))}."
+    elif words.is_thing:
+        sentence = f"The music comes {_lacking(thing, words.words, words.noun)}."
+    else:
+        sentence = f"The music is {rng.choice(negators.quality)} {_quality(words)}."
+    if not ends:
+        return f"{caption}. {sentence}" if caption else sentence
+    at = int(rng.choice(ends))
+    return f"{caption[:at]} {sentence}{caption[at:]}"
+
+
+def _quality(words: Said) -> str:
+    """How a tag stands behind "the music is": "happy", "from the 80s", "a jazz piece"."""
+    if words.form is Form.ERA:
+        return f"from the {words.words}"
+    if words.kind is not Kind.GENRE or words.words.endswith("music"):
+        return words.words
+    return with_article(f"{words.words} piece")
+
+
+def _lacking(negator: str, words: str, noun: str) -> str:
+    """As "without an orchestra", "with no orchestra"."""
+    return f"{negator} {words if negator.split()[-1] == 'no' else noun}"

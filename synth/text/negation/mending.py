@@ -1,0 +1,191 @@
+"""Denying tags inside a caption, in English: only in places whose grammar is known.
+
+Three places are: a quality before the noun for the music ("a rock song": "a song that is not
+rock"), things in a list behind "with" or "features" ("with guitar and bass": "without guitar or
+bass", "with bass but no guitar"), and qualities behind "is". A caption in which one of the tags
+stands anywhere else is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from synth.text.negation.marked_caption import (
+    SEPARATORS,
+    STOPS,
+    Edit,
+    MarkedCaption,
+    Place,
+    Wordings,
+    closed_words,
+    is_adverb,
+    is_closed,
+    words,
+)
+from synth.text.negation.mending_lists import in_list
+from synth.text.tags.tag_captions import enumeration
+from synth.text.tags.tag_words import Form, article
+from synth.text.tags.tags import Match
+
+
+def mend(
+    caption: str, matches: Sequence[Match], denied: Collection[Match], negators: Wordings
+) -> tuple[str, Match | None]:
+    """The caption with some of its tags denied.
+
+    Args:
+        caption: The caption.
+        matches: All tags in it, in order.
+        denied: Those to deny.
+        negators: The negators.
+
+    Returns:
+        The new caption and None; or "" and the first tag that stands where no edit is safe.
+    """
+    found = MarkedCaption.of(caption, matches, denied, negators)
+    edits: list[Edit] = []
+    open_ = set(found.denied)
+    while open_:
+        first = min(open_)
+        edit = next((each for place in _PLACES if (each := place(found, first))), None)
+        if edit is None or not edit[1] <= open_:
+            return "", found.tokens[first].match
+        edits.append(edit[0])
+        open_ -= edit[1]
+    return _applied(caption, edits), None
+
+
+def _applied(caption: str, edits: Sequence[Edit]) -> str:
+    text = caption
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text[:1].upper() + text[1:] if caption[:1].isupper() else text
+
+
+def _before_noun(caption: MarkedCaption, index: int) -> Place:
+    """`a mellow rock song with ...`: `a song that is not mellow or rock, with ...`."""
+    head = _edge(caption, index, +1)
+    opening = _edge(caption, index, -1)
+    last = _end_of_noun(caption, head)
+    determiners = {"a", "an", "this", "the"} if caption.at(last) in words("music") else {"a", "an"}
+    if last < head or caption.at(opening) not in determiners:
+        return None
+    ours = [at for at in range(opening + 1, last) if at in caption.denied]
+    if not all(at < head and caption.is_form(at, Form.ADJECTIVE) for at in ours):
+        return None
+    if any(is_adverb(caption.at(at - 1)) for at in ours):
+        return None
+    predicate = f"is {caption.negators.quality} {_alternatives(caption, ours)}"
+    tail = _behind_noun(caption, opening, last, predicate)
+    if tail is None:
+        return None
+    kept = _without(caption, range(opening + 1, head), ours)
+    named = f"{kept} {caption.run(range(head, last + 1))}".strip()
+    determiner = caption.written(opening)
+    if caption.at(opening) in {"a", "an"}:
+        proper = article(named)
+        determiner = proper.capitalize() if determiner[0].isupper() else proper
+    start, end = caption.tokens[opening].start, caption.tokens[last].end
+    return Edit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+
+
+def _end_of_noun(caption: MarkedCaption, head: int) -> int:
+    """The last word of a noun of up to three words: "song", "bass line"; `head - 1` for none."""
+    last = head - 1
+    while last < head + 2 and _names(caption, last + 1):
+        last += 1
+    return head - 1 if _names(caption, last + 1) else last
+
+
+def _names(caption: MarkedCaption, index: int) -> bool:
+    word = caption.at(index)
+    participle = word.endswith(("ed", "ing")) and word not in words("music")
+    others = SEPARATORS | words("follows music")
+    return word[0].isalpha() and not (participle or is_closed(word) or word in others)
+
+
+def _edge(caption: MarkedCaption, index: int, step: int) -> int:
+    """The first token on one side that is no premodifier."""
+    at = index + step
+    while (
+        caption.is_premodifier(at)
+        or caption.at(at) in SEPARATORS
+        or (step < 0 and is_adverb(caption.at(at)))
+    ):
+        at += step
+    return at
+
+
+def _alternatives(caption: MarkedCaption, indices: Sequence[int]) -> str:
+    names = dict.fromkeys(_lower_initial(caption.written(at)) for at in indices)
+    return enumeration(tuple(names), "or")
+
+
+def _lower_initial(text: str) -> str:
+    return text if any(map(str.isupper, text[1:])) else text.lower()
+
+
+def _behind_noun(caption: MarkedCaption, opening: int, last: int, predicate: str) -> str | None:
+    """What the denial looks like behind the noun, None where it cannot stand there."""
+    after = caption.at(last + 1)
+    ends = after in STOPS or (after == "," and caption.at(last + 2) in closed_words())
+    if caption.at(opening) in {"a", "an"}:
+        if ends or after in words("verb"):
+            return f" that {predicate}"
+        if after == "that":
+            return f" that {predicate} and"
+        goes_on = after in words("follows music") or after.endswith(("ing", "ed"))
+        return f" that {predicate}," if goes_on else None
+    if after in words("verb"):
+        return f" {predicate}, and"
+    return f", which {predicate}" if ends else None
+
+
+def _without(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
+    """The premodifiers that stay, with the commas and "and" that still part two of them."""
+    text, separator = "", ""
+    for at in span:
+        word = caption.written(at)
+        if word.lower() in SEPARATORS:
+            separator = word if not separator or word != "," else separator
+            continue
+        if at not in left_out:
+            joint = f"{separator} " if separator == "," else f" {separator} " if separator else " "
+            text = f"{text}{joint}{word}" if text else word
+            separator = ""
+    return text
+
+
+def _behind_is(caption: MarkedCaption, index: int) -> Place:
+    """`is happy and calm`: `is not happy or calm`, or `is calm but not happy`."""
+    opening = index
+    while opening >= 0 and (
+        caption.is_form(opening, Form.ADJECTIVE) or caption.at(opening) in SEPARATORS
+    ):
+        opening -= 1
+    end = index
+    while end < len(caption.tokens) and (
+        caption.is_form(end, Form.ADJECTIVE) or caption.at(end) in SEPARATORS
+    ):
+        end += 1
+    while caption.at(end - 1) in SEPARATORS:
+        end -= 1
+    if caption.at(opening) not in {"is", "are"} or caption.at(end) not in STOPS | {",", "with"}:
+        return None
+    span = [at for at in range(opening + 1, end) if caption.tokens[at].match]
+    ours = [at for at in span if at in caption.denied]
+    kept = [caption.written(at) for at in span if at not in caption.denied]
+    if not ours or opening + 1 >= end:
+        return None
+    denial = f"{caption.negators.quality} {_alternatives(caption, ours)}"
+    text = f"{enumeration(kept)} but {denial}" if kept else denial
+    start = caption.tokens[opening + 1].start
+    return Edit(start, caption.tokens[end - 1].end, text), frozenset(ours)
+
+
+_PLACES: Final[tuple[Callable[[MarkedCaption, int], Place], ...]] = (
+    _before_noun,
+    in_list,
+    _behind_is,
+)

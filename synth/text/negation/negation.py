@@ -1,0 +1,273 @@
+"""Negated captions: one absent tag denied, or half or all of a caption's own tags.
+
+After Vasilakis et al., Towards effective negation modeling in joint audio-text models for music:
+*negation insert* (section 2.1) puts a tag that is not in the caption behind a negator; *half* and
+*fully negated* captions (section 2.2) put one before half of the caption's tags, rounded up, or all
+of them. `natural` style writes what a person would; where a tag stands in a place whose grammar it
+does not know, the caption's tags are told anew in a sentence of our own, and the outcome says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from synth.labels.tag import Tag
+from synth.text.negation.denial import with_denial
+from synth.text.negation.marked_caption import Wordings
+from synth.text.negation.mending import mend
+from synth.text.negation.negators import Negators, denials, denied, shipped_negators
+from synth.text.tags.tag_captions import FRAMES, describe
+from synth.text.tags.tag_kin import implied, named_in
+from synth.text.tags.tag_words import Form, agreeing, said
+from synth.text.tags.tags import Match, Vocabulary
+
+_PLACE: Final = re.compile(r"(?:^|(?<=\s))(?=[^\W_])")
+_FINAL_MARKS: Final = ".!?;, "
+_TRIES: Final = 12
+
+
+class Mode(StrEnum):
+    """How much of a caption is negated."""
+
+    INSERT = "insert"
+    HALF = "half"
+    FULL = "full"
+
+
+class Reason(StrEnum):
+    """Why a caption has no negated version."""
+
+    NO_TAG = "no tag"
+    """None of the vocabulary's tags is in it."""
+    ALL_DENIED = "all denied"
+    """It denies every one of its tags already."""
+    NO_OTHER_TAG = "no other tag"
+    """Every tag of the vocabulary is in it, or too near one that is."""
+    UNSAYABLE = "unsayable"
+    """No words are known that deny one of its tags in a sentence."""
+    MISREAD = "misread"
+    """Wherever the negator is put, other tags are read than before: "no" before "wave"."""
+
+
+class Outcome(StrEnum):
+    """What became of a caption."""
+
+    NEGATED = "negated"
+    """Edited in place."""
+    RESTATED = "restated"
+    """Told anew from its tags, as no safe edit is known."""
+    NONE = "none"
+    """No negated version; `reason` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """How captions are negated.
+
+    Args:
+        vocabulary: The tags that count.
+        natural: Mend the grammar, rather than put a negator before the tag as printed.
+        negators: The negators to draw from.
+    """
+
+    vocabulary: Vocabulary
+    natural: bool = False
+    negators: Negators = field(default_factory=shipped_negators)
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """The answer for one caption.
+
+    Args:
+        mode: What was asked.
+        outcome: What became of it.
+        text: The new caption, "" for none.
+        denied: The tags that the text denies and the caption did not.
+        kept: The tags that both say are there.
+        reason: Why there is none; for a restated caption "grammar".
+        detail: The tag that was the reason, "" for none.
+    """
+
+    mode: Mode
+    outcome: Outcome
+    text: str = ""
+    denied: tuple[Tag, ...] = ()
+    kept: tuple[Tag, ...] = ()
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A caption, its tags, and those of them that it says are there."""
+
+    caption: str
+    matches: tuple[Match, ...]
+    stated: tuple[Match, ...]
+
+    @property
+    def tags(self) -> tuple[Tag, ...]:
+        return tuple(dict.fromkeys(match.tag for match in self.stated))
+
+
+def stated_tags(caption: str, vocabulary: Vocabulary) -> tuple[Tag, ...]:
+    """The tags that a caption says are there: named, and nowhere denied."""
+    return _read(caption, vocabulary).tags
+
+
+def negate(
+    caption: str,
+    mode: Mode,
+    how: Negation,
+    rng: np.random.Generator,
+    known: Collection[Tag] = (),
+) -> Negated:
+    """The caption with an absent tag denied, or with half or all of its tags denied.
+
+    A tag that the caption denies already ("no drums") is neither counted nor denied again, and what
+    stands there stays; so are the other mentions of such a tag.
+
+    Args:
+        caption: The caption.
+        mode: What to deny.
+        how: Vocabulary, style and negators.
+        rng: The item's generator.
+        known: Further tags of the recording, which no inserted denial may touch.
+    """
+    read = _read(caption, how.vocabulary)
+    if mode is Mode.INSERT:
+        return _insert(read, how, rng, known)
+    if not read.matches:
+        return Negated(mode, Outcome.NONE, reason=Reason.NO_TAG)
+    if not read.tags:
+        return Negated(mode, Outcome.NONE, reason=Reason.ALL_DENIED)
+    if not how.natural:
+        return _plain(read, mode, _chosen(read.tags, mode, rng), how, rng)
+    return _natural(read, mode, how, rng)
+
+
+def _read(caption: str, vocabulary: Vocabulary) -> _Read:
+    matches = vocabulary.find(caption)
+    stretches = denials(caption, matches)
+    gone = {match.tag for match in matches if denied(match, stretches)}
+    return _Read(caption, matches, tuple(match for match in matches if match.tag not in gone))
+
+
+def _chosen(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[Tag, ...]:
+    """All tags, or half of them, rounded up, in the caption's order."""
+    if mode is Mode.FULL:
+        return tuple(tags)
+    count = -(-len(tags) // 2)
+    return tuple(tags[at] for at in sorted(rng.permutation(len(tags))[:count]))
+
+
+def _plain(
+    read: _Read, mode: Mode, tags: Sequence[Tag], how: Negation, rng: np.random.Generator
+) -> Negated:
+    """A random negator before each mention of the tags."""
+    kept = tuple(tag for tag in read.tags if tag not in tags)
+    names = [match.tag for match in read.matches]
+    for _ in range(_TRIES):
+        text = read.caption
+        for match in reversed(read.stated):
+            if match.tag in tags:
+                text = put_before(text, match.start, str(rng.choice(how.negators.plain)))
+        if [match.tag for match in how.vocabulary.find(text)] == names:
+            return Negated(mode, Outcome.NEGATED, text, tuple(tags), kept)
+    return Negated(mode, Outcome.NONE, reason=Reason.MISREAD)
+
+
+def put_before(text: str, at: int, words: str) -> str:
+    """Words put in before a position; "a", "an" and the first capital agree with them."""
+    before, after = text[:at], text[at:]
+    before = agreeing(before, words)
+    if not before.strip() and after[:1].isupper():
+        return f"{before}{words[0].upper()}{words[1:]} {lower_initial(after)}"
+    return f"{before}{words} {after}"
+
+
+def lower_initial(text: str) -> str:
+    """The text with a small first letter, unless its first word is written so: "R&B", "EDM"."""
+    first = text.split(" ", 1)[0]
+    return text if any(map(str.isupper, first[1:])) else text[:1].lower() + text[1:]
+
+
+def _insert(
+    read: _Read, how: Negation, rng: np.random.Generator, known: Collection[Tag]
+) -> Negated:
+    names = sorted(match.tag for match in read.matches)
+    taken = [*dict.fromkeys(match.tag for match in read.matches), *known]
+    for tag in _absent(read.caption, how, rng, taken):
+        if how.natural:
+            text = with_denial(read.caption, tag, how.negators, rng)
+        else:
+            text = _inserted_tag(read, tag, how.negators, rng)
+        if sorted(match.tag for match in how.vocabulary.find(text)) == sorted([*names, tag]):
+            return Negated(Mode.INSERT, Outcome.NEGATED, text, (tag,), read.tags)
+    return Negated(Mode.INSERT, Outcome.NONE, reason=Reason.NO_OTHER_TAG)
+
+
+def _absent(
+    caption: str, how: Negation, rng: np.random.Generator, taken: Sequence[Tag]
+) -> Iterator[Tag]:
+    """Tags in random order that neither the caption nor the recording has, even in part."""
+    tags = how.vocabulary.tags
+    for at in rng.permutation(len(tags)):
+        tag = tags[at]
+        sayable = not how.natural or said(tag).form is not Form.NONE
+        if sayable and not implied(tag, taken) and not named_in(tag, caption):
+            yield tag
+
+
+def _inserted_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
+    """A negator and the tag, between any two words that are not inside a tag or a denial."""
+    caption, words = read.caption, f"{rng.choice(negators.plain)} {tag.name}"
+    closed = [(match.start, match.end) for match in read.matches]
+    closed += [(denial.start, denial.end) for denial in denials(caption, read.matches)]
+    places = [
+        found.start()
+        for found in _PLACE.finditer(caption)
+        if not any(start < found.start() < end for start, end in closed)
+    ]
+    end = len(caption.rstrip(_FINAL_MARKS))
+    at = int(rng.choice([*places, end]))
+    if at == end:
+        return f"{caption[:end]} {words}{caption[end:]}".strip()
+    return put_before(caption, at, words)
+
+
+def _natural(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
+    sayable = [tag for tag in read.tags if said(tag).form is not Form.NONE]
+    wanted = len(read.tags) if mode is Mode.FULL else -(-len(read.tags) // 2)
+    if len(sayable) < wanted:
+        mute = next(tag for tag in read.tags if tag not in sayable)
+        return Negated(mode, Outcome.NONE, reason=Reason.UNSAYABLE, detail=mute.name)
+    drawn = sorted(rng.permutation(len(sayable))[:wanted])
+    tags = tuple(sayable[at] for at in drawn)
+    kept = tuple(tag for tag in read.tags if tag not in tags)
+    negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
+    frame = int(rng.integers(FRAMES))
+    ours = {match for match in read.stated if match.tag in tags}
+    text, unmended = mend(read.caption, read.matches, ours, negators)
+    if unmended is None and _says(text, how.vocabulary, tags, kept):
+        return Negated(mode, Outcome.NEGATED, text, tags, kept)
+    told = describe(kept, tags, frame)
+    where = unmended.tag.name if unmended else tags[0].name
+    return Negated(mode, Outcome.RESTATED, told.text, tags, told.present, "grammar", where)
+
+
+def _says(
+    text: str, vocabulary: Vocabulary, absent: Collection[Tag], present: Collection[Tag]
+) -> bool:
+    """Whether the text, read again, denies and states just these tags."""
+    read = _read(text, vocabulary)
+    stated = set(read.tags)
+    named = {match.tag for match in read.matches}
+    return stated == set(present) and set(absent) <= named - stated

@@ -1,0 +1,148 @@
+"""The words that deny: the negators we put in, and the denials that a caption holds already."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from synth.base.errors import LexiconError
+from synth.base.shipped import shipped
+from synth.text.tags.tags import Match
+
+LISTING: Final = "lexicons/negators.csv"
+_COLUMNS: Final = ("negator", "style", "slot")
+_CUE: Final = re.compile(
+    r"(?i)\b(?:no|not|without|never|neither|nor|none|hardly|lack(?:s|ing)?|devoid of|free of"
+    r"|absence of|sans|minus|instead of|rather than|anything but|cannot|[a-z]+n['’]t)\b(?!-)"  # noqa: RUF001
+)
+_HARMLESS: Final = re.compile(
+    r"(?i)\b(?:not (?:only|just|to mention)|no (?:less|doubt|wonder)|without (?:a )?doubt)\b"
+)
+_SCOPE_END: Final = re.compile(
+    r"(?i)[,.;:!?()]|\b(?:but|yet|while|although|though|however|which|that|only)\b"
+)
+_MARK: Final = re.compile(r"[,.;:!?()]|$")
+_OR: Final = re.compile(r"(?i)\b(?:or|nor)\b")
+_NO_LIST: Final = re.compile(
+    r"(?i)\b(?:but|yet|while|although|though|however|which|that|only|with|without)\b"
+)
+_LONGEST_PART: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Negators:
+    """The negators in use.
+
+    Args:
+        plain: Put before a tag as it stands (style `paper`).
+        quality: Stand between "is" and an adjective: "not".
+        thing: Stand before a thing: "without", "with no".
+    """
+
+    plain: tuple[str, ...]
+    quality: tuple[str, ...]
+    thing: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Negators:
+        """From a CSV with the columns negator, style and slot, as the shipped one has them.
+
+        Raises:
+            LexiconError: Naming the line, if a row is not of that form or a slot has no negator.
+        """
+        try:
+            return cls._of_text(path.read_text(encoding="utf-8-sig"), str(path))
+        except OSError as error:
+            raise LexiconError(
+                f"{path}: {error.strerror or error}", mend="look at the path"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise LexiconError(f"{path}: is no UTF-8 text", mend="save it as UTF-8") from error
+
+    @classmethod
+    def _of_text(cls, text: str, where: str) -> Negators:
+        slots: dict[tuple[str, str], list[str]] = {
+            ("paper", "any"): [],
+            ("natural", "quality"): [],
+            ("natural", "thing"): [],
+        }
+        reader = csv.DictReader(text.splitlines())
+        if tuple(reader.fieldnames or ()) != _COLUMNS:
+            raise LexiconError(f"{where}: wrong columns", mend=f"expected {','.join(_COLUMNS)}")
+        for row in reader:
+            slot = slots.get((row["style"] or "", row["slot"] or ""))
+            if slot is None or not (row["negator"] or "").strip() or None in row:
+                raise LexiconError(
+                    f"{where}, line {reader.line_num}: no negator of a known style and slot",
+                    mend="expected WORD,paper,any or WORD,natural,quality or WORD,natural,thing",
+                )
+            slot.append(" ".join(row["negator"].split()))
+        for (style, name), words in slots.items():
+            if not words:
+                raise LexiconError(f"{where}: no {style} negator for slot {name}", mend="add one")
+        return cls(*(tuple(dict.fromkeys(words)) for words in slots.values()))
+
+
+@cache
+def shipped_negators() -> Negators:
+    """The negators that ship with the project."""
+    text = shipped(LISTING).read_text(encoding="utf-8")
+    return Negators._of_text(text, LISTING)
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A stretch of a caption that a word of it denies."""
+
+    start: int
+    end: int
+
+
+def denials(caption: str, tags: Sequence[Match] = ()) -> tuple[Denial, ...]:
+    """What a caption denies already: from "no", "without", "never" ... to where that ends.
+
+    A denial reaches to the next mark or "but", and on through a list with "or". "not only" denies
+    nothing, and a negator inside a tag is part of its name ("no wave").
+    """
+    found: list[Denial] = []
+    harmless = [match.start() for match in _HARMLESS.finditer(caption)]
+    for cue in _CUE.finditer(caption):
+        inside = any(tag.start <= cue.start() < tag.end for tag in tags)
+        if not inside and cue.start() not in harmless:
+            found.append(Denial(cue.start(), _scope_end(caption, cue.end())))
+    return tuple(found)
+
+
+def _scope_end(caption: str, at: int) -> int:
+    while end := _SCOPE_END.search(caption, at):
+        beyond = _list_end(caption, end.end()) if end.group() == "," else None
+        if beyond is None:
+            return end.start()
+        at = beyond
+    return len(caption)
+
+
+def _list_end(caption: str, at: int) -> int | None:
+    """Where "or" stands in the list that goes on behind a comma, None where none does."""
+    while True:
+        mark = _MARK.search(caption, at)
+        part = caption[at : mark.start()] if mark else caption[at:]
+        last = _OR.search(part)
+        told = part[: last.start()] if last else part
+        if len(told.split()) > _LONGEST_PART or _NO_LIST.search(told):
+            return None
+        if last:
+            return at + last.end()
+        if mark is None or mark.group() != ",":
+            return None
+        at = mark.end()
+
+
+def denied(match: Match, denials: Sequence[Denial]) -> bool:
+    """Whether a tag stands where the caption denies it."""
+    return any(denial.start <= match.start < denial.end for denial in denials)

@@ -1,0 +1,1 @@
+"""Clauses and order words: swaps and probe sets."""

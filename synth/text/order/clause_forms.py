@@ -1,0 +1,77 @@
+"""Clauses with their verbs in another form: finite ones as gerunds, and back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from synth.text.grammar.tag_lexicon import Tag, ends_as_gerund
+from synth.text.grammar.tokens import Piece, word_set
+from synth.text.grammar.verb_forms import inflect, lemma_of
+from synth.text.order.clauses import FINITE_AUX, Part
+
+_BEFORE_GERUND: Final = word_set("begin come continue go keep start stop")
+BE: Final = frozenset({"is", "are", "was", "were"})
+
+
+def as_gerund(part: Part) -> tuple[Piece, ...] | None:
+    """A finite clause with its verbs as gerunds: "a man talks" is "a man talking".
+
+    None where a verb has no plain gerund: modals, perfect tenses, "is present", "there is".
+    """
+    core = part.core()
+    tail = part[len(core) :]
+    if any(tail.tags[index - 1] is Tag.CCONJ for index in tail.finite_verbs() if index):
+        return None
+    pieces: list[Piece] = []
+    finite = set(core.finite_verbs())
+    for index, token in enumerate(part.tokens):
+        if index not in finite:
+            pieces.append(token)
+            continue
+        made = _gerund_at(core, index)
+        if made is None:
+            return None
+        pieces.extend([made] if made else [])
+    return tuple(pieces)
+
+
+def as_finite(part: Part, plural: bool) -> tuple[Piece, ...] | None:
+    """A gerund clause with finite verbs: "a man talking" is "a man talks"; None if unclear."""
+    core = part.core()
+    pieces: list[Piece] = []
+    started = False
+    for index, token in enumerate(part.tokens):
+        is_core = index < len(core)
+        if not (is_core and core.is_gerund(index)):
+            pieces.append(token)
+            continue
+        joined = index and core.tags[index - 1] is Tag.CCONJ
+        if started and not joined:
+            pieces.append(token)
+            continue
+        if token.lower == "being" or (not started and not core.has_subject(index) and index):
+            return None
+        started = True
+        made = inflect(token.lower, "VBP" if plural else "VBZ")
+        if not made:
+            return None
+        pieces.append(made)
+    return tuple(pieces) if started else None
+
+
+def _gerund_at(part: Part, index: int) -> str | None:
+    """The gerund of a finite verb, "" where the auxiliary just goes; None where there is none."""
+    word = part.words[index]
+    if part.tags[index] is Tag.VERB and word not in FINITE_AUX:
+        ahead = part.words[index + 1] if index + 1 < len(part) else ""
+        if ends_as_gerund(ahead) and lemma_of(word) not in _BEFORE_GERUND:
+            return None
+        return inflect(word, "VBG") or None
+    if word not in BE:
+        return None
+    behind = index + 1
+    while behind < len(part) and part.tags[behind] is Tag.ADV:
+        behind += 1
+    if behind >= len(part) or part.tags[behind] not in {Tag.VERB, Tag.AUX}:
+        return None
+    return "" if ends_as_gerund(part.words[behind]) else "being"

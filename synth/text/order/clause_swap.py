@@ -1,0 +1,259 @@
+"""The two sides of before, after, then and followed by, exchanged (the paper's PTe, swapped).
+
+"A goose honks before a gate shuts" is "A gate shuts before a goose honks". The
+connective stays where it is, with its comma, its "and" and its adverb ("and then suddenly").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from synth.text.grammar.tag_lexicon import Tag, ends_as_third_person
+from synth.text.grammar.tagger import EmbeddedTagger, Tagger
+from synth.text.grammar.tokens import STOPS, Piece, order_of, sentence_like, word_set
+from synth.text.order.clause_forms import BE, as_finite, as_gerund
+from synth.text.order.clause_tests import (
+    compares,
+    is_loose,
+    may_lack_subject,
+    points_back,
+    reads_as_verb,
+)
+from synth.text.order.clauses import Part, Shape, is_doing, is_plural, needs_doer
+from synth.text.order.connectives import ORDERING, Connective, Kind, find_connectives
+from synth.text.order.outcome import Outcome, Reason, Step
+from synth.text.order.temporal import ORDER_WORDS
+
+_EMBEDDED: Final = EmbeddedTagger()
+_BACK: Final = word_set(
+    "again also another back both continue continued continues continuing each else more "
+    "other others repeat repeated repeats resume resumes respond responds return returns "
+    "same still this too"
+)
+_OPENERS: Final = word_set("begin beginning begins start starting starts")
+_LEADS: Final = {
+    Kind.BEFORE: frozenset({",", "and", "immediately", "just", "right", "shortly", "soon"}),
+    Kind.AFTER: frozenset({",", "and", "immediately", "just", "right", "shortly", "soon"}),
+    Kind.THEN: frozenset({",", "and", "but"}),
+    Kind.FOLLOWED_BY: frozenset(
+        {",", "and", "closely", "immediately", "quickly", "shortly", "soon", "suddenly", "then"}
+    ),
+}
+_THEN_LEADS: Final = frozenset({"immediately", "quickly", "shortly", "suddenly"})
+_PHRASES: Final = frozenset({Shape.NOUN_PHRASE, Shape.GERUND_CLAUSE, Shape.GERUND})
+_WITH_SUBJECT: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
+_SUBJECTLESS: Final = frozenset({Shape.PREDICATE, Shape.GERUND})
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A caption cut at its connective.
+
+    Args:
+        front: What stands before the connective.
+        link: The connective with what goes with it.
+        rear: What stands behind.
+        kind: The connective.
+    """
+
+    front: Part
+    link: tuple[Piece, ...]
+    rear: Part
+    kind: Kind
+
+
+_Made = tuple[tuple[Piece, ...], tuple[Step, ...]]
+
+
+def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> Outcome:
+    """Exchange the two sides of the one ordering connective of a caption.
+
+    "as" and "while" order nothing and stay within their side. Two ordering connectives, and commas
+    inside a side, are left out: what each joins is unclear.
+    """
+    part = Part.parse(caption, tagger)
+    if not any(token.word is not None for token in part.tokens):
+        return Outcome.left_out(Reason.EMPTY)
+    found = [each for each in find_connectives(part.words) if each.kind in ORDERING]
+    if len(found) == 2 and found[0].kind is Kind.THEN and found[0].end == found[1].start:
+        found = found[1:]
+    if not found:
+        return Outcome.left_out(Reason.NO_CONNECTIVE)
+    if len(found) > 1:
+        return Outcome.left_out(Reason.SEVERAL_CONNECTIVES)
+    only = found[0]
+    if only.fault:
+        return Outcome.left_out(only.fault, only.kind)
+    made = _fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
+    if isinstance(made, Reason):
+        return Outcome.left_out(made, only.kind)
+    pieces, steps = made
+    text = sentence_like(pieces, part.tokens)
+    return Outcome(text, None, only.kind, (Step.SWAPPED, *steps), order_of(pieces))
+
+
+def _cut(part: Part, found: Connective) -> _Sides:
+    start, end = found.start, found.end
+    words = part.words
+    if found.kind is Kind.FOLLOWED_BY and words[start - 1] in BE:
+        start -= 1
+    while start and words[start - 1] in _LEADS[found.kind]:
+        start -= 1
+        if words[start] == ",":
+            break
+    if words[end : end + 1] == ("which",):
+        end += 1
+    if found.kind is Kind.THEN:
+        while end < len(words) and words[end] in _THEN_LEADS:
+            end += 1
+    rear = part[end:]
+    while len(rear) and rear.tokens[-1].text in STOPS:
+        rear = rear[: len(rear) - 1]
+    return _Sides(part[:start], part.tokens[start:end], rear, found.kind)
+
+
+def _swap(sides: _Sides) -> _Made | Reason:
+    front, rear = sides.front, sides.rear
+    if not any(token.word is not None for token in front.tokens):
+        return Reason.DANGLING
+    if Tag.PUNCT in front.tags or Tag.PUNCT in rear.tags:
+        return Reason.SEVERAL_PARTS
+    if front.words[-2:] == ("same", "time"):
+        return Reason.ORDER_WORD
+    if ORDER_WORDS & {*front.words, *rear.words} or front.words[0] in _OPENERS:
+        return Reason.ORDER_WORD
+    if is_loose(rear) or Shape.UNCLEAR in {front.shape(), rear.shape()}:
+        return Reason.NOT_A_CLAUSE
+    if not _BACK.isdisjoint(rear.words) or "do so" in " ".join(front.words):
+        return Reason.REFERS_BACK
+    if rear.words[-1] in {"do", "does", "did"} or compares(rear):
+        return Reason.REFERS_BACK
+    if points_back(rear):
+        return Reason.PRONOUN
+    if sides.kind is Kind.FOLLOWED_BY:
+        return _around_followed_by(sides)
+    if rear.shape() in _SUBJECTLESS and is_doing(rear):
+        return _carried(sides)
+    if rear.shape() is Shape.PREDICATE or front.shape() is Shape.PREDICATE:
+        return Reason.SHARED_SUBJECT
+    if reads_as_verb(rear):
+        return Reason.SHARED_SUBJECT
+    if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
+        return Reason.SHARED_SUBJECT
+    link = _words(sides.link)
+    if sides.kind in {Kind.BEFORE, Kind.AFTER} and "which" not in link and {",", "and"} & {*link}:
+        return Reason.FRONTED
+    if "which" in link and {front.shape(), rear.shape()} != {Shape.CLAUSE}:
+        return Reason.NOT_A_CLAUSE
+    return (*rear.tokens, *sides.link, *front.tokens), ()
+
+
+def _around_followed_by(sides: _Sides) -> _Made | Reason:
+    """Noun phrases and gerunds stand on both sides of "followed by"; a clause must become one."""
+    front, rear, link = sides.front, sides.rear, sides.link
+    if rear.shape() not in _PHRASES or "and" in _words(link):
+        return Reason.NOT_A_CLAUSE
+    if rear.shape() is Shape.GERUND and needs_doer(rear):
+        return Reason.SHARED_SUBJECT
+    if BE & set(_words(link)):
+        return _around_is_followed_by(sides)
+    if front.shape() in _PHRASES:
+        return (*rear.tokens, *link, *front.tokens), ()
+    if front.shape() is not Shape.CLAUSE or front.words[-1] in {"being", "been"}:
+        return Reason.NOT_A_CLAUSE
+    gerund = as_gerund(front)
+    if gerund is None:
+        return Reason.VERB_FORM
+    return (*rear.tokens, *link, *gerund), (Step.GERUND,)
+
+
+def _around_is_followed_by(sides: _Sides) -> _Made | Reason:
+    if sides.front.shape() not in _PHRASES:
+        return Reason.NOT_A_CLAUSE
+    plural = is_plural(sides.rear)
+    if plural is None:
+        return Reason.VERB_FORM
+    be = next(word for word in _words(sides.link) if word in BE)
+    agreed = {"is": "are", "was": "were"} if plural else {"are": "is", "were": "was"}
+    if be not in agreed:
+        return (*sides.rear.tokens, *sides.link, *sides.front.tokens), ()
+    link = (agreed[be] if word in BE else piece for word, piece in _paired(sides.link))
+    return (*sides.rear.tokens, *link, *sides.front.tokens), (Step.AGREED,)
+
+
+def _carried(sides: _Sides) -> _Made | Reason:
+    """The subject stays in front, and what is said of it is exchanged.
+
+    "A man speaks then laughs" is "A man laughs then speaks"; "A man speaks before laughing" is
+    "A man laughs before speaking".
+    """
+    front, rear = sides.front, sides.rear
+    if len(rear.core()) < len(rear) or rear.has_a_noun_joined():
+        return Reason.SHARED_SUBJECT
+    split = _end_of_subject(front)
+    if split is None:
+        return Reason.SHARED_SUBJECT
+    subject, predicate = front[:split], front[split:]
+    steps = (Step.CARRIED,)
+    if front.shape() is Shape.GERUND_CLAUSE and rear.shape() is Shape.GERUND:
+        return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
+    if front.shape() is not Shape.CLAUSE:
+        return Reason.SHARED_SUBJECT
+    verb = predicate.words[predicate.finite_verbs()[0]]
+    third = ends_as_third_person(verb) and verb != "was"
+    if rear.shape() is Shape.PREDICATE:
+        if ends_as_third_person(rear.words[rear.finite_verbs()[0]]) is not third:
+            return Reason.SHARED_SUBJECT
+        if verb in BE and Tag.AUX not in rear.tags:
+            return Reason.VERB_FORM
+        return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
+    if sides.kind is Kind.THEN:
+        return Reason.SHARED_SUBJECT
+    gerund, finite = as_gerund(predicate), as_finite(rear, plural=not third)
+    if gerund is None or finite is None:
+        return Reason.VERB_FORM
+    return (*subject.tokens, *finite, *sides.link, *gerund), (*steps, Step.GERUND, Step.FINITE)
+
+
+def _end_of_subject(part: Part) -> int | None:
+    """Index past the subject of a part that has one subject; None where it may have two."""
+    if len(part.core()) < len(part):
+        return None
+    shape = part.shape()
+    verbs = part.finite_verbs() if shape is Shape.CLAUSE else part.gerunds_with_subject()
+    if not verbs:
+        return None
+    for verb in verbs[1:]:
+        before = verb - 1
+        while before >= 0 and part.tags[before] is Tag.ADV:
+            before -= 1
+        if part.tags[before] is not Tag.CCONJ:
+            return None
+    split = verbs[0]
+    while split and part.tags[split - 1] is Tag.ADV:
+        split -= 1
+    return split or None
+
+
+def _fronted(part: Part, found: Connective) -> _Made | Reason:
+    """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
+    commas = [index for index, word in enumerate(part.words) if word == ","]
+    if len(commas) != 1 or found.kind not in {Kind.BEFORE, Kind.AFTER}:
+        return Reason.FRONTED
+    comma = commas[0]
+    inner, main = part[found.end : comma], part[comma + 1 :].without_marks()
+    if {inner.shape(), main.shape()} != {Shape.CLAUSE}:
+        return Reason.FRONTED
+    if points_back(inner) or points_back(main):
+        return Reason.PRONOUN
+    link: tuple[Piece, ...] = part.tokens[: found.end]
+    return (*link, *main.tokens, ",", *inner.tokens), ()
+
+
+def _words(pieces: tuple[Piece, ...]) -> list[str]:
+    return [word for word, _ in _paired(pieces)]
+
+
+def _paired(pieces: tuple[Piece, ...]) -> list[tuple[str, Piece]]:
+    return [(piece if isinstance(piece, str) else piece.lower, piece) for piece in pieces]

@@ -1,0 +1,248 @@
+"""What kind of phrase a stretch of a caption is, and its verbs in other forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from synth.text.grammar.tag_lexicon import (
+    Tag,
+    ends_as_gerund,
+    ends_as_third_person,
+    possible_tags,
+    singular_of,
+)
+from synth.text.grammar.tagger import Tagger
+from synth.text.grammar.tokens import STOPS, Token, tokenize, word_set
+from synth.text.grammar.verb_forms import agent_verbs, is_past, lemma_of
+
+FINITE_AUX: Final = word_set(
+    "is are was were am has have had can could will would does do did may might must should"
+)
+_SUBORDINATE: Final = word_set("that which who where when while as because if until so")
+_BASE_AFTER: Final = word_set("to not can could will would does do did")
+_PLURALS: Final = word_set("people men women children geese they police sheep cattle fish")
+_NOMINAL: Final = frozenset({Tag.NOUN, Tag.PROPN, Tag.PRON, Tag.NUM})
+_PARTICLES: Final = word_set("away by down off on out up")
+_MOTION: Final = word_set("become come drive fly get go move pass run slow speed start stop turn")
+_EDGES: Final = STOPS | {",", ";", ":"}
+
+
+class Shape(StrEnum):
+    """What a stretch of words is."""
+
+    CLAUSE = "a man speaks"
+    PREDICATE = "speaks"
+    GERUND_CLAUSE = "a man speaking"
+    GERUND = "speaking"
+    NOUN_PHRASE = "speech"
+    UNCLEAR = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a caption.
+
+    Args:
+        tokens: Its tokens.
+        tags: A tag for each.
+    """
+
+    tokens: tuple[Token, ...]
+    tags: tuple[Tag, ...]
+
+    @classmethod
+    def parse(cls, caption: str, tagger: Tagger) -> Part:
+        """A whole caption."""
+        tokens = tokenize(caption)
+        return cls(tokens, tagger.tag(tokens))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, span: slice) -> Part:
+        return Part(self.tokens[span], self.tags[span])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The tokens in lower case."""
+        return tuple(token.lower for token in self.tokens)
+
+    def core(self) -> Part:
+        """Without what is subordinate: "a sound that fades" is "a sound"."""
+        words = self.words
+        for index in range(1, len(words)):
+            if words[index] in _SUBORDINATE:
+                return self[:index]
+        return self
+
+    def without_marks(self) -> Part:
+        """Without commas and stops at either end; quotes and brackets stay."""
+        first, last = 0, len(self)
+        while first < last and self.tokens[first].text in _EDGES:
+            first += 1
+        while last > first and self.tokens[last - 1].text in _EDGES:
+            last -= 1
+        return self[first:last]
+
+    def finite_verbs(self) -> list[int]:
+        """Indices of verbs and auxiliaries that need a subject."""
+        return [index for index in range(len(self)) if self._is_finite(index)]
+
+    def has_a_noun_joined(self) -> bool:
+        """Whether "and" joins something else than verbs and particles."""
+        return any(
+            tag is Tag.CCONJ and self.tags[self._after(index)] in _NOMINAL | {Tag.DET, Tag.ADJ}
+            for index, tag in enumerate(self.tags[:-1])
+        )
+
+    def gerunds_with_subject(self) -> list[int]:
+        """Indices of gerunds: the first is said of what stands before it."""
+        gerunds = [index for index in range(len(self)) if self.is_gerund(index)]
+        return gerunds if gerunds and self.has_subject(gerunds[0]) else []
+
+    def shape(self) -> Shape:
+        """What the part is, by its core."""
+        core = self.core()
+        start = core.first_of_predicate()
+        finite = core.finite_verbs()
+        if finite:
+            if core._has_two_subjects(finite[0]) or core._disagrees(finite[0]):
+                return Shape.UNCLEAR
+            subject = any(tag in _NOMINAL for tag in core.tags[: finite[0] + 1]) or any(
+                core.is_gerund(index) or core.words[index] in {"another", "some", "others"}
+                for index in range(finite[0])
+            )
+            return Shape.CLAUSE if subject else Shape.PREDICATE
+        gerunds = [index for index in range(len(core)) if core.is_gerund(index)]
+        if gerunds and gerunds[0] == start:
+            return Shape.GERUND
+        if any(core.has_subject(index) for index in gerunds):
+            return Shape.GERUND_CLAUSE
+        nominal = any(tag in _NOMINAL for tag in core.tags) or bool(gerunds)
+        return Shape.NOUN_PHRASE if nominal else Shape.UNCLEAR
+
+    def first_of_predicate(self) -> int:
+        """Index past leading adverbs."""
+        index = 0
+        while index < len(self) and self.tags[index] is Tag.ADV:
+            index += 1
+        return index
+
+    def _is_finite(self, index: int) -> bool:
+        word, tag = self.words[index], self.tags[index]
+        if tag is Tag.PRON and word.endswith(("'s", "'re", "'m")):
+            return True
+        if tag is Tag.AUX or (tag is Tag.VERB and word in FINITE_AUX):
+            return word in FINITE_AUX
+        if tag is not Tag.VERB or ends_as_gerund(word) or is_past(word):
+            return False
+        before = self._before(index)
+        return before < 0 or (
+            self.words[before] not in _BASE_AFTER and self.tags[before] is not Tag.AUX
+        )
+
+    def _before(self, index: int) -> int:
+        """Index of what stands before, adverbs passed over; -1 for nothing."""
+        index -= 1
+        while index >= 0 and self.tags[index] is Tag.ADV:
+            index -= 1
+        return index
+
+    def is_gerund(self, index: int) -> bool:
+        """Whether a verb in -ing stands there, "being" included, that belongs to no noun."""
+        word, tag = self.words[index], self.tags[index]
+        ends = word == "being" or (tag is Tag.VERB and ends_as_gerund(word))
+        return ends and not self.is_attributive(index)
+
+    def is_attributive(self, index: int) -> bool:
+        """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""
+        if self.tags[index : index + 2] != (Tag.VERB, Tag.NOUN):
+            return False
+        if not ends_as_gerund(self.words[index]) or self.words[index + 1] in {"time", "times"}:
+            return False
+        return index == 0 or self.tags[index - 1] in {Tag.DET, Tag.ADJ, Tag.NUM, Tag.ADP}
+
+    def _after(self, index: int) -> int:
+        """Index of what stands behind, adverbs passed over; the last one for nothing."""
+        index += 1
+        while index < len(self) - 1 and self.tags[index] is Tag.ADV:
+            index += 1
+        return index
+
+    def _has_two_subjects(self, verb: int) -> bool:
+        """Whether "a thud and the man talks" is a noun phrase with a clause behind it."""
+        return ends_as_third_person(self.words[verb]) and any(
+            self.tags[index] is Tag.CCONJ and self.tags[index + 1] is Tag.DET
+            for index in range(1, verb - 1)
+        )
+
+    def _disagrees(self, verb: int) -> bool:
+        """Whether the verb is a plural and nothing before it is one: "crackling occur"."""
+        before, word = self._before(verb), self.words[verb]
+        if self.tags[verb] is not Tag.VERB or ends_as_third_person(word) or before < 0:
+            return False
+        singular = self.tags[before] is Tag.NOUN or self.is_gerund(before)
+        front = self.tags[:verb]
+        return singular and not (
+            {Tag.CCONJ, Tag.NUM} & {*front} or any(map(_is_plural_word, self.words[:verb]))
+        )
+
+    def has_subject(self, gerund: int) -> bool:
+        """Whether a gerund is said of what stands right before it."""
+        before = self._before(gerund)
+        return before >= 0 and (
+            self.tags[before] in _NOMINAL or self.words[before] in {"another", "others"}
+        )
+
+
+def is_doing(part: Part) -> bool:
+    """Whether a part without a subject must be done by somebody, not just be heard."""
+    start = part.first_of_predicate()
+    if start >= len(part):
+        return False
+    word = part.words[start]
+    if word == "being":
+        return True
+    certain = part.tags[start] is Tag.AUX or Tag.NOUN not in possible_tags(word)
+    if certain and not ends_as_gerund(word):
+        return True
+    return needs_doer(part) or lemma_of(word) in agent_verbs()
+
+
+def needs_doer(part: Part) -> bool:
+    """Whether a gerund, by an object or a particle, or of motion, is no sound on its own."""
+    start = part.first_of_predicate()
+    if start + 1 >= len(part):
+        return False
+    behind, word = part.tags[start + 1], part.words[start + 1]
+    led = behind in {Tag.DET, Tag.PRON} or (behind is Tag.ADP and word in _PARTICLES)
+    return led or (behind in {Tag.ADJ, Tag.ADV} and lemma_of(part.words[start]) in _MOTION)
+
+
+def is_plural(part: Part) -> bool | None:
+    """Whether a noun phrase takes "are"; None where that is unclear."""
+    core = part.core()
+    end = next(
+        (
+            index
+            for index in range(1, len(core))
+            if core.tags[index] in {Tag.ADP, Tag.PUNCT, Tag.AUX}
+            or (core.is_gerund(index) and core.has_subject(index))
+        ),
+        len(core),
+    )
+    if Tag.CCONJ in core.tags:
+        return None
+    heads = [index for index in range(end) if core.tags[index] in _NOMINAL]
+    if not heads:
+        return False
+    word = core.words[heads[-1]]
+    if {"a", "an", "one"} & set(core.words[:end]) and "few" not in core.words[:end]:
+        return word in {"couple", "number", "lot"}
+    return _is_plural_word(word)
+
+
+def _is_plural_word(word: str) -> bool:
+    return word in _PLURALS or (singular_of(word) is not None and not word.endswith("'s"))

@@ -1,0 +1,145 @@
+"""Where a caption's temporal connectives are, and which of them join nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from synth.text.grammar.tokens import word_set
+from synth.text.order.outcome import Reason
+
+
+class Kind(StrEnum):
+    """The words that tell order or simultaneity."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    THEN = "then"
+    FOLLOWED_BY = "followed by"
+    AS = "as"
+    WHILE = "while"
+
+
+ORDERING: Final = frozenset({Kind.BEFORE, Kind.AFTER, Kind.THEN, Kind.FOLLOWED_BY})
+_FOLLOWING_ADVERBS: Final = word_set("closely immediately later quickly shortly soon suddenly")
+_AS_GOES_WITH: Final = word_set(
+    "far if in long many much of opposed per soon such though to usual well"
+)
+_GOES_WITH_AS: Final = word_set(
+    "act acting acts far known like long many much same serves serving so soon such used well"
+)
+_ADVERBS_OF_AS: Final = frozenset({"even", "just", "only", "right"})
+_THEN_IS_A_TIME: Final = word_set("back by just now since that until which who")
+_GOES_WITH_ORDER: Final = word_set("as day ever like look looks named never night one than the")
+_QUANTITY: Final = word_set("a an few one several short some the three two very")
+_TIMES: Final = word_set("bit minute minutes moment moments second seconds time while awhile")
+_JOINS: Final = frozenset(
+    {
+        *("and", "or", "but", "as", "while", "then", ",", ".", ";"),
+        *("at", "by", "for", "from", "in", "of", "on", "with"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Connective:
+    """One connective of a caption.
+
+    Args:
+        kind: Which one.
+        start: Index of its first token.
+        end: Index past its last token.
+        fault: Why it joins nothing; None where it may.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    fault: Reason | None = None
+
+
+def find_connectives(words: Sequence[str]) -> tuple[Connective, ...]:
+    """All connectives of a caption, in order.
+
+    Args:
+        words: Tokens in lower case, marks among them.
+    """
+    found: list[Connective] = []
+    for index, word in enumerate(words):
+        if word in {Kind.BEFORE, Kind.AFTER}:
+            fault = _order_fault(words, index)
+            found.append(Connective(Kind(word), index, index + 1, fault))
+        elif word == Kind.THEN:
+            found.append(Connective(Kind.THEN, index, index + 1, _then_fault(words, index)))
+        elif word == Kind.AS:
+            found.append(Connective(Kind.AS, index, index + 1, _as_fault(words, index)))
+        elif word == Kind.WHILE and _at(words, index - 1) not in _QUANTITY:
+            found.append(Connective(Kind.WHILE, index, index + 1))
+        elif word == "followed":
+            end = _followed_by_end(words, index)
+            if end:
+                fault = None if index > 0 and _has_word(words[end:]) else Reason.DANGLING
+                found.append(Connective(Kind.FOLLOWED_BY, index, end, fault))
+    return tuple(found)
+
+
+def _at(words: Sequence[str], index: int) -> str:
+    return words[index] if 0 <= index < len(words) else ""
+
+
+def _has_word(words: Sequence[str]) -> bool:
+    return any(word[:1].isalnum() for word in words)
+
+
+def _followed_by_end(words: Sequence[str], index: int) -> int:
+    if _at(words, index + 1) == "by":
+        return index + 2
+    adverb = _at(words, index + 1) in _FOLLOWING_ADVERBS
+    return index + 3 if adverb and _at(words, index + 2) == "by" else 0
+
+
+def _order_fault(words: Sequence[str], index: int) -> Reason | None:
+    """What is wrong with a "before" or an "after"; the same for both words."""
+    previous, following = _at(words, index - 1), _at(words, index + 1)
+    if previous in _GOES_WITH_ORDER or following in {"all", "another", "long"}:
+        return Reason.FIXED_PHRASE
+    if previous and previous == following:
+        return Reason.FIXED_PHRASE
+    if not _has_word(words[index + 1 :]) or following in _JOINS:
+        return Reason.DANGLING
+    if following in {"that", "this", "these", "those"} or _is_span_of_time(words, index + 1):
+        return Reason.ADVERBIAL
+    return None
+
+
+def _is_span_of_time(words: Sequence[str], index: int) -> bool:
+    """Whether "a few seconds", with no "of" behind it, starts here."""
+    while _at(words, index) in _QUANTITY:
+        index += 1
+    return _at(words, index) in _TIMES and _at(words, index + 1) != "of"
+
+
+def _then_fault(words: Sequence[str], index: int) -> Reason | None:
+    previous = _at(words, index - 1)
+    if not _has_word(words[:index]) or not _has_word(words[index + 1 :]):
+        return Reason.DANGLING
+    if previous == "and" and _at(words, index - 2) in {"now", "again"}:
+        return Reason.FIXED_PHRASE
+    if previous in {"other", "rather", "more", "less"} or words[0] == "if":
+        return Reason.FIXED_PHRASE
+    if previous in _THEN_IS_A_TIME:
+        return Reason.ADVERBIAL
+    return None
+
+
+def _as_fault(words: Sequence[str], index: int) -> Reason | None:
+    previous, following = _at(words, index - 1), _at(words, index + 1)
+    if following in _AS_GOES_WITH or previous in _GOES_WITH_AS:
+        return Reason.FIXED_PHRASE
+    if Kind.AS in {_at(words, index - 2), _at(words, index + 2)}:
+        return Reason.FIXED_PHRASE
+    if previous in _ADVERBS_OF_AS:
+        return Reason.ADVERBIAL
+    return None if _has_word(words[index + 1 :]) else Reason.DANGLING

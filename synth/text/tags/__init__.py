@@ -1,0 +1,1 @@
+"""Music tags: vocabularies, their files, and captions made of tags."""

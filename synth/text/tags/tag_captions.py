@@ -1,0 +1,271 @@
+"""Captions from tags: category-balanced views, and sentences over what is and is not in a track.
+
+After Manco et al., Augment, Drop & Swap: tag-to-caption augmentation (section 4.1, there by a
+language model, here by templates) and Augmented View Dropout (section 5.1: 10 captions an item,
+each from a random tag subset balanced by category).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synth.labels.tag import Tag
+from synth.text.tags.tag_words import Form, Kind, Said, said, with_article
+
+FRAMES: Final = 6
+"""How many sentence frames `describe` has."""
+
+_NOUNS: Final = ("track", "piece", "tune")
+_AT_A_GLANCE: Final = 3
+_TRIES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A text over tags.
+
+    Args:
+        text: The text.
+        present: The tags that it says are there.
+        absent: The tags that it says are not.
+        unsaid: Tags that it leaves out, as no words are known to be safe.
+    """
+
+    text: str
+    present: tuple[Tag, ...]
+    absent: tuple[Tag, ...] = ()
+    unsaid: tuple[Tag, ...] = ()
+
+
+def views(
+    tags: Sequence[Tag], count: int, per_category: int, rng: np.random.Generator
+) -> list[tuple[Tag, ...]]:
+    """Different partial views of an item's tags, balanced by category.
+
+    In each view every category has as many tags as any other, or one fewer, or all it has. Tags
+    seen least are drawn first, so that all are seen where the views have room. The whole is no
+    view, unless the item has one tag only.
+
+    Args:
+        tags: The item's tags.
+        count: How many views; fewer come back where the tags allow no more.
+        per_category: Most tags of one category in a view.
+        rng: The item's generator.
+    """
+    groups = _by_category(tags)
+    total = sum(map(len, groups))
+    seen: dict[Tag, int] = dict.fromkeys(tags, 0)
+    found: dict[frozenset[Tag], tuple[Tag, ...]] = {}
+    for _ in range(_TRIES * count):
+        if len(found) == count:
+            break
+        view = _view(groups, seen, per_category, count - len(found), rng)
+        key = frozenset(view)
+        if view and key not in found and (len(view) < total or total == 1):
+            found[key] = view
+            for tag in view:
+                seen[tag] += 1
+    return list(found.values())
+
+
+def _by_category(tags: Iterable[Tag]) -> list[list[Tag]]:
+    groups: dict[str, list[Tag]] = {}
+    for tag in dict.fromkeys(tags):
+        groups.setdefault(tag.category, []).append(tag)
+    return list(groups.values())
+
+
+def _view(
+    groups: Sequence[Sequence[Tag]],
+    seen: Mapping[Tag, int],
+    per_category: int,
+    views_left: int,
+    rng: np.random.Generator,
+) -> tuple[Tag, ...]:
+    """A view in which each category's share lets all its tags be seen by the last one."""
+    unseen = [sum(not seen[tag] for tag in group) for group in groups]
+    due = [0 if each < views_left else -(-each // views_left) for each in unseen]
+    level = max(int(rng.integers(1, per_category + 1)), min(max(due, default=1), per_category))
+    chosen: list[Tag] = []
+    for group, needed in zip(groups, due, strict=True):
+        share = max(level - int(rng.integers(2)), min(needed, level))
+        chances = rng.random(len(group))
+        order = sorted(range(len(group)), key=lambda at: (seen[group[at]], chances[at]))
+        chosen.extend(group[at] for at in sorted(order[:share]))
+    return tuple(chosen)
+
+
+def joined(tags: Sequence[Tag]) -> Sentence:
+    """The tags with commas between: "rock, happy, guitar"."""
+    return Sentence(", ".join(tag.name for tag in tags), tuple(tags))
+
+
+def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) -> Sentence:
+    """One or a few sentences that say which tags hold, and which do not.
+
+    Args:
+        tags: What is there.
+        absent: What is not.
+        frame: Which of the `FRAMES` sentence frames.
+
+    Returns:
+        The text; empty where none of the tags can be said.
+    """
+    present = _Words.of(tags)
+    missing = _Words.of(absent)
+    unsaid = (*present.unsaid, *missing.unsaid)
+    if not (present.tags or missing.tags):
+        return Sentence("", (), (), unsaid)
+    text = _told(present, missing, frame % FRAMES)
+    return Sentence(text[0].upper() + text[1:], present.tags, missing.tags, unsaid)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Tags sorted by where they stand in a sentence."""
+
+    tags: tuple[Tag, ...]
+    unsaid: tuple[Tag, ...]
+    moods: tuple[str, ...]
+    origins: tuple[str, ...]
+    genres: tuple[str, ...]
+    eras: tuple[str, ...]
+    things: tuple[str, ...]
+    themes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, tags: Sequence[Tag]) -> _Words:
+        words = {tag: said(tag) for tag in dict.fromkeys(tags)}
+        safe = {tag: each for tag, each in words.items() if each.form is not Form.NONE}
+
+        def of_form(form: Form, *kinds: Kind) -> tuple[str, ...]:
+            return tuple(
+                dict.fromkeys(
+                    each.words
+                    for each in safe.values()
+                    if each.form is form and (not kinds or each.kind in kinds)
+                )
+            )
+
+        return cls(
+            tags=tuple(safe),
+            unsaid=tuple(tag for tag in words if tag not in safe),
+            moods=of_form(Form.ADJECTIVE, Kind.MOOD),
+            origins=of_form(Form.ADJECTIVE, Kind.OTHER),
+            genres=of_form(Form.ADJECTIVE, Kind.GENRE, Kind.INSTRUMENT, Kind.VOCAL),
+            eras=of_form(Form.ERA),
+            things=tuple(dict.fromkeys(each.noun for each in safe.values() if each.is_thing)),
+            themes=of_form(Form.THEME),
+        )
+
+    @property
+    def is_long(self) -> bool:
+        return (
+            len(self.moods) > _AT_A_GLANCE
+            or len(self.genres) > _AT_A_GLANCE
+            or len(self.moods) + len(self.genres) + len(self.origins) > _AT_A_GLANCE + 2
+        )
+
+
+def _told(present: _Words, missing: _Words, frame: int) -> str:
+    noun = _NOUNS[frame % len(_NOUNS)]
+    if any(genre.endswith(noun) for genre in present.genres):
+        noun = "recording"  # no "soundtrack track"
+    if missing.tags:
+        opening = "this is " if frame % 2 else ""
+        return f"{opening}{_whole(present, missing, noun)}."
+    if present.is_long:
+        return _in_sentences(present, noun)
+    match frame:
+        case 2 if present.moods:
+            return _with_predicate(present, noun)
+        case 3 | 5 if present.things and _named(present, "") and not present.themes:
+            parts = enumeration(present.things)
+            return f"{parts} in {with_article(_named(present, noun))}{_since(present)}."
+        case 1 | 4:
+            return f"this is {_whole(present, missing, noun)}."
+    return f"{_whole(present, missing, noun)}."
+
+
+def _whole(present: _Words, missing: _Words, noun: str) -> str:
+    """As "a happy track from the 80s that is not rock, with guitar but without drums"."""
+    text = with_article(_named(present, noun)) + _since(present)
+    qualities = [*missing.moods, *missing.origins, *missing.genres, *_decades(missing.eras, "or")]
+    if qualities:
+        text += f" that is not {enumeration(qualities, 'or')}"
+    parts = []
+    if present.things or present.themes:
+        parts.append(f"with {enumeration((*present.things, *_themes(present.themes, 'and')))}")
+    if missing.things or missing.themes:
+        lacking = enumeration((*missing.things, *_themes(missing.themes, "or")), "or")
+        parts.append(f"without {lacking}")
+    if not parts:
+        return text
+    return f"{text}{',' if qualities else ''} {' but '.join(parts)}"
+
+
+def _with_predicate(present: _Words, noun: str) -> str:
+    """As "this rock track from the 80s is happy and calm, and features guitar"."""
+    named = " ".join((*present.origins, *_run(present.genres), noun))
+    text = f"this {named}{_since(present)} is {enumeration(present.moods)}"
+    things = (*present.things, *_themes(present.themes, "and"))
+    if not things:
+        return f"{text}."
+    comma = "," if len(present.moods) > 1 else ""
+    return f"{text}{comma} and features {enumeration(things)}."
+
+
+def _in_sentences(present: _Words, noun: str) -> str:
+    """The same in several short sentences, where one would be too long."""
+    named = " ".join((*present.origins, *_run(present.genres), noun))
+    sentences = [f"{with_article(named)}{_since(present)}"]
+    if present.moods:
+        sentences.append(f"the music is {enumeration(present.moods)}")
+    things = (*present.things, *_themes(present.themes, "and"))
+    if things:
+        sentences.append(f"it features {enumeration(things)}")
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+
+
+def _named(present: _Words, noun: str) -> str:
+    """As "happy, calm Brazilian jazz and pop track"."""
+    moods = [", ".join(present.moods)] if present.moods else []
+    return " ".join((*moods, *present.origins, *_run(present.genres), noun))
+
+
+def _run(genres: Sequence[str]) -> tuple[str, ...]:
+    return (enumeration(genres),) if genres else ()
+
+
+def _since(present: _Words) -> str:
+    return "".join(f" {decades}" for decades in _decades(present.eras, "and"))
+
+
+def _decades(eras: Sequence[str], conjunction: str) -> tuple[str, ...]:
+    return (f"from the {enumeration(eras, conjunction)}",) if eras else ()
+
+
+def _themes(themes: Sequence[str], conjunction: str) -> tuple[str, ...]:
+    """As "a summer theme", "summer and party themes", "a summer or party theme"."""
+    if not themes:
+        return ()
+    if conjunction == "and" and len(themes) > 1:
+        return (f"{enumeration(themes)} themes",)
+    return (with_article(f"{enumeration(themes, conjunction)} theme"),)
+
+
+def enumeration(parts: Sequence[str], conjunction: str = "and") -> str:
+    """As "guitar", "guitar and bass", "guitar, bass and drums"."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
+
+
+def sayable(tag: Tag) -> Said | None:
+    """How a tag is said, None where no sentence over it is known to be safe."""
+    words = said(tag)
+    return None if words.form is Form.NONE else words

@@ -1,0 +1,258 @@
+"""Readers of tag lists and captions: MTG-Jamendo, MSD, LP-MusicCaps, MusicCaps, plain CSV.
+
+Nothing in a file is evaluated: Python-literal lists, as MusicCaps has them in its CSV, are read by
+a small grammar of quoted strings. The sources of these datasets read lists and tags by what is
+here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from synth.base.errors import SourceError
+from synth.labels.tag import Tag
+from synth.text.tags.jamendo import HEADER, read_jamendo
+from synth.text.tags.tag_words import listed_kind, spelled
+from synth.text.tags.tags import Vocabulary
+
+FORMATS: Final = (
+    "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV with a "
+    "column caption, tag, tags or aspect_list"
+)
+_STRING: Final = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\"""")
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
+_PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+_ID_COLUMNS: Final = ("id", "audiocap_id", "track_id", "ytid", "path", "file")
+_TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A recording as a file tells of it.
+
+    Args:
+        id: As in the file, else the number of its row from 1.
+        tags: Its tags, each once, as listed; a listed name stands as it is spelled in sentences
+            ("electricguitar" as "electric guitar").
+        caption: Its caption, "" where the file has none.
+    """
+
+    id: str
+    tags: tuple[Tag, ...] = ()
+    caption: str = ""
+
+
+def read_items(path: Path) -> list[Item]:
+    """The recordings of any file in one of `FORMATS`.
+
+    Raises:
+        SourceError: Naming file and row, if it is missing or none of these.
+    """
+    if path.suffix == ".json":
+        return _json_items(path)
+    text = _text(path)
+    if text.startswith("\t".join(HEADER[:2])):
+        return [Item(track.id, track.tags) for track in read_jamendo(path)]
+    return list(_csv_items(path, text))
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    """All tags that a file names; the shipped list gives a category where the file gives none.
+
+    Raises:
+        SourceError: If the file cannot be read, or names no tag.
+    """
+    found = Vocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
+    if not found.tags:
+        raise SourceError(f"{path}: names no tag", mend=f"expected {FORMATS}")
+    return found
+
+
+def read_captions(path: Path) -> list[Item]:
+    """The recordings of a file that have captions.
+
+    Raises:
+        SourceError: If the file cannot be read, or holds no caption.
+    """
+    found = [item for item in read_items(path) if item.caption]
+    if not found:
+        raise SourceError(
+            f"{path}: holds no caption", mend="expected a caption column, or LP-MusicCaps JSON"
+        )
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def listed_tag(name: str) -> Tag:
+    """A tag without a category, as sentences spell it; the shipped list's category if it is there.
+
+    Args:
+        name: At least one letter; runs of spaces are one.
+    """
+    kind = listed_kind(name)
+    return Tag(kind.value if kind else "", _name(name))
+
+
+def parse_list(text: str) -> list[str]:
+    """The strings of a Python or JSON list of strings, which is never evaluated.
+
+    Raises:
+        ValueError: If the text is anything else.
+    """
+    body = text.strip()
+    if not (body.startswith("[") and body.endswith("]")):
+        raise ValueError("a list of quoted strings in brackets")
+    body, found, at = body[1:-1].strip(), [], 0
+    while at < len(body):
+        match = _STRING.match(body, at)
+        if match is None:
+            raise ValueError(f"a quoted string at {body[at : at + 20]!r}")
+        found.append(_ESCAPE.sub(_unescape, match[1] if match[1] is not None else match[2]))
+        rest = body[match.end() :].lstrip()
+        if rest and not rest.startswith(","):
+            raise ValueError(f"a comma at {rest[:20]!r}")
+        at = len(body) - len(rest[1:].lstrip())
+    return found
+
+
+def _unescape(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
+    if digits:
+        return chr(int(digits, 16))
+    return _PLAIN_ESCAPES.get(match[4], match[4])
+
+
+def _json_items(path: Path) -> list[Item]:
+    try:
+        value = json.loads(_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise SourceError(f"{path}: is no JSON: {error}", mend="download it anew") from error
+    match value:
+        case [str(), *_]:
+            return [Item(str(row), (_listed(path, row, name),)) for row, name in _rows(value)]
+        case [{"prediction": _}, *_]:
+            return [_captioned(path, row, entry) for row, entry in _rows(value)]
+        case dict() if value and all("aspect_list" in each for each in _dicts(value)):
+            return [_aspects(path, key, entry) for key, entry in value.items()]
+    raise SourceError(f"{path}: holds neither tags nor captions", mend=f"expected {FORMATS}")
+
+
+def _rows(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    return enumerate(values, start=1)
+
+
+def _dicts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (each if isinstance(each, dict) else {} for each in value.values())
+
+
+def _captioned(path: Path, row: int, entry: Any) -> Item:
+    match entry:
+        case {"prediction": str(caption)} if caption.strip():
+            return Item(str(row), (), _tidy(caption))
+    raise SourceError(f"{path}: entry {row}: has no text in prediction", mend="leave it out")
+
+
+def _aspects(path: Path, key: str, entry: Mapping[str, Any]) -> Item:
+    match entry:
+        case {"aspect_list": list(aspects), "caption": str(caption)}:
+            tags = _unique(_listed(path, key, aspect) for aspect in aspects)
+            return Item(key, tags, _tidy(caption))
+    raise SourceError(
+        f"{path}: entry {key!r}: aspect_list is no list or caption no text", mend="leave it out"
+    )
+
+
+def _listed(path: Path, row: int | str, name: Any) -> Tag:
+    if not isinstance(name, str) or not name.strip():
+        raise SourceError(f"{path}: entry {row}: {name!r} is no tag", mend="expected a text")
+    return listed_tag(name)
+
+
+def _name(name: str) -> str:
+    return spelled(_tidy(name))
+
+
+def _csv_items(path: Path, text: str) -> Iterator[Item]:
+    """`id,category,tag` with a row for each tag, or a row for each item."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    columns = reader.fieldnames or ()
+    names = next((column for column in _TAG_COLUMNS if column in columns), None)
+    if names is None and "caption" not in columns:
+        raise SourceError(
+            f"{path}: has the columns {', '.join(columns) or 'of none'}", mend=f"expected {FORMATS}"
+        )
+    key = next((column for column in _ID_COLUMNS if column in columns), None)
+    gathered: dict[str, Item] = {}
+    try:
+        for row in reader:
+            item = _csv_item(path, reader.line_num, row, key, names)
+            if key is None or "caption" in columns:
+                yield item
+            else:
+                before = gathered.get(item.id, Item(item.id))
+                gathered[item.id] = Item(item.id, _unique((*before.tags, *item.tags)))
+    except csv.Error as error:
+        raise SourceError(
+            f"{path}: line {reader.line_num}: {error}", mend="save it as CSV anew"
+        ) from error
+    yield from gathered.values()
+
+
+def _csv_item(
+    path: Path, line: int, row: Mapping[str, Any], key: str | None, names: str | None
+) -> Item:
+    if None in row or None in row.values():
+        raise SourceError(
+            f"{path}: line {line}: has more or fewer cells than the first line",
+            mend="put quotes around cells that hold commas",
+        )
+    category = (row.get("category") or "").strip()
+    tags: Iterable[Tag] = ()
+    if names is not None:
+        parts = _cells(path, line, row[names])
+        tags = (
+            Tag(category, _name(part)) if category else _listed(path, line, part) for part in parts
+        )
+    return Item(
+        row[key].strip() if key else str(line - 1), _unique(tags), _tidy(row.get("caption") or "")
+    )
+
+
+def _cells(path: Path, line: int, cell: str) -> list[str]:
+    """The tags of one cell: a list literal, or parted by semicolons, else by commas."""
+    if cell.lstrip().startswith("["):
+        try:
+            return [part for part in parse_list(cell) if part.strip()]
+        except ValueError as error:
+            raise SourceError(
+                f"{path}: line {line}: the tags are no list", mend=f"expected {error}"
+            ) from error
+    return [part for part in cell.split(";" if ";" in cell else ",") if part.strip()]
+
+
+def _unique(tags: Iterable[Tag]) -> tuple[Tag, ...]:
+    return tuple(dict.fromkeys(tags))
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}", mend="look at the path"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: is no UTF-8 text", mend="save it as UTF-8") from error

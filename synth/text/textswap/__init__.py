@@ -1,0 +1,1 @@
+"""The TextSwap dictionary: tags that contradict each other."""

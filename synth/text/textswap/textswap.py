@@ -1,0 +1,261 @@
+"""TextSwap: one keyword per category exchanged for a contrary, which makes a caption false.
+
+After Manco et al., Augment, Drop & Swap, section 5.1. The paper's dictionary is not public; ours is
+built by rule from any vocabulary, and holds the excluded pairs with the reason. An alternative must
+contradict: it stands in another family ("rock" and "hip hop", a high and a low mood, violin and
+piano), shares no word that would make it a kind of the other ("alternative rock"), and is seldom on
+the same recording where the data tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base.atomic import replacing
+from synth.base.errors import LexiconError
+from synth.base.progress import Observer, Silent, watched
+from synth.labels.tag import Tag
+from synth.text.negation.negation import stated_tags
+from synth.text.tags.tag_kin import implied
+from synth.text.tags.tag_words import agreeing, listed_kind, said
+from synth.text.tags.tags import Vocabulary, words_of
+from synth.text.textswap.tag_contraries import not_contrary
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("tag", pa.string(), nullable=False),
+        pa.field("category", pa.string(), nullable=False),
+        pa.field("alternative", pa.string(), nullable=False),
+        pa.field("allowed", pa.bool_(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Whether one tag may stand in for another.
+
+    Args:
+        tag: The tag in a caption.
+        alternative: What would replace it, of the same category.
+        reason: Why it may not; "" where it may.
+    """
+
+    tag: Tag
+    alternative: Tag
+    reason: str = ""
+
+
+def build(
+    vocabulary: Vocabulary,
+    items: Iterable[Collection[Tag]] = (),
+    max_share: float = 0.05,
+    observer: Observer | None = None,
+) -> list[Entry]:
+    """Every pair of tags of one category, with the reason where they do not contradict.
+
+    Args:
+        vocabulary: The tags.
+        items: The tags of recordings, to learn which go together; none where they are not known.
+        max_share: Largest share of the rarer tag's recordings that may bear the other too.
+        observer: Told of the progress.
+    """
+    count: Counter[Tag] = Counter()
+    both: Counter[tuple[Tag, Tag]] = Counter()
+    for tags in items:
+        ordered = sorted(set(tags))
+        count.update(ordered)
+        both.update(combinations(ordered, 2))
+    found: list[Entry] = []
+    categories = list(vocabulary.by_category.values())
+    for tags_of in watched(categories, observer or Silent(), "textswap", "categories"):
+        for first, second in combinations(tags_of, 2):
+            reason = not_contrary(first, second)
+            rarer = min(count[first], count[second])
+            together = both[min(first, second), max(first, second)]
+            if not reason and together > max_share * rarer:
+                reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
+            found += [Entry(first, second, reason), Entry(second, first, reason)]
+    rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in found}))}
+    return sorted(found, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The allowed exchanges of a vocabulary."""
+
+    entries: tuple[Entry, ...]
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Its tags."""
+        return Vocabulary.of(self._tags)
+
+    @cached_property
+    def _tags(self) -> frozenset[Tag]:
+        return frozenset(entry.tag for entry in self.entries)
+
+    @cached_property
+    def _allowed(self) -> Mapping[Tag, frozenset[Tag]]:
+        found: dict[Tag, set[Tag]] = {}
+        for entry in self.entries:
+            if not entry.reason:
+                found.setdefault(entry.tag, set()).add(entry.alternative)
+        return {tag: frozenset(others) for tag, others in found.items()}
+
+    def alternatives(self, tag: Tag, known: Collection[Tag] = ()) -> tuple[Tag, ...]:
+        """What may replace a tag of a recording, sorted; see `fits`."""
+        return tuple(each for each in self._contrary(tag, known) if self.fits(tag, each, known))
+
+    def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
+        """One of the alternatives, each as likely as the others; None where there is none."""
+        found = self._contrary(tag, known)
+        order = (found[at] for at in rng.permutation(len(found)))
+        return next((each for each in order if self.fits(tag, each, known)), None)
+
+    def _contrary(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
+        """The tags that contradict a tag and all known ones of its category, sorted."""
+        found = self._allowed.get(tag, frozenset())
+        for other in known:
+            if other.category == tag.category and other in self._tags:
+                found = found & self._allowed.get(other, frozenset())
+        return tuple(sorted(found))
+
+    def fits(self, tag: Tag, alternative: Tag, known: Collection[Tag]) -> bool:
+        """Whether a contrary can stand in a recording's caption, and is no near tag of it.
+
+        It has the form and number of the tag, so that the sentence holds; and it is not, nor is
+        implied by, any known tag of which the dictionary does not tell.
+        """
+        ours, theirs = said(tag), said(alternative)
+        if ours.form is not theirs.form or _is_plural(ours.words) is not _is_plural(theirs.words):
+            return False
+        untold = (
+            other for other in known if other.category != tag.category or other not in self._tags
+        )
+        return not implied(alternative, untold)
+
+    def write(self, path: Path) -> None:
+        """Write it as Parquet, whole or not at all."""
+        columns = {
+            "tag": [entry.tag.name for entry in self.entries],
+            "category": [entry.tag.category for entry in self.entries],
+            "alternative": [entry.alternative.name for entry in self.entries],
+            "allowed": [not entry.reason for entry in self.entries],
+            "reason": [entry.reason for entry in self.entries],
+        }
+        with replacing(path) as partial:
+            pq.write_table(pa.table(columns, schema=SCHEMA), partial, compression="zstd")
+
+    @classmethod
+    def read(cls, path: Path) -> Dictionary:
+        """A dictionary that `write` wrote, or another of the same columns.
+
+        Raises:
+            LexiconError: If the file is missing or of other columns.
+        """
+        try:
+            rows = pq.read_table(path, schema=SCHEMA).to_pylist()
+        except (OSError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise LexiconError(
+                f"{path}: is no TextSwap dictionary: {error}", mend="make one: segue textswap"
+            ) from error
+        return cls(
+            tuple(
+                Entry(
+                    Tag(row["category"], row["tag"]),
+                    Tag(row["category"], row["alternative"]),
+                    "" if row["allowed"] else row["reason"] or "not allowed",
+                )
+                for row in rows
+            )
+        )
+
+
+def _is_plural(words: str) -> bool:
+    return words.endswith("s") and not words.endswith(("ss", "us"))
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """A caption with keywords exchanged.
+
+    Args:
+        text: The new caption; "" where nothing could be exchanged.
+        swaps: Each tag with what replaced it.
+    """
+
+    text: str = ""
+    swaps: tuple[tuple[Tag, Tag], ...] = ()
+
+
+def swap(
+    caption: str, known: Collection[Tag], dictionary: Dictionary, rng: np.random.Generator
+) -> Swapped:
+    """Exchange one keyword of each category for a contrary, at all its mentions.
+
+    Args:
+        caption: The caption; a tag that it denies is left alone.
+        known: The tags of the recording.
+        dictionary: The allowed exchanges.
+        rng: The item's generator.
+    """
+    stated = stated_tags(caption, dictionary.vocabulary)
+    own = tuple(dict.fromkeys((*known, *stated)))
+    whole = tuple(tag for tag in stated if not _in_longer_name(tag, caption, dictionary))
+    swaps = tuple(_drawn(whole, own, dictionary, rng))
+    if not swaps:
+        return Swapped()
+    return Swapped(_exchanged(caption, dict(swaps), dictionary.vocabulary), swaps)
+
+
+def _drawn(
+    stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
+) -> Iterator[tuple[Tag, Tag]]:
+    for category in dict.fromkeys(tag.category for tag in stated):
+        tags = [tag for tag in stated if tag.category == category]
+        for at in rng.permutation(len(tags)):
+            alternative = dictionary.draw(tags[at], own, rng)
+            if alternative is not None:
+                yield tags[at], alternative
+                break
+
+
+def _in_longer_name(tag: Tag, caption: str, dictionary: Dictionary) -> bool:
+    """Whether the tag is part of another instrument's name there: "guitar" in "bass guitar"."""
+    words = words_of(caption)
+    for match in dictionary.vocabulary.find(caption):
+        if match.tag != tag:
+            continue
+        before = [word.key for word in words if word.end <= match.start][-1:]
+        after = [word.key for word in words if word.start >= match.end][:1]
+        names = (
+            *(f"{word} {tag.name}" for word in before),
+            *(f"{tag.name} {word}" for word in after),
+        )
+        if said(tag).is_thing and any(map(listed_kind, names)):
+            return True
+    return False
+
+
+def _exchanged(caption: str, swaps: Mapping[Tag, Tag], vocabulary: Vocabulary) -> str:
+    text = caption
+    for match in reversed(vocabulary.find(caption)):
+        alternative = swaps.get(match.tag)
+        if alternative is not None:
+            words = said(alternative).words
+            words = words[0].upper() + words[1:] if match.text[0].isupper() else words
+            before = agreeing(text[: match.start], words)
+            text = f"{before}{words}{text[match.end :]}"
+    return text
