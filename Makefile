@@ -52,7 +52,7 @@ docs: env
 
 # The pictures of README and docs, by the browser's tests: apt-get install chromium
 pictures: env
-	SEGUE_SCREENSHOTS=docs/pictures $(BIN)/python -m pytest tests/pipelines/test_pictures.py
+	SEGUE_SCREENSHOTS=docs/pictures $(BIN)/python -m pytest tests/pipelines/look/test_pictures.py
 
 clean:
 	rm -rf $(VENV) out

@@ -17,7 +17,7 @@ from synth.corpus.corpus import Corpus
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""
 
-collect_ignore = [] if SCREENSHOTS in os.environ else ["test_pictures.py"]
+collect_ignore = [] if SCREENSHOTS in os.environ else ["look/test_pictures.py"]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from synth.text.order.outcome import Reason, Step
 from synth.text.order.probes import TOOLS, Probe
 from synth.text.order.temporal import nouns_and_verbs, swap_as_then, swap_before_after
 
-JUDGED = Path(__file__).resolve().parents[1] / "data" / "judged" / "swaps.csv"
+JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "swaps.csv"
 # Run apart, for speed: this suite checks every call's types.
 COUNT = """
 import csv, json, sys

@@ -40,7 +40,7 @@ from synth.sources import Source
 from tests.conftest import missing
 
 Tiny = Callable[..., Spec]
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 
 
 class Cluster:

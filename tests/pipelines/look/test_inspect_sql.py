@@ -23,7 +23,7 @@ from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "manifests.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 

@@ -19,7 +19,7 @@ from synth.text.grammar.tokens import join, order_of, sentence_like, tokenize
 from synth.text.grammar.verb_forms import inflect, is_past, lemma_of
 from synth.text.order.temporal import KEPT_TAGS
 
-JUDGED = Path(__file__).resolve().parents[1] / "data" / "judged" / "nv_keep.csv"
+JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "nv_keep.csv"
 
 
 @pytest.fixture

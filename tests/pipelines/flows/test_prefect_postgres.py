@@ -17,7 +17,7 @@ import pytest
 import yaml
 from prefect_stack import Processes, free_port, postgres, redis, wait
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
 
 FLOW = """

@@ -19,7 +19,7 @@ from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.servers.server import QUIET
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HERE = ("127.0.0.1", "::1", "localhost", "unix", "None", "")
 HEARING = """
 import json, os, sys

@@ -128,7 +128,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_damaged_files_are_accepted_or_quarantined_and_end_nothing(damaged: Path) -> None:
-    """`SEGUE_MUTATIONS=1000 pytest tests/pipelines/test_ingest_mutations.py` for the full count."""
+    """SEGUE_MUTATIONS=1000 in the environment gives the full count."""
     source = Folder(root=damaged / "lib")
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=30))
     with workers(1) as run:
