@@ -14,7 +14,7 @@ import typer
 import yaml
 from typer.main import get_command
 
-from pipelines.cli.app import COMMANDS
+from pipelines.cli.app import COMMANDS, mount
 from pipelines.spec.file import read_spec
 from synth.llm.prompt import load_prompt, shipped_prompts
 from synth.recipes import RECIPES
@@ -81,7 +81,7 @@ def _parsers(name: str) -> dict[str, Any]:
     parsers = {}
     for each, function in ({"": found} if callable(found) else found).items():
         app = typer.Typer(add_completion=False)
-        app.command(name=each or name)(function)
+        app.command(name=each or name)(mount(each or name, function))
         parsers[each] = get_command(app)
     return parsers
 

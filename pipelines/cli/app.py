@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
 from importlib import import_module, metadata
 from pathlib import Path
@@ -17,8 +19,10 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from pipelines.cli.common.options import CorpusArgument
 from synth.base.atomic import disk_error
 from synth.base.errors import SegueError
+from synth.base.progress import Observer
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sources": (
@@ -128,6 +132,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 DEBUG: Final = "--debug"
+SHOW_PROGRESS: Final = "show_progress"
+"""A parameter that is no option: commands of other packages are given the display by it."""
+COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
+"""Arguments of commands of other packages that the shell completes as ours."""
 
 
 class LazyGroup(TyperGroup):
@@ -158,7 +166,7 @@ def _load(name: str) -> Any:
         help=COMMANDS[name][1],
     )
     for each, function in ({name: found} if callable(found) else found).items():
-        app.command(name=each)(_guarded(function, debug=DEBUG in sys.argv))
+        app.command(name=each)(mount(each, function))
     return get_command(app)
 
 
@@ -215,20 +223,36 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _guarded(function: Callable[..., None], debug: bool) -> Callable[..., None]:
-    """The command with its errors told in one clear line, its exit code right."""
+def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
+    """The command as the program mounts it: an error is one clear line and exit code 1."""
+    offered = inspect.signature(function, eval_str=True).parameters
+    injected = {SHOW_PROGRESS: _show_progress} if SHOW_PROGRESS in offered else {}
+    completed = COMPLETED.get(name, {})
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
-            function(*args, **kwargs)
+            function(*args, **kwargs, **injected)
         except (SegueError, OSError) as error:
-            if debug or isinstance(error, BrokenPipeError):
+            if DEBUG in sys.argv or isinstance(error, BrokenPipeError):
                 raise
             _tell(error, bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
 
+    guarded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            each.replace(annotation=completed.get(each.name, each.annotation))
+            for each in offered.values()
+            if each.name not in injected
+        ]
+    )
     return guarded
+
+
+def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:
+    from pipelines.cli.common.progress_display import show_progress
+
+    return show_progress(as_json)
 
 
 def _tell(error: SegueError | OSError, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.look.report.run import run_page
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation, evaluate
 from train.bench.metrics import Metric
@@ -18,7 +19,6 @@ from train.cli.train import make_config, train_command
 from train.config.run import Stage, TrainConfig
 from train.data.recordings import RECORDINGS_FILE
 from train.engine.loop import train
-from train.report.run import run_page
 
 FIELDS = {"value", "low", "high", "chance", "n"}
 

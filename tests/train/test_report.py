@@ -15,6 +15,7 @@ from pages import check_page
 
 from pipelines.cli.look.report import report_command
 from pipelines.look.page import write_page
+from pipelines.look.report.run import run_page
 from synth.base.errors import CorpusError, SpecError
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.embedder import open_embedder
@@ -27,7 +28,6 @@ from train.config.model import AudioConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
 from train.model.weights import weights_digest
-from train.report.run import run_page
 from train.run_folder import load_tensors, save_tensors
 
 FOUND = Evaluation(

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from pipelines.cli.common.progress_display import show_progress
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import Evaluation, assess, open_benchmark
 from train.bench.glossary import explained
@@ -19,7 +18,7 @@ from train.bench.plan import Task
 from train.bench.report import parted, write_report
 from train.bench.settings import BenchSettings
 from train.bench.verdicts import verdicts
-from train.cli.options import JsonOption, VirtualOption, refuse_spec
+from train.cli.options import JsonOption, ShowProgress, VirtualOption, refuse_spec, show_nothing
 from train.cli.show import metric_table, quieten_transformers, tell_of_hub
 from train.config.run import Mode
 
@@ -77,6 +76,7 @@ def eval_command(
         typer.Option(help="Folder for metrics.json, report.md and report.png.", file_okay=False),
     ] = None,
     as_json: JsonOption = False,
+    show_progress: ShowProgress = show_nothing,
 ) -> None:
     """Test a model, each metric with its chance level and a 95 % interval.
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
-from pipelines.cli.common.completion import corpus_completions
 from synth.base.errors import SpecError
+from synth.base.progress import Observer, Silent
+
+ShowProgress: TypeAlias = Callable[[bool], AbstractContextManager[Observer]]
+"""Shows progress while a block runs, as JSON lines or as bars. The `segue` program passes it."""
 
 CorpusArgument = Annotated[
     Path,
@@ -16,7 +21,6 @@ CorpusArgument = Annotated[
         help="Manifest folder, or its URL: data_manifests/CORPUS (the latest build) or a version "
         "below it.",
         show_default=False,
-        autocompletion=corpus_completions,
     ),
 ]
 JsonOption = Annotated[
@@ -25,6 +29,11 @@ JsonOption = Annotated[
 VirtualOption = Annotated[
     bool, typer.Option("--virtual", help="Render from plan and bank instead of reading shards.")
 ]
+
+
+def show_nothing(as_json: bool) -> AbstractContextManager[Observer]:
+    """Show no progress: the default where no program mounts these commands."""
+    return nullcontext(Silent())
 
 
 def refuse_spec(path: Path) -> None:

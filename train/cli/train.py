@@ -13,14 +13,20 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pipelines.cli.common.progress_display import show_progress
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.base.yaml_file import YamlFile
 from synth.corpus.corpus import Corpus
 from synth.storage import url_of
 from train.bench.evaluate import evaluate
-from train.cli.options import CorpusArgument, JsonOption, VirtualOption, refuse_spec
+from train.cli.options import (
+    CorpusArgument,
+    JsonOption,
+    ShowProgress,
+    VirtualOption,
+    refuse_spec,
+    show_nothing,
+)
 from train.cli.show import quieten_transformers, tell_of_hub
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
@@ -65,6 +71,7 @@ def train_command(
         bool, typer.Option("--overwrite", help="Begin anew where the folder holds a run.")
     ] = False,
     as_json: JsonOption = False,
+    show_progress: ShowProgress = show_nothing,
 ) -> None:
     """Train a CLAP model on a corpus.
 

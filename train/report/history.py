@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.look.page import Plot, plot
 from synth.base.errors import CorpusError
 from train.config.run import TrainConfig
 from train.engine.log import LOG_FILE
@@ -25,6 +24,25 @@ _TITLES: Final = {
     "data_wait": "Share of the time spent waiting for data",
     "uncropped": "Sounds heard whole",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """What one plot of a report shows.
+
+    Args:
+        title: What is drawn.
+        points: Points (step, value) of each curve, by its name.
+        last: Last step of the axis.
+        rule: Name and value of a level to compare with; None for none.
+        borders: Steps where one stage gives way to the next.
+    """
+
+    title: str
+    points: Mapping[str, tuple[tuple[int, float], ...]]
+    last: int
+    rule: tuple[str, float] | None
+    borders: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +91,7 @@ def read_history(folder: Path) -> History:
     return History({name: tuple(points) for name, points in found.items()})
 
 
-def plots(history: History, config: TrainConfig) -> tuple[Plot, ...]:
+def collect_curves(history: History, config: TrainConfig) -> tuple[Curves, ...]:
     """Every number over the steps, the losses in one plot; nothing where nothing is logged.
 
     Numbers that are not finite are left out, and counted in the name of the curve.
@@ -81,16 +99,16 @@ def plots(history: History, config: TrainConfig) -> tuple[Plot, ...]:
     if not history.last:
         return ()
     borders = [sum(stage.steps for stage in config.stages[:at]) for at in range(len(config.stages))]
-    reached = [step for step in borders[1:] if step < history.last]
+    reached = tuple(step for step in borders[1:] if step < history.last)
     # What equal similarities give among the captions of a full batch.
     chance = (f"ln {config.batch}, equal similarities:", math.log(config.batch))
     losses = _finite(history, {LOSS: "training", VAL_LOSS: "validation"})
-    drawn = [plot("Loss, in nats", losses, history.last, chance, reached)] if losses else []
+    drawn = [Curves("Loss, in nats", losses, history.last, chance, reached)] if losses else []
     others = [name for name in history.values if name not in (LOSS, VAL_LOSS)]
     for name in others:
         title = _TITLES.get(name, name)
         curve = _finite(history, {name: title})
-        drawn += [plot(title, curve, history.last, None, reached)] if curve else []
+        drawn += [Curves(title, curve, history.last, None, reached)] if curve else []
     return tuple(drawn)
 
 

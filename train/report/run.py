@@ -1,13 +1,14 @@
-"""The report of a training run: everything that its page shows, and the page."""
+"""The report of a training run: everything that its page shows. Who shows it renders the page."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from pipelines.look.page import Page, render_page
 from synth.base.errors import CorpusError
 from synth.storage import url_of
 from train.bench.figures import is_share, shown
@@ -18,15 +19,30 @@ from train.bench.verdicts import verdicts
 from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.report.evaluations import read_evaluations
-from train.report.history import LOSS, plots, read_history
+from train.report.history import LOSS, Curves, collect_curves, read_history
 from train.report.origin import learnt_corpus, read_outcome
 from train.run_folder import CONFIG_FILE
 
-_PACKAGES: Final = {"run": "train.report"}
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What the page of a training run shows.
+
+    Args:
+        name: Of the run, in letters that a file's name may have.
+        curves: Its plots.
+        values: All other values of the page's template, by name.
+        facts: What a program wants to know of the run, as JSON values.
+    """
+
+    name: str
+    curves: tuple[Curves, ...]
+    values: Mapping[str, Any]
+    facts: Mapping[str, Any]
 
 
-def run_page(folder: Path) -> Page:
-    """The report of a training run, ended or not; equal files give equal pages.
+def describe_run(folder: Path) -> RunReport:
+    """Describe a training run, ended or not; equal files give equal reports.
 
     Raises:
         CorpusError: If a file of the run is damaged.
@@ -37,28 +53,25 @@ def run_page(folder: Path) -> Page:
     corpus = learnt_corpus(config.corpus, outcome.digest)
     losses = history.values.get(LOSS, ())
     name = folder.resolve().name
-    html = render_page(
-        "run/run.html",
-        _PACKAGES,
-        name=name,
-        config=config,
-        settings=json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False),
-        sample_rate=sample_rate,
-        history=history,
-        loss=losses[-1][1] if losses else None,
-        outcome=outcome,
-        plots=plots(history, config),
-        tested=tested,
-        corpus=corpus,
-        place=url_of(config.corpus) or str(config.corpus),
-        evaluate=_how_to_evaluate(folder, config),
-        shown=shown,
-        is_share=is_share,
-        parted=parted,
-        verdicts=verdicts,
-        heard_warning=heard_warning,
-        glossary=explained(name for each in tested for name in each.metrics),
-    )
+    values = {
+        "name": name,
+        "config": config,
+        "settings": json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False),
+        "sample_rate": sample_rate,
+        "history": history,
+        "loss": losses[-1][1] if losses else None,
+        "outcome": outcome,
+        "tested": tested,
+        "corpus": corpus,
+        "place": url_of(config.corpus) or str(config.corpus),
+        "evaluate": _how_to_evaluate(folder, config),
+        "shown": shown,
+        "is_share": is_share,
+        "parted": parted,
+        "verdicts": verdicts,
+        "heard_warning": heard_warning,
+        "glossary": explained(name for each in tested for name in each.metrics),
+    }
     facts: dict[str, Any] = {
         "run": name,
         "finished": outcome.finished,
@@ -67,7 +80,7 @@ def run_page(folder: Path) -> Page:
         "evaluations": [each.name for each in tested],
         "of other weights": [each.name for each in tested if each.other_weights],
     }
-    return Page(name, html, facts)
+    return RunReport(name, collect_curves(history, config), values, facts)
 
 
 def _settings(folder: Path) -> tuple[TrainConfig, int]:

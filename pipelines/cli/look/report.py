@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -14,11 +13,11 @@ from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
 from pipelines.look.page import Page, write_page
 from pipelines.look.report.corpus import SHOWN, corpus_page
+from pipelines.look.report.run import run_page
 from synth.base.errors import SpecError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import is_url
 
-RUN_PAGE: Final = "train.report.run:run_page"
 _RUN_LOG: Final = "log.jsonl"
 _CORPUS_FILES: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
 
@@ -77,7 +76,7 @@ def _page(path: Path, samples: int | None, quiet: bool) -> Page:
     if (path / _RUN_LOG).is_file():
         if samples is not None:
             raise SpecError(f"{path}: a training run, and has no samples", mend="omit --samples")
-        return _run_page(path)
+        return run_page(path)
     if not (is_url(path) or path.is_file() or _holds_corpus(path)):
         raise SpecError(
             f"{path}: neither a corpus nor a training run",
@@ -92,11 +91,3 @@ def _holds_corpus(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _CORPUS_FILES) or any(
         folder.glob(f"*/{PLAN_FILE}")
     )
-
-
-def _run_page(run: Path) -> Page:
-    """The training run's page, whose package is imported only here."""
-    module, function = RUN_PAGE.split(":")
-    make: Any = getattr(import_module(module), function)
-    page: Page = make(run)
-    return page

@@ -48,6 +48,7 @@ def test_manifest_folders_are_completed(tmp_path: Path) -> None:
     (tmp_path / "data_manifests" / "acba" / LATEST_FILE).touch()
     (tmp_path / "other").mkdir()
     found = complete("browse", "", folder=tmp_path)
+    assert found == complete("train", "", folder=tmp_path)
     assert found == ["data_manifests/acba", "data_manifests/", "other/"]
     assert corpus_completions(f"{tmp_path}/data_manifests/a") == [f"{tmp_path}/data_manifests/acba"]
     assert corpus_completions(f"{tmp_path}/da") == [f"{tmp_path}/data_manifests/"]

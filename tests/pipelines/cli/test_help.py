@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from pipelines.cli.app import COMMANDS
+from pipelines.cli.app import COMMANDS, mount
 
 _EXAMPLES = re.compile(r"\n\nExamples?: (?P<told>.*)\Z", re.S)
 
@@ -23,7 +23,7 @@ def commands(name: str) -> Iterator[tuple[str, click.Command]]:
     found = getattr(import_module(module), attribute)
     for each, function in ({name: found} if callable(found) else found).items():
         app = typer.Typer(add_completion=False)
-        app.command(name=each)(function)
+        app.command(name=each)(mount(each, function))
         yield (name if callable(found) else f"{name} {each}"), get_command(app)
 
 
