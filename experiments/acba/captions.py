@@ -12,7 +12,7 @@ from synth.captions.caption import Connective, Style, capitalised, realize
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import Acba
 from synth.scene.claim import And, claim_to_text
-from synth.scene.scene import Overlay, Sequence, from_json
+from synth.scene.scene import Concat, Overlay, from_json
 from synth.text.order.temporal import nouns_and_verbs
 
 ORDERED_SHARE: Final = 0.02
@@ -45,7 +45,7 @@ def nouns_and_verbs_only(row: Row) -> Row:
 def as_or_then(row: Row) -> Row:
     """A triplet's member said with "then" where its sounds are in order, else with "as"."""
     claim = _pair(row)
-    word = Connective.THEN if isinstance(claim, Sequence) else Connective.AS
+    word = Connective.THEN if isinstance(claim, Concat) else Connective.AS
     text = realize(claim, word, Phrase.of_label, Style.NATURAL)
     return _said(row, text, word.value, row["claim"])
 
@@ -69,9 +69,9 @@ def _unordered(row: Row, text: str) -> Row:
     return _said(row, text, "", claim_to_text(And(claim.first, claim.second)))
 
 
-def _pair(row: Row) -> Sequence | Overlay:
+def _pair(row: Row) -> Concat | Overlay:
     claim = from_json(json.loads(row["claim"]))
-    if not isinstance(claim, Sequence | Overlay):
+    if not isinstance(claim, Concat | Overlay):
         raise ValueError(f"not a claim of two sounds: {row['claim']}")
     return claim
 

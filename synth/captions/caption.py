@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from synth.base.shipped import shipped
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 
 class Style(StrEnum):
@@ -69,7 +69,7 @@ class Caption:
         return Caption(self.text, self.claim, kind, self.connective, self.generator)
 
 
-Pair: TypeAlias = Sequence | Overlay
+Pair: TypeAlias = Concat | Overlay
 Phrases: TypeAlias = Callable[[str], Phrase]
 
 CONNECTIVES: Final = "lexicons/connectives.csv"
@@ -101,8 +101,8 @@ def realize(
     """The sentence that makes `claim` with `connective`.
 
     Args:
-        claim: A sequence or an overlay of two events.
-        connective: A word of order for a sequence, of simultaneity for an overlay.
+        claim: A concatenation or an overlay of two events.
+        connective: A word of order for a concatenation, of simultaneity for an overlay.
         phrases: How a label is said.
         style: `paper` puts the connective between the labels; `natural` writes a sentence.
         frame: Which sentence frame to use, from 0 to `frames(style) - 1`.
@@ -118,7 +118,7 @@ def relate(
     claim: Pair, connective: Connective, phrases: Phrases, style: Style, frame: int = 0
 ) -> str:
     """The same as `realize`, as a part of a longer sentence: no capital at its head."""
-    if connective.is_order is not isinstance(claim, Sequence):
+    if connective.is_order is not isinstance(claim, Concat):
         raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")

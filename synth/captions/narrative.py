@@ -8,8 +8,7 @@ span exactly what they speak of: "each of these two sounds", "two sounds follow 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence as Choices
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
@@ -26,10 +25,10 @@ from synth.captions.caption import (
 )
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not
-from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 
-Composed: TypeAlias = Sequence | Overlay
-Pick: TypeAlias = Callable[[Choices[Any]], Any]
+Composed: TypeAlias = Concat | Overlay
+Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 """Chooses one of several equally good words."""
 
 _NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
@@ -74,11 +73,11 @@ class Narrator:
         match claim:
             case Event(label):
                 words, said = self._alone(label), None
-            case Sequence() | Overlay():
+            case Concat() | Overlay():
                 words, said = self._told(claim, avoid)
             case And(Event(label), Not(Event(absent))):
                 words, said = self._denying(self._alone(label), absent), None
-            case And(Sequence() | Overlay() as pair, Not(Event(absent))):
+            case And(Concat() | Overlay() as pair, Not(Event(absent))):
                 words, said = self._told(pair, avoid)
                 words = self._denying_at_all(words, absent)
             case And():
@@ -114,7 +113,7 @@ class Narrator:
             self.pick((said.clause, f"you can hear {said.noun}", f"{said.noun} can be heard"))
         )
 
-    def _present(self, named: Choices[str]) -> str:
+    def _present(self, named: Sequence[str]) -> str:
         nouns = _listed([self._phrase(label).noun for label in named])
         return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
 
@@ -158,11 +157,11 @@ class Narrator:
                 return self._row(parts, word)
             frame = self.pick(range(frames(self.style))) if at_top else 0
             return relate(scene, word, self.phrases, self.style, frame)
-        if isinstance(scene, Sequence):
+        if isinstance(scene, Concat):
             return self._successive(parts, word)
         return self._simultaneous(parts, word, at_top)
 
-    def _row(self, parts: Choices[Scene], word: Connective) -> str:
+    def _row(self, parts: Sequence[Scene], word: Connective) -> str:
         """Three or more sounds, one after the other or all at the same time."""
         clauses = [self._clause(part) for part in parts]
         match word:
@@ -178,7 +177,7 @@ class Narrator:
                 rest = _listed(clauses[1:])
         return f"{clauses[0]} {word.value} {rest}, all at the same time"
 
-    def _successive(self, parts: Choices[Scene], word: Connective) -> str:
+    def _successive(self, parts: Sequence[Scene], word: Connective) -> str:
         """Parts in order, some of them composed."""
         if word is Connective.FOLLOWED_BY:
             rest = " and then ".join(self._gerund(part) for part in parts[1:])
@@ -189,17 +188,17 @@ class Narrator:
         if word is Connective.BEFORE:
             clauses, parts = clauses[::-1], parts[::-1]
         # "That" may be the last thing said or the first; where there are several, it is "all of".
-        that = "all of that" if _holds_sequence(parts[0]) else "that"
+        that = "all of that" if _holds_concat(parts[0]) else "that"
         links = [that] + ["all of that"] * (len(parts) - 2)
         further = [
             f"{word.value} {link}, {told}" for link, told in zip(links, clauses[1:], strict=True)
         ]
         return "; ".join([clauses[0], *further])
 
-    def _simultaneous(self, parts: Choices[Scene], word: Connective, at_top: bool) -> str:
-        """Parts at the same time, some of them sequences."""
+    def _simultaneous(self, parts: Sequence[Scene], word: Connective, at_top: bool) -> str:
+        """Parts at the same time, some of them concatenations."""
         single = [part for part in parts if isinstance(part, Event)]
-        orders = [part for part in parts if isinstance(part, Sequence)]
+        orders = [part for part in parts if isinstance(part, Concat)]
         if len(orders) > 1:
             first, second = orders
             return f"{self._clause(first)}; {_ALONGSIDE[word]}, {self._clause(second)}"
@@ -214,7 +213,7 @@ class Narrator:
         count = _NUMBERS[len(steps)]
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
-    def _alongside(self, single: Choices[Event], gerunds: bool) -> str:
+    def _alongside(self, single: Sequence[Event], gerunds: bool) -> str:
         said = _listed([(self._gerund if gerunds else self._clause)(event) for event in single])
         return f"{said} at the same time" if len(single) > 1 else said
 
@@ -228,14 +227,14 @@ def connectives(scene: Composed) -> tuple[Connective, ...]:
     return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)
 
 
-def _holds_sequence(scene: Scene) -> bool:
+def _holds_concat(scene: Scene) -> bool:
     match scene:
         case Event():
             return False
-        case Sequence():
+        case Concat():
             return True
         case Overlay(first, second):
-            return _holds_sequence(first) or _holds_sequence(second)
+            return _holds_concat(first) or _holds_concat(second)
         case _:
             assert_never(scene)
 
@@ -249,7 +248,7 @@ def _conjuncts(claim: Claim) -> list[str]:
     raise ValueError(f"no words for the claim {claim}")
 
 
-def _listed(said: Choices[str]) -> str:
+def _listed(said: Sequence[str]) -> str:
     """The words as a list: "a", "a and b", or "a, b and c"."""
     if len(said) == 1:
         return said[0]

@@ -36,8 +36,7 @@ from synth.recipes.base import (
     shared_out,
     too_short,
 )
-from synth.scene import scene as scenes
-from synth.scene.scene import Event
+from synth.scene.scene import Concat, Event
 from synth.text.grammar.words import content_words, whole_words
 from synth.truth.truth import Tolerance
 
@@ -202,8 +201,8 @@ class ClipPairs:
         opposite = _OPPOSITE.get(word, word)
         mirrored = opposite if opposite in relations else word
         orders = (
-            (scenes.Sequence(a, b, crossfade), word),
-            (scenes.Sequence(b, a, crossfade), mirrored),
+            (Concat(a, b, crossfade), word),
+            (Concat(b, a, crossfade), mirrored),
         )
         tolerance = Tolerance(crossfade, self.setting.audible)
         return [

@@ -11,7 +11,7 @@ from typing import assert_never
 import numpy as np
 
 from synth.base.units import Decibels
-from synth.scene.scene import Event, Overlay, Scene, Sequence, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, operands
 from synth.scene.timeline import duration
 
 
@@ -51,7 +51,7 @@ def compose(
     match statement:
         case Event(label):
             return sounds[label]
-        case Sequence():
+        case Concat():
             parts = [compose(part, sounds, joining, rng) for part in operands(statement)]
             return _join(parts, joining)
         case Overlay():
@@ -65,7 +65,7 @@ def _join(parts: list[Scene], joining: Joining) -> Scene:
     joined = parts[0]
     for previous, part in pairwise(parts):
         shorter = min(duration(previous), duration(part))
-        joined = Sequence(joined, part, int(joining.crossfade * shorter))
+        joined = Concat(joined, part, int(joining.crossfade * shorter))
     return joined
 
 
@@ -87,7 +87,7 @@ def louder(scene: Scene, gain_db: Decibels) -> Scene:
         case Event(label):
             heard = scene.heard
             return Event(label, replace(heard, gain_db=round(heard.gain_db + gain_db, 2)))
-        case Sequence(first, second) | Overlay(first, second):
+        case Concat(first, second) | Overlay(first, second):
             return replace(scene, first=louder(first, gain_db), second=louder(second, gain_db))
         case _:
             assert_never(scene)

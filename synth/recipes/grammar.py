@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from collections.abc import Sequence as Options
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeVar
@@ -13,7 +12,7 @@ import numpy as np
 from synth.base.errors import PlanError
 from synth.labels.lexicon import category, confusable, kin
 from synth.scene.notation import format_scene
-from synth.scene.scene import Event, Overlay, Scene, Sequence, events, labels
+from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels
 
 T = TypeVar("T")
 ANY: Final = "any"
@@ -29,10 +28,10 @@ def random_template(count: int, rng: np.random.Generator) -> Scene:
         return Event(ANY)
     left = int(rng.integers(1, count))
     parts = random_template(left, rng), random_template(count - left, rng)
-    return Sequence(*parts) if rng.random() < 0.5 else Overlay(*parts)
+    return Concat(*parts) if rng.random() < 0.5 else Overlay(*parts)
 
 
-def weighted(options: Options[T], weights: Options[float], rng: np.random.Generator) -> T:
+def weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
     """One of the options, drawn by their weights."""
     cumulative = np.cumsum(weights)
     drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
@@ -144,6 +143,6 @@ def _labelled(template: Scene, names: Iterable[str]) -> Scene:
     match template:
         case Event():
             return Event(next(names))
-        case Sequence(first, second) | Overlay(first, second):
+        case Concat(first, second) | Overlay(first, second):
             left = _labelled(first, names)
             return type(template)(left, _labelled(second, names))

@@ -39,9 +39,8 @@ from synth.recipes.base import (
     pick,
     too_short,
 )
-from synth.scene import scene as scenes
 from synth.scene.claim import And, Only
-from synth.scene.scene import Event, Overlay
+from synth.scene.scene import Concat, Event, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.truth import Tolerance
 
@@ -178,8 +177,8 @@ def _triplet(
     a: Event, b: Event, crossfade: Frames, wording: Wording, tolerance: Tolerance
 ) -> list[Draft]:
     members: tuple[tuple[Pair, Connective], ...] = (
-        (scenes.Sequence(a, b, crossfade), Connective.BEFORE),
-        (scenes.Sequence(b, a, crossfade), Connective.AFTER),
+        (Concat(a, b, crossfade), Connective.BEFORE),
+        (Concat(b, a, crossfade), Connective.AFTER),
         (Overlay(a, b), Connective.WHILE),
     )
     return [contrasted(scene, word, wording, tolerance) for scene, word in members]

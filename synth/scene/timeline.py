@@ -7,7 +7,7 @@ from typing import assert_never
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ def timeline(scene: Scene) -> Timeline:
 def duration(scene: Scene) -> Frames:
     """Length of a scene in frames.
 
-    A sequence lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
+    A concatenation lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
     """
     match scene:
         case Event():
             return scene.heard.frames
-        case Sequence(first, second):
+        case Concat(first, second):
             return _joined(scene, duration(first), duration(second))
         case Overlay(first, second, offset):
             return _spanned(offset, duration(first), duration(second))
@@ -64,7 +64,7 @@ def duration(scene: Scene) -> Frames:
             assert_never(scene)
 
 
-def _joined(scene: Sequence, left: Frames, right: Frames) -> Frames:
+def _joined(scene: Concat, left: Frames, right: Frames) -> Frames:
     if scene.crossfade > min(left, right):
         raise SceneError(
             f"a crossfade of {scene.crossfade} frames cannot join {left} and {right} frames",
@@ -84,7 +84,7 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> Frames:
             excerpt = scene.heard
             placements.append(Placement(label, onset, onset + excerpt.frames, excerpt))
             return excerpt.frames
-        case Sequence(first, second, crossfade):
+        case Concat(first, second, crossfade):
             left = _place(first, onset, placements)
             return _joined(scene, left, _place(second, onset + left - crossfade, placements))
         case Overlay(first, second, offset):

@@ -20,7 +20,7 @@ from synth.base.units import Frames
 from synth.labels.lexicon import could_be_called, kin
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.edit import projection
-from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, longest_crossfade, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, longest_crossfade, operands
 from synth.scene.timeline import Placement, Timeline
 
 LEAST_COMPANY: Final = 0.25
@@ -143,7 +143,7 @@ class Hearing:
     def proves(self, claim: Claim) -> bool:
         """Whether the claim holds under every reading of its words."""
         match claim:
-            case Event() | Sequence() | Overlay():
+            case Event() | Concat() | Overlay():
                 named = labels(claim)
                 names = frozenset(named)
                 # Two mentions, or two sounds, of one name may be one or two.
@@ -165,7 +165,7 @@ class Hearing:
     def refutes(self, claim: Claim) -> bool:
         """Whether the claim fails under every reading of its words."""
         match claim:
-            case Event() | Sequence() | Overlay():
+            case Event() | Concat() | Overlay():
                 if self._holds(claim, LOOSEST):
                     return False
                 named = frozenset(labels(claim))
@@ -258,7 +258,7 @@ class Hearing:
         ]
 
     def _fitting(
-        self, part: Sequence | Overlay, reading: Reading, scene: Scene
+        self, part: Concat | Overlay, reading: Reading, scene: Scene
     ) -> list[tuple[Span, ...]]:
         """The spans of the operands of a part, as they fit together."""
         found: list[list[Span]] = []
@@ -267,7 +267,7 @@ class Hearing:
             if not spans:
                 return []
             found.append(spans)
-        relation = reading.precedes if isinstance(part, Sequence) else reading.accompanies
+        relation = reading.precedes if isinstance(part, Concat) else reading.accompanies
         fitting: list[tuple[Span, ...]] = []
         for chosen in product(*found):
             for one, other in combinations(chosen, 2):

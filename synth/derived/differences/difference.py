@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Choices
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
@@ -24,7 +23,7 @@ from synth.derived.differences.wording import Claims, DifferenceKind, reverse_ki
 from synth.derived.questions.sheet import grouped, shuffled
 from synth.derived.questions.subject import Subject
 from synth.scene.claim import Not, claim_from_json, claim_to_json
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Told:
     untold: int
 
 
-def tell(subjects: Choices[Subject], randomness: Randomness) -> Told:
+def tell(subjects: Sequence[Subject], randomness: Randomness) -> Told:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     Args:
@@ -165,9 +164,9 @@ def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind
     """What might tell them apart; not judged yet."""
     common = [label for label in first.sounds if label in second.sounds]
     for a, b in permutations(map(Event, common), 2):
-        yield DifferenceKind.REORDER, (Sequence(a, b), Sequence(b, a))
-        yield DifferenceKind.TOGETHER, (Sequence(a, b), Overlay(a, b))
-        yield DifferenceKind.APART, (Overlay(a, b), Sequence(a, b))
+        yield DifferenceKind.REORDER, (Concat(a, b), Concat(b, a))
+        yield DifferenceKind.TOGETHER, (Concat(a, b), Overlay(a, b))
+        yield DifferenceKind.APART, (Overlay(a, b), Concat(a, b))
     for a in map(Event, common):
         for b in map(Event, first.sounds):
             for c in map(Event, second.sounds):

@@ -32,8 +32,7 @@ from synth.derived.questions.subject import Subject
 from synth.derived.questions.wording import wordings
 from synth.labels.lexicon import confusable
 from synth.scene.claim import Not
-from synth.scene.scene import Event, Overlay, Scene, labels
-from synth.scene.scene import Sequence as Order
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def _claims(sounds: Sequence[str], kind: Kind, rng: np.random.Generator) -> list
     """What can be said of two of the sounds, in random order."""
     claims: list[Scene]
     if kind is Kind.ORDER:
-        claims = [Order(Event(a), Event(b)) for a, b in permutations(sounds, 2)]
+        claims = [Concat(Event(a), Event(b)) for a, b in permutations(sounds, 2)]
     else:
         pairs = [shuffled(pair, rng) for pair in combinations(sounds, 2)]
         claims = [Overlay(Event(a), Event(b)) for a, b in pairs]

@@ -23,7 +23,7 @@ from synth.derived.questions.subject import Subject
 from synth.derived.questions.wording import is_worded
 from synth.labels.lexicon import confusable
 from synth.scene.claim import Claim, Not, claim_labels
-from synth.scene.scene import Event, Sequence
+from synth.scene.scene import Concat, Event
 
 
 def affirmed(subject: Subject, kind: Kind, claim: Claim) -> bool:
@@ -42,7 +42,7 @@ def denied(subject: Subject, kind: Kind, claim: Claim) -> bool:
     match claim:
         case Not(inner):
             return affirmed(subject, kind, inner)
-        case Sequence(Event(first), Event(second)) if kind in (Kind.ORDER, Kind.AFTER):
+        case Concat(Event(first), Event(second)) if kind in (Kind.ORDER, Kind.AFTER):
             return subject.refutes(claim) and not subject.outlasts(second, first)
     return subject.refutes(claim)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from synth.base.errors import CorpusError, SceneError
 from synth.corpus.schema import canonical_json
 from synth.scene.claim import And, Claim, Only, claim_from_json, claim_to_json
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 
 class Kind(StrEnum):
@@ -123,15 +123,15 @@ def choice_claim(
             raise ValueError(f"a question of kind {kind.value!r} names a sound")
         match kind:
             case Kind.AFTER:
-                return Sequence(Event(anchor), sound)
+                return Concat(Event(anchor), sound)
             case Kind.BEFORE:
-                return Sequence(sound, Event(anchor))
+                return Concat(sound, Event(anchor))
         return Overlay(Event(anchor), sound)
     others = [Event(label) for label in sorted(heard) if label != candidate]
     if kind not in ENDS or not others:
         return None
     pairs: list[Claim] = [
-        Sequence(sound, other) if kind is Kind.FIRST else Sequence(other, sound) for other in others
+        Concat(sound, other) if kind is Kind.FIRST else Concat(other, sound) for other in others
     ]
     return reduce(And, pairs)
 
@@ -153,7 +153,7 @@ def asked(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
         return None, ()
     if question.kind in YES_NO:
         match question.kind, question.claims[question.options.index(YES)]:
-            case Kind.ORDER, Sequence(Event(first), Event(second)):
+            case Kind.ORDER, Concat(Event(first), Event(second)):
                 return None, (first, second)
             case Kind.TOGETHER, Overlay(Event(first), Event(second)):
                 return None, (first, second)
@@ -170,16 +170,16 @@ def asked(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
 def _choice(kind: Kind, claim: Claim) -> tuple[str | None, str] | None:
     """Anchor and candidate of one option's claim."""
     match kind, claim:
-        case Kind.AFTER, Sequence(Event(anchor), Event(candidate)):
+        case Kind.AFTER, Concat(Event(anchor), Event(candidate)):
             return anchor, candidate
-        case Kind.BEFORE, Sequence(Event(candidate), Event(anchor)):
+        case Kind.BEFORE, Concat(Event(candidate), Event(anchor)):
             return anchor, candidate
         case Kind.WITH, Overlay(Event(anchor), Event(candidate)):
             return anchor, candidate
         case ((Kind.FIRST | Kind.LAST), And(first, _)):
             return _choice(kind, first)
-        case Kind.FIRST, Sequence(Event(candidate), _):
+        case Kind.FIRST, Concat(Event(candidate), _):
             return None, candidate
-        case Kind.LAST, Sequence(_, Event(candidate)):
+        case Kind.LAST, Concat(_, Event(candidate)):
             return None, candidate
     return None

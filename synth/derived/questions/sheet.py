@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence as Choices
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from synth.scene.claim import Claim
 T = TypeVar("T")
 
 
-def shuffled(values: Choices[T], rng: np.random.Generator) -> list[T]:
+def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
     """The values in random order."""
     return [values[i] for i in rng.permutation(len(values))]
 
@@ -38,12 +37,12 @@ class Sheet:
         rng: The source of all that is drawn.
     """
 
-    subjects: Choices[Subject]
+    subjects: Sequence[Subject]
     rng: np.random.Generator
     _drafts: dict[int, list[Question]] = field(default_factory=dict)
     _had: dict[tuple[int, str], bool] = field(default_factory=dict)
 
-    def pick(self, values: Choices[T]) -> T:
+    def pick(self, values: Sequence[T]) -> T:
         """One of the values, each as likely as the others."""
         return values[int(self.rng.integers(len(values)))]
 

@@ -15,8 +15,7 @@ from synth.labels.tag import Tag
 from synth.llm.checks.check import Case, Check, quoted, texts_at
 from synth.scene.claim import claim_from_json
 from synth.scene.notation import format_scene, parse
-from synth.scene.scene import Event, Overlay, Scene, labels, operands
-from synth.scene.scene import Sequence as InSequence
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.text.negation.negators import denials, denied
 from synth.text.tags.tags import Vocabulary, same_words, words_of
 
@@ -94,11 +93,11 @@ def _unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
 
 
 def composition(scene: Scene) -> tuple[Any, ...]:
-    """What a scene says, without how it is nested: sequences in order, overlays in any."""
+    """What a scene says, without how it is nested: concatenations in order, overlays in any."""
     match scene:
         case Event(label):
             return ("", label)
-        case InSequence():
+        case Concat():
             return ("+", *map(composition, operands(scene)))
         case Overlay():
             return ("*", *sorted(map(composition, operands(scene)), key=repr))
@@ -158,7 +157,7 @@ def _claimed(case: Case) -> Scene | None:
         read = claim_from_json(claim)
     except SceneError:
         return None
-    return read if isinstance(read, Event | InSequence | Overlay) else None
+    return read if isinstance(read, Event | Concat | Overlay) else None
 
 
 class Tags(Check):

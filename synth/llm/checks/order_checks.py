@@ -16,8 +16,7 @@ from synth.labels.lexicon import Phrase
 from synth.llm.checks.check import Case, Check, quoted, texts_at
 from synth.llm.checks.content import Content, aligned, content_of, in_words_of, told
 from synth.llm.checks.label_checks import parsed
-from synth.scene.scene import Event, Overlay, Scene, labels
-from synth.scene.scene import Sequence as InSequence
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 from synth.text.negation.negators import denials
 
 
@@ -170,9 +169,9 @@ def _orders(scene: Scene) -> dict[tuple[str, str], int]:
     match scene:
         case Event():
             return {}
-        case InSequence(first, second) | Overlay(first, second):
+        case Concat(first, second) | Overlay(first, second):
             across: Sequence[tuple[str, str]] = [
                 (one, other) for one in labels(first) for other in labels(second)
             ]
-            order = int(isinstance(scene, InSequence))
+            order = int(isinstance(scene, Concat))
             return _orders(first) | _orders(second) | dict.fromkeys(across, order)

@@ -32,7 +32,7 @@ from synth.corpus.shards import (
 )
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import claim_from_json
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -46,7 +46,7 @@ FORMATS = list(AudioFormat)
 def sample(index: int, together: bool = False) -> Sample:
     a = Event("dog", Excerpt("lib/a", 0, 400, -3.0))
     b = Event("sea_waves", Excerpt("lib/b", 10, 300))
-    scene = Overlay(a, b, 20) if together else Sequence(a, b, 100)
+    scene = Overlay(a, b, 20) if together else Concat(a, b, 100)
     word = Connective.WHILE if together else Connective.AFTER
     wording = Wording(
         (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, Style.NATURAL

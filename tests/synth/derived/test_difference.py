@@ -25,7 +25,7 @@ from synth.derived.differences.wording import FRAMES, DifferenceKind, reverse_ki
 from synth.derived.questions.subject import Subject
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import Claim, Not
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.truth import Tolerance
 
@@ -60,7 +60,7 @@ def groups(draw: st.DrawFn) -> list[Subject]:
         first, second = compose(part[:cut]), compose(part[cut:])
         if draw(st.booleans()):
             fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Sequence(first, second, fade)
+            return Concat(first, second, fade)
         return Overlay(first, second, draw(st.integers(-4, 8)))
 
     members = []
@@ -80,12 +80,12 @@ def surely(who: Subject, claim: Claim) -> bool:
             return label in at
         case Not(Event(label)):
             return label not in at
-        case Sequence(Event(a), Event(b)) | Overlay(Event(a), Event(b)):
+        case Concat(Event(a), Event(b)) | Overlay(Event(a), Event(b)):
             if not {a, b} <= set(at):
                 return False
             (start, end), (begin, stop) = at[a], at[b]
             shared = min(end, stop) - max(start, begin)
-            if isinstance(claim, Sequence):
+            if isinstance(claim, Concat):
                 return start < begin and end < stop and shared <= who.tolerance.transition
             inside = shared == min(end - start, stop - begin)
             return inside and shared >= who.tolerance.audible and shared > who.tolerance.transition
@@ -97,7 +97,7 @@ def perhaps(who: Subject, claim: Claim) -> bool:
     match claim:
         case Event() | Not():
             return surely(who, claim)
-        case Sequence(Event(a), Event(b)):
+        case Concat(Event(a), Event(b)):
             return {a, b} <= set(at) and at[a][0] < at[b][0]
         case Overlay(Event(a), Event(b)):
             if not {a, b} <= set(at):
@@ -218,7 +218,7 @@ def test_every_kind_has_frames_and_its_reverse_has_twins() -> None:
 def test_exact_wording() -> None:
     first = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), 0)
     second = subject(line(("Rain", 0, 5), ("Bark", 5, 9)), 1)
-    claims = Sequence(Event("Bark"), Event("Rain")), Sequence(Event("Rain"), Event("Bark"))
+    claims = Concat(Event("Bark"), Event("Rain")), Concat(Event("Rain"), Event("Bark"))
     assert wordings(DifferenceKind.REORDER, claims, first, second) == [
         "In the first recording, a dog barks before rain falls; in the second, "
         "it is the other way round.",

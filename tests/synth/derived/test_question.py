@@ -36,7 +36,7 @@ from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import Not
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.truth import Tolerance
 
@@ -58,7 +58,7 @@ def scenes(draw: st.DrawFn) -> Scene:
         first, second = compose(part[:cut]), compose(part[cut:])
         if draw(st.booleans()):
             fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Sequence(first, second, fade)
+            return Concat(first, second, fade)
         return Overlay(first, second, draw(st.integers(-4, 8)))
 
     return compose(names)
@@ -455,7 +455,7 @@ def test_the_judge_hears_a_second_right_answer_that_no_option_names() -> None:
         "rain",
         Kind.AFTER,
         ("rain", "a piano"),
-        (Sequence(Event("Bark"), Event("Rain")), Sequence(Event("Bark"), Event("Piano"))),
+        (Concat(Event("Bark"), Event("Rain")), Concat(Event("Bark"), Event("Piano"))),
     )
     assert fault(question, who) == "another sound that is heard may be the answer as well"
     alone = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
@@ -464,7 +464,7 @@ def test_the_judge_hears_a_second_right_answer_that_no_option_names() -> None:
 
 def test_the_judge_wants_no_to_be_the_denial_of_yes() -> None:
     who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
-    claim = Sequence(Event("Bark"), Event("Rain"))
+    claim = Concat(Event("Bark"), Event("Rain"))
     question = Question(
         "q", "s-0", "Do you hear a bark before rain?", "yes", Kind.ORDER, ("yes", "no"),
         (claim, Not(claim)),
@@ -540,4 +540,4 @@ def test_rows_name_sounds_and_leave_out_what_captions_do_not() -> None:
     read = subjects(rows, asked.catalogue(found), asked.AUDIBLE)
     assert [each.id for each in read] == [row["id"] for row in rows]
     assert all(set(each.sounds) == {"Bark", "Rain"} for each in read)
-    assert labels(Sequence(Event("Bark"), Event("Rain"))) == read[0].sounds
+    assert labels(Concat(Event("Bark"), Event("Rain"))) == read[0].sounds

@@ -25,7 +25,7 @@ from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence, labels, to_json
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_json
 from synth.scene.timeline import Placement, Timeline
 from synth.sources.own.vocabulary import Vocabulary
 from synth.truth.truth import Tolerance, proves, refutes
@@ -92,25 +92,25 @@ def test_a_sound_is_present_whatever_else_could_be_called_by_its_name() -> None:
 
 def test_names_that_are_said_together_mean_a_sound_each() -> None:
     line = heard(("airplane", 0, 9), ("engine", 9, 18))
-    assert proves(line, Sequence(AIRPLANE, ENGINE), NO_TOLERANCE)
+    assert proves(line, Concat(AIRPLANE, ENGINE), NO_TOLERANCE)
     for claim in (
-        Sequence(ENGINE, AIRPLANE),
+        Concat(ENGINE, AIRPLANE),
         Overlay(AIRPLANE, ENGINE),
         Overlay(ENGINE, AIRPLANE),
     ):
         assert refutes(line, claim, NO_TOLERANCE)
     plane = heard(("airplane", 0, 9))
-    for claim in (Overlay(AIRPLANE, ENGINE), Sequence(AIRPLANE, ENGINE)):
+    for claim in (Overlay(AIRPLANE, ENGINE), Concat(AIRPLANE, ENGINE)):
         assert not refutes(plane, claim, NO_TOLERANCE)
 
 
 def test_a_name_said_without_the_other_may_mean_either_sound() -> None:
     line = heard(("engine", 0, 9), ("dog", 9, 18), ("airplane", 18, 27))
-    for claim in (Sequence(ENGINE, DOG), Sequence(DOG, ENGINE)):
+    for claim in (Concat(ENGINE, DOG), Concat(DOG, ENGINE)):
         assert not proves(line, claim, NO_TOLERANCE)
-    assert not refutes(line, Sequence(DOG, ENGINE), NO_TOLERANCE)
-    assert proves(line, Sequence(DOG, AIRPLANE), NO_TOLERANCE)
-    assert refutes(line, Sequence(AIRPLANE, DOG), NO_TOLERANCE)
+    assert not refutes(line, Concat(DOG, ENGINE), NO_TOLERANCE)
+    assert proves(line, Concat(DOG, AIRPLANE), NO_TOLERANCE)
+    assert refutes(line, Concat(AIRPLANE, DOG), NO_TOLERANCE)
 
 
 def test_only_is_false_only_where_something_of_another_name_is_heard() -> None:
@@ -248,9 +248,9 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
         kind=Kind.LAST,
         options=("an airplane", "a dog", "an engine"),
         claims=(
-            Sequence(DOG, AIRPLANE),
-            Sequence(AIRPLANE, DOG),
-            And(Sequence(AIRPLANE, ENGINE), Sequence(DOG, ENGINE)),
+            Concat(DOG, AIRPLANE),
+            Concat(AIRPLANE, DOG),
+            And(Concat(AIRPLANE, ENGINE), Concat(DOG, ENGINE)),
         ),
     )
     assert fault(last, subject) == "the timeline does not refute 'an engine'"

@@ -12,7 +12,7 @@ from synth.llm.checks.truth_check import scene_fields
 from synth.llm.item import Item
 from synth.scene.claim import claim_to_json
 from synth.scene.notation import parse
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]
 
@@ -107,7 +107,7 @@ def test_tags_without_a_vocabulary_and_with_marks() -> None:
 
 
 SCENE = Overlay(
-    Sequence(Event("Bark", Excerpt("d", 0, 1000)), Event("Doorbell", Excerpt("b", 0, 1000))),
+    Concat(Event("Bark", Excerpt("d", 0, 1000)), Event("Doorbell", Excerpt("b", 0, 1000))),
     Event("Rain", Excerpt("r", 0, 2000)),
 )
 EVENTS = [

@@ -6,7 +6,7 @@ import pytest
 
 from synth.labels.tag import Tag
 from synth.scene.claim import And, Not
-from synth.scene.scene import Event, Excerpt, Sequence
+from synth.scene.scene import Concat, Event, Excerpt
 from synth.scene.timeline import timeline
 from synth.truth.annotation import annotated, tag_claim
 from synth.truth.truth import Tolerance, proves, refutes
@@ -16,7 +16,7 @@ ROCK, GUITAR, PIANO = Tag("genre", "rock"), Tag("instrument", "guitar"), Tag("in
 
 
 def test_a_tag_holds_of_the_whole_of_its_clip() -> None:
-    heard = annotated(timeline(Sequence(A, B)), {"lib/dog": ["rock", "rock"], "lib/other": ["pop"]})
+    heard = annotated(timeline(Concat(A, B)), {"lib/dog": ["rock", "rock"], "lib/other": ["pop"]})
     assert [(place.label, place.onset, place.offset) for place in heard.placements] == [
         ("dog", 0, 1000),
         ("cat", 1000, 2000),
