@@ -18,7 +18,7 @@ from synth.labels.tag import Tag
 from synth.scene.claim import claim_to_text
 from synth.text.negation.negation import Mode, Negation, negate
 from synth.text.tags.tag_captions import enumeration
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 
 CATEGORY: Final = "sound"
@@ -60,7 +60,7 @@ def told_by_labels(row: Row) -> Row:
     rng = Randomness(_SEED).at("negation/sounds", row["index"])
     frame = FRAMES[int(rng.integers(len(FRAMES)))]
     caption = capitalised(frame.format(enumeration([tag.name for tag in tags])))
-    how = Negation(Vocabulary.of(tags))
+    how = Negation(TagVocabulary.of(tags))
     found = (negate(caption, mode, how, rng, tags) for mode in (Mode.HALF, Mode.FULL))
     negatives = [
         Caption(

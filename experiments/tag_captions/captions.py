@@ -15,7 +15,7 @@ from synth.captions.caption import capitalised
 from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.labels.tag import Tag
 from synth.text.tags.tag_captions import enumeration, joined, views
-from synth.text.tags.tag_words import Form, Kind, said, with_article
+from synth.text.tags.tag_words import TagCategory, TagForm, said, with_article
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, DataKind, Plan, Task
@@ -57,8 +57,8 @@ def reworded(manner: Manner, tags: Sequence[Tag]) -> str:
         manner: One of `MADE`.
         tags: What to say; eras and themes are left out.
     """
-    moods = _words(tags, Kind.MOOD)
-    styles = _words(tags, Kind.GENRE)
+    moods = _words(tags, TagCategory.MOOD)
+    styles = _words(tags, TagCategory.GENRE)
     things = [words.noun for words in map(said, tags) if words.is_thing]
     if not (moods or styles or things):
         return ""
@@ -87,9 +87,9 @@ def reworded(manner: Manner, tags: Sequence[Tag]) -> str:
             return _sentence(parts, ", ")
 
 
-def _words(tags: Sequence[Tag], kind: Kind) -> list[str]:
+def _words(tags: Sequence[Tag], kind: TagCategory) -> list[str]:
     found = map(said, tags)
-    return [each.words for each in found if each.form is Form.ADJECTIVE and each.kind is kind]
+    return [each.words for each in found if each.form is TagForm.ADJECTIVE and each.kind is kind]
 
 
 def _sentence(parts: Sequence[str], between: str) -> str:

@@ -19,7 +19,7 @@ from synth.base.progress import Observer, Silent
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
-from synth.export import Format, format_of
+from synth.export import ExportFormat, format_of
 from synth.export.base import Whole
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, shards_of
@@ -112,7 +112,7 @@ def export(
     )
 
 
-def write_part(made: Format, shard: Shard, folder: Folder, stamp: str) -> None:
+def write_part(made: ExportFormat, shard: Shard, folder: Folder, stamp: str) -> None:
     """Write the part of one shard, then its receipt."""
     writer = Writer(folder, shard.name)
     made.part(shard, writer)
@@ -120,7 +120,7 @@ def write_part(made: Format, shard: Shard, folder: Folder, stamp: str) -> None:
 
 
 def _write_parts(
-    made: Format,
+    made: ExportFormat,
     pending: Sequence[Shard],
     folder: Folder,
     stamp: str,
@@ -142,7 +142,7 @@ def _write_parts(
             raise
 
 
-def _identity(made: Format, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
+def _identity(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
     """Which export this is; another one must not be written into the same folder."""
     facts = {
         "format": made.name,

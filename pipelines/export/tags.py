@@ -18,12 +18,12 @@ from synth.base.progress import Observer, Silent, watched
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.labels.tag import Tag
-from synth.text.negation.negation import Mode, Negation, Outcome, negate
+from synth.text.negation.negation import Mode, Negation, NegationOutcome, negate
 from synth.text.negation.negators import Negators, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe, joined, views
-from synth.text.tags.tag_files import Item, read_captions, read_items, read_vocabulary
+from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tag_words import listed_kind
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.textswap import Dictionary, build
 
 NEGATED: Final = pa.schema(
@@ -96,7 +96,7 @@ def negate_file(
 
 
 def _negated_rows(
-    items: Iterable[Item], modes: Sequence[Mode], how: Negation, randomness: Randomness
+    items: Iterable[TaggedRecording], modes: Sequence[Mode], how: Negation, randomness: Randomness
 ) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
         for mode in modes:
@@ -115,7 +115,7 @@ def _negated_rows(
 
 def _outcome(row: Mapping[str, Any]) -> str:
     reason = row["reason"].split(":")[0]
-    told = f": {reason}" if row["outcome"] == Outcome.NONE else ""
+    told = f": {reason}" if row["outcome"] == NegationOutcome.NONE else ""
     return f"{row['mode']}/{row['outcome']}{told}"
 
 
@@ -162,7 +162,7 @@ def _told(style: Style, tags: Sequence[Tag], frame: int) -> Sentence:
     return joined(tags) if style is Style.PAPER else describe(tags, (), frame)
 
 
-def _caption_row(item: Item, at: int, told: Sentence) -> dict[str, Any]:
+def _caption_row(item: TaggedRecording, at: int, told: Sentence) -> dict[str, Any]:
     return {
         "id": item.id,
         "kind": "view" if at else "caption",
@@ -200,7 +200,7 @@ def textswap_file(
     )
 
 
-def _coverage(vocabulary: Vocabulary) -> dict[str, int]:
+def _coverage(vocabulary: TagVocabulary) -> dict[str, int]:
     listed = sum(listed_kind(tag.name) is not None for tag in vocabulary.tags)
     return {"tags": len(vocabulary.tags), "tags listed": listed}
 

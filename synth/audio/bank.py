@@ -33,7 +33,7 @@ INDEX_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BankEntry:
     """Where a clip lies: `frames` samples from `start` of `part`; `scale` restores its level."""
 
     part: str
@@ -60,7 +60,7 @@ class Bank:
 
     folder: Path
     rate: int
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, BankEntry]
 
     @classmethod
     def open(cls, index: Path) -> Bank:
@@ -78,7 +78,7 @@ class Bank:
         rate = int(table.schema.metadata[b"sample_rate"])
         columns = (table.column(name).to_pylist() for name in INDEX_SCHEMA.names)
         entries = {
-            clip: Entry(part, start, frames, scale)
+            clip: BankEntry(part, start, frames, scale)
             for clip, part, start, frames, scale in zip(*columns, strict=True)
         }
         return cls(index.parent, rate, entries)
@@ -128,7 +128,7 @@ class Bank:
         audio *= np.float32(gain * entry.scale / 32768)
         return audio
 
-    def _entry(self, clip: str) -> Entry:
+    def _entry(self, clip: str) -> BankEntry:
         entry = self.entries.get(clip)
         if entry is None:
             raise CorpusError(

@@ -119,7 +119,8 @@ def relate(
 ) -> str:
     """The same as `realize`, as a part of a longer sentence: no capital at its head."""
     if connective.is_order is not isinstance(claim, Concat):
-        raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
+        pair = "sequence" if isinstance(claim, Concat) else "overlay"
+        raise ValueError(f"{connective.value!r} cannot say {pair}")
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
     said = {"a": phrases(claim.first.label), "b": phrases(claim.second.label)}

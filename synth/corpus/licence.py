@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from synth.corpus.licence_words import NOTHING_SAID, PORTS, Reading, read_words
+from synth.corpus.licence_words import NOTHING_SAID, PORTS, LicenceTerms, read_words
 
 CONDITIONS: Final[dict[str, frozenset[str]]] = {
     "CC0": frozenset(),
@@ -178,7 +178,7 @@ def _agrees(words: Licence | None, address: Licence) -> bool:
     )
 
 
-def _read_address(address: re.Match[str]) -> Reading | None:
+def _read_address(address: re.Match[str]) -> LicenceTerms | None:
     code = address["code"].replace("%2b", "+")
     versions = frozenset({address["version"]} if address["version"] else ())
     ports = frozenset({address["port"]} if address["port"] else ())
@@ -189,10 +189,10 @@ def _read_address(address: re.Match[str]) -> Reading | None:
     else:
         parts = code.replace("sampling+", "plus").upper().split("-")
         symbols = set(parts) if set(parts) <= {"BY", "NC", "SA", "ND", "PLUS"} else set()
-    return Reading(frozenset(symbols), versions, ports)
+    return LicenceTerms(frozenset(symbols), versions, ports)
 
 
-def _known(reading: Reading | None) -> Licence | None:
+def _known(reading: LicenceTerms | None) -> Licence | None:
     """The licence of a reading; None where there is no such licence."""
     if reading is None or len(reading.versions) > 1 or len(reading.ports) > 1:
         return None

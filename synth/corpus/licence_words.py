@@ -133,7 +133,7 @@ _VERSION: Final = re.compile(r"v?(?P<major>\d)(?:\.(?P<minor>\d))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LicenceTerms:
     """What the words of a text say, not yet whether there is such a licence.
 
     Args:
@@ -147,7 +147,7 @@ class Reading:
     ports: frozenset[str]
 
 
-def read_words(text: str) -> Reading | None:
+def read_words(text: str) -> LicenceTerms | None:
     """Read a text in lower case; None where a word is not understood."""
     words = [word.strip(".") for word in re.split(r"[^\w.+]+|_", text)]
     words = [word for word in words if word]
@@ -159,7 +159,9 @@ def read_words(text: str) -> Reading | None:
             return None
         said[kind].add(value)
         at, last = at + length, kind
-    return Reading(frozenset(said["symbol"]), frozenset(said["version"]), frozenset(said["port"]))
+    return LicenceTerms(
+        frozenset(said["symbol"]), frozenset(said["version"]), frozenset(said["port"])
+    )
 
 
 def _next(words: list[str], at: int, last: str) -> tuple[int, str, str]:

@@ -15,7 +15,7 @@ from synth.storage import fetched
 
 
 @runtime_checkable
-class Format(Protocol):
+class ExportFormat(Protocol):
     """One published layout. Instances are values that travel to workers.
 
     A shard becomes a part: whatever files its samples need, and its pieces of the manifests that

@@ -25,7 +25,7 @@ _MEND: Final = "run `segue build` again with the corpus's spec, or copy the shar
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ExportItem:
     """One sample with its audio.
 
     Args:
@@ -116,7 +116,7 @@ class Shard:
                 if place >= end:
                     break
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[ExportItem]:
         """The samples, in plan order.
 
         Raises:
@@ -136,7 +136,7 @@ class Shard:
                     told = document(row, {event["clip"]: event for event in stored["events"]})
                     if any(stored[key] != told[key] for key in stored.keys() & told.keys()):
                         raise self._damaged(f"{row['id']}.json is not what the manifest says")
-                    yield Item(row, audio, told)
+                    yield ExportItem(row, audio, told)
                 if tar.next() is not None:
                     raise self._damaged("holds more samples than its manifest")
         except FileNotFoundError as error:

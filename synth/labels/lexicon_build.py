@@ -69,7 +69,7 @@ _PATH = re.compile(r"[a-z]+(?:/[a-z]+){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LexiconEntry:
     """One label as it is built.
 
     Args:
@@ -129,7 +129,7 @@ def inflector() -> Inflect:
     return inflect
 
 
-def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]]:
+def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[LexiconEntry]]:
     """The checked entries of every source, in the order of their labels.
 
     Args:
@@ -139,10 +139,10 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]
     Raises:
         LexiconError: If a row breaks a rule: what, where and how to mend it.
     """
-    built: dict[str, list[Entry]] = {}
+    built: dict[str, list[LexiconEntry]] = {}
     owners: dict[str, _Place] = {}
     for name in sorted(sources):
-        entries: list[Entry] = []
+        entries: list[LexiconEntry] = []
         said: dict[tuple[str, str], str] = {}
         for place, row in _rows(name, sources[name]):
             if place.label in owners:
@@ -160,7 +160,7 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]
     return built
 
 
-def table(built: Mapping[str, list[Entry]]) -> str:
+def table(built: Mapping[str, list[LexiconEntry]]) -> str:
     """The text of phrases.csv: all entries, sorted by label."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -193,7 +193,7 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
         yield place, dict(zip(COLUMNS, row, strict=True))
 
 
-def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Entry:
+def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEntry:
     if row["plural"] not in ("yes", "no"):
         place.wrong(f"plural is {row['plural']!r}", "write yes or no")
     for column in ("noun", "subject", "verb"):
@@ -214,7 +214,7 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Entry:
     for path in also:
         if related(families, (path,)):
             place.wrong(f"the also path {path!r} is in its family", "leave it out of also")
-    return Entry(place.label, **forms, families=families, also=also)
+    return LexiconEntry(place.label, **forms, families=families, also=also)
 
 
 def _inflected(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
@@ -260,7 +260,7 @@ def _paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
     return paths
 
 
-def _check_new(place: _Place, entry: Entry, said: dict[tuple[str, str], str]) -> None:
+def _check_new(place: _Place, entry: LexiconEntry, said: dict[tuple[str, str], str]) -> None:
     forms = {"noun": entry.noun, "clause": entry.clause, "gerund": entry.gerund}
     for form, text in forms.items():
         if (form, text) in said:
@@ -270,7 +270,7 @@ def _check_new(place: _Place, entry: Entry, said: dict[tuple[str, str], str]) ->
         said[form, text] = place.label
 
 
-def _check_exclusive(entries: list[Entry], owners: Mapping[str, _Place]) -> None:
+def _check_exclusive(entries: list[LexiconEntry], owners: Mapping[str, _Place]) -> None:
     for first, second in combinations(entries, 2):
         if related(first.families, second.families):
             owners[second.label].wrong(

@@ -39,7 +39,7 @@ def weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Gene
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class SceneVocabulary:
     """The labels that scenes are made of.
 
     Args:
@@ -51,7 +51,7 @@ class Vocabulary:
     weights: Mapping[str, float]
 
     @classmethod
-    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> Vocabulary:
+    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> SceneVocabulary:
         """Labels sorted into the lexicon's categories, each as likely as the others.
 
         Args:

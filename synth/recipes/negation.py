@@ -23,7 +23,7 @@ from synth.scene.scene import Event
 from synth.scene.timeline import timeline
 from synth.text.negation.negation import Mode, Negated, Negation, negate, stated_tags
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import annotated, tag_claim
 from synth.truth.truth import Tolerance
 
@@ -58,7 +58,9 @@ class NegationRecipe(RecipeSettings):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """One group, of one sample, for each clip; the tags of all clips are the vocabulary."""
-        found = Vocabulary.of(tag for each in clips.values() for clip in each for tag in clip.tags)
+        found = TagVocabulary.of(
+            tag for each in clips.values() for clip in each for tag in clip.tags
+        )
         how = Negation(found, natural=self.style is Style.NATURAL)
         return {split: Negations(self, split, each, how, setting) for split, each in clips.items()}
 

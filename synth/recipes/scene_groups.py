@@ -20,7 +20,7 @@ from synth.labels.lexicon import Phrase, category
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, compose
-from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
+from synth.recipes.grammar import ANY, SceneVocabulary, random_template, weighted
 from synth.scene.edit import Edit, Edits, Outline, recompositions, renamed
 from synth.scene.scene import Event, Overlay, Scene, labels
 from synth.scene.timeline import Placement, timeline
@@ -92,9 +92,9 @@ class SceneGroups:
         return by_label(self.clips)
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> SceneVocabulary:
         """The labels, by category."""
-        return Vocabulary.of_labels(self.by_label, self.design.categories)
+        return SceneVocabulary.of_labels(self.by_label, self.design.categories)
 
     @cached_property
     def bed_clips(self) -> Sequence[Clip]:

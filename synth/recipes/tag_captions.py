@@ -21,7 +21,7 @@ from synth.recipes.negation import whole_clip
 from synth.scene.claim import Claim
 from synth.scene.timeline import timeline
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe, joined, views
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.textswap import Dictionary, Swapped, build, swap
 from synth.truth.annotation import annotated, tag_claim
 from synth.truth.truth import Tolerance
@@ -62,7 +62,7 @@ class TagCaptions(RecipeSettings):
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """One group, of one sample, for each clip; what contradicts is learnt from all clips."""
         tags = [clip.tags for each in clips.values() for clip in each]
-        found = Vocabulary.of(tag for each in tags for tag in each)
+        found = TagVocabulary.of(tag for each in tags for tag in each)
         dictionary = Dictionary(tuple(build(found, tags, self.max_share)))
         return {
             split: TaggedClips(self, split, each, dictionary, setting)

@@ -22,7 +22,7 @@ from synth.storage.download import download
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote, Stored
-from synth.storage.room import Room, Slot, limit_bytes
+from synth.storage.room import CopySpace, Slot, limit_bytes
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
 CORPORA: Final = "corpora"
@@ -141,10 +141,10 @@ class Copies:
         return path
 
     @property
-    def room(self) -> Room | None:
+    def room(self) -> CopySpace | None:
         """The room that its large files share with those of other stores; None for a stage."""
         shared = cache_folder() / CORPORA
-        return Room(shared, limit_bytes()) if self.root.is_relative_to(shared) else None
+        return CopySpace(shared, limit_bytes()) if self.root.is_relative_to(shared) else None
 
     def fetch_all(self, listing: Mapping[str, Stored]) -> None:
         """Fetch what a listing holds and is not there."""

@@ -14,7 +14,7 @@ from synth.base.atomic import fitting
 from synth.base.hashing import file_sha256
 from synth.storage.errors import StorageError
 from synth.storage.remote import Remote, Stored
-from synth.storage.room import Room, Slot
+from synth.storage.room import CopySpace, Slot
 
 BLOCK_BYTES: Final = 16 * 2**20
 _TRIES: Final = 2
@@ -25,7 +25,7 @@ def download(
     slot: Slot,
     stored: Stored,
     sha256: str | None,
-    room: Room | None,
+    room: CopySpace | None,
     since_ns: int | None = None,
 ) -> None:
     """Bring an object to its slot, which the caller holds.

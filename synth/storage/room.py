@@ -128,8 +128,8 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """The room of all copies below a folder.
+class CopySpace:
+    """The disk space of all copies below a folder.
 
     Args:
         root: The folder, one sub-folder a store.

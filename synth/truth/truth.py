@@ -62,7 +62,7 @@ Relation: TypeAlias = Callable[[Span, Span, Tolerance], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Interpretation:
     """One way to take the words.
 
     Args:
@@ -120,8 +120,8 @@ def _overlap_at_all(first: Span, second: Span, tolerance: Tolerance) -> bool:
     return _overlap(first, second) > tolerance.transition
 
 
-STRICTEST = Reading(_is_over_when_next_starts, _one_lies_within_the_other, every=True)
-LOOSEST = Reading(_starts_first, _overlap_at_all, every=False)
+STRICTEST = Interpretation(_is_over_when_next_starts, _one_lies_within_the_other, every=True)
+LOOSEST = Interpretation(_starts_first, _overlap_at_all, every=False)
 
 
 class Hearing:
@@ -237,13 +237,13 @@ class Hearing:
             for other in self._timeline.placements
         )
 
-    def _holds(self, scene: Scene, reading: Reading) -> bool:
+    def _holds(self, scene: Scene, reading: Interpretation) -> bool:
         """Whether the scene is heard under one reading."""
         if isinstance(scene, Event):
             return bool(self._spans(scene, reading, scene))
         return bool(self._fitting(scene, reading, scene))
 
-    def _spans(self, part: Scene, reading: Reading, scene: Scene) -> list[Span]:
+    def _spans(self, part: Scene, reading: Interpretation, scene: Scene) -> list[Span]:
         """The spans at which a part of the scene is heard; none means that it is not."""
         if not isinstance(part, Event):
             return [_joined(spans) for spans in self._fitting(part, reading, scene)]
@@ -258,7 +258,7 @@ class Hearing:
         ]
 
     def _fitting(
-        self, part: Concat | Overlay, reading: Reading, scene: Scene
+        self, part: Concat | Overlay, reading: Interpretation, scene: Scene
     ) -> list[tuple[Span, ...]]:
         """The spans of the operands of a part, as they fit together."""
         found: list[list[Span]] = []

@@ -91,7 +91,7 @@ def difference_from_json(row: Mapping[str, Any]) -> Difference:
 
 
 @dataclass(frozen=True)
-class Told:
+class FoundDifferences:
     """Differences, and the pairs of one group of which none could be told.
 
     Args:
@@ -103,7 +103,7 @@ class Told:
     untold: int
 
 
-def tell(subjects: Sequence[Subject], randomness: Randomness) -> Told:
+def tell(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     Args:
@@ -122,7 +122,7 @@ def tell(subjects: Sequence[Subject], randomness: Randomness) -> Told:
                 untold += 1
             else:
                 found.append(difference)
-    return Told(tuple(found), untold)
+    return FoundDifferences(tuple(found), untold)
 
 
 def _told(

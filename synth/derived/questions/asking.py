@@ -23,8 +23,8 @@ from synth.derived.questions.question import (
     NO,
     NUMBERS,
     YES,
-    Kind,
     Question,
+    QuestionKind,
     count_claim,
 )
 from synth.derived.questions.sheet import Sheet, grouped, shuffled
@@ -60,14 +60,14 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
         randomness: The source of all that is drawn.
     """
     if not subjects:
-        return Asked((), dict.fromkeys(Kind, 0))
+        return Asked((), dict.fromkeys(QuestionKind, 0))
     sheet = Sheet(subjects, randomness.at(f"questions/{subjects[0].id}", 0))
     alone = [members[0] for members in grouped(subjects) if len(members) == 1]
     for members in grouped(subjects):
         if len(members) > 1:
-            for kind in (Kind.ORDER, Kind.TOGETHER):
+            for kind in (QuestionKind.ORDER, QuestionKind.TOGETHER):
                 _ask_pairs(sheet, members, kind)
-    for kind in (Kind.ORDER, Kind.TOGETHER):
+    for kind in (QuestionKind.ORDER, QuestionKind.TOGETHER):
         _ask_alone(sheet, alone, kind)
     _ask_presence(sheet)
     for kind in (*ENDS, *ANCHORED):
@@ -76,13 +76,13 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
     questions = sheet.questions()
     has = {(question.sample, question.kind) for question in questions}
     found = Counter(kind for _, kind in has)
-    return Asked(questions, {kind.value: len(subjects) - found[kind] for kind in Kind})
+    return Asked(questions, {kind.value: len(subjects) - found[kind] for kind in QuestionKind})
 
 
-def _claims(sounds: Sequence[str], kind: Kind, rng: np.random.Generator) -> list[Scene]:
+def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator) -> list[Scene]:
     """What can be said of two of the sounds, in random order."""
     claims: list[Scene]
-    if kind is Kind.ORDER:
+    if kind is QuestionKind.ORDER:
         claims = [Concat(Event(a), Event(b)) for a, b in permutations(sounds, 2)]
     else:
         pairs = [shuffled(pair, rng) for pair in combinations(sounds, 2)]
@@ -90,7 +90,7 @@ def _claims(sounds: Sequence[str], kind: Kind, rng: np.random.Generator) -> list
     return shuffled(claims, rng)
 
 
-def _ask_yes_no(sheet: Sheet, kind: Kind, claim: Scene, answers: Mapping[int, str]) -> None:
+def _ask_yes_no(sheet: Sheet, kind: QuestionKind, claim: Scene, answers: Mapping[int, str]) -> None:
     """The same text of all these samples."""
     speaker = sheet.subjects[next(iter(answers))]
     text = sheet.pick(wordings(kind, labels(claim), speaker))
@@ -98,7 +98,7 @@ def _ask_yes_no(sheet: Sheet, kind: Kind, claim: Scene, answers: Mapping[int, st
         sheet.add(index, kind, text, answer, (YES, NO), (claim, Not(claim)))
 
 
-def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: Kind) -> None:
+def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: QuestionKind) -> None:
     """Questions about two sounds that one member answers with yes and another with no.
 
     Both hear both sounds, so that a no is about how they relate.
@@ -115,7 +115,7 @@ def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: Kind) -> None:
             free[NO].discard(other)
 
 
-def _ask_alone(sheet: Sheet, alone: Sequence[int], kind: Kind) -> None:
+def _ask_alone(sheet: Sheet, alone: Sequence[int], kind: QuestionKind) -> None:
     """Questions about two sounds of samples that stand alone; as many yes as no over all."""
     found: dict[str, list[tuple[int, Scene]]] = {YES: [], NO: []}
     for index in shuffled(alone, sheet.rng):
@@ -151,7 +151,7 @@ def _ask_presence(sheet: Sheet) -> None:
                 (i for i in (*near, *free) if sheet.subjects[i].refutes(Event(label))), None
             )
             if other is not None:
-                _ask_yes_no(sheet, Kind.PRESENCE, Event(label), {index: YES, other: NO})
+                _ask_yes_no(sheet, QuestionKind.PRESENCE, Event(label), {index: YES, other: NO})
                 del free[other]
                 break
 
@@ -178,5 +178,5 @@ def _ask_count(sheet: Sheet) -> None:
             right = count_claim(subject.sounds)
             answer = NUMBERS[count - 1]
             claims = tuple(right if option == answer else Not(right) for option in options)
-            text = sheet.pick(wordings(Kind.COUNT, (), subject))
-            sheet.add(index, Kind.COUNT, text, answer, options, claims)
+            text = sheet.pick(wordings(QuestionKind.COUNT, (), subject))
+            sheet.add(index, QuestionKind.COUNT, text, answer, options, claims)

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final, TypeAlias
 
 from synth.derived.questions.judge import denied, only_answer
-from synth.derived.questions.question import ENDS, Kind, choice_claim
+from synth.derived.questions.question import ENDS, QuestionKind, choice_claim
 from synth.derived.questions.sheet import Sheet, grouped, shuffled
 from synth.derived.questions.wording import wordings
 from synth.labels.lexicon import kin
@@ -29,7 +29,7 @@ class Choosing:
     """
 
     sheet: Sheet
-    kind: Kind
+    kind: QuestionKind
 
     def ask(self) -> None:
         """At most one question of the kind of each sample.

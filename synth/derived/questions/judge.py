@@ -13,8 +13,8 @@ from synth.derived.questions.question import (
     NUMBERS,
     YES,
     YES_NO,
-    Kind,
     Question,
+    QuestionKind,
     asked,
     choice_claim,
     count_claim,
@@ -26,14 +26,14 @@ from synth.scene.claim import Claim, Not, claim_labels
 from synth.scene.scene import Concat, Event
 
 
-def affirmed(subject: Subject, kind: Kind, claim: Claim) -> bool:
+def affirmed(subject: Subject, kind: QuestionKind, claim: Claim) -> bool:
     """Whether a claim is true of a sample under every reading of a question of this kind."""
     if isinstance(claim, Not):
         return denied(subject, kind, claim.claim)
     return subject.proves(claim)
 
 
-def denied(subject: Subject, kind: Kind, claim: Claim) -> bool:
+def denied(subject: Subject, kind: QuestionKind, claim: Claim) -> bool:
     """Whether a claim is false of a sample under every reading of a question of this kind.
 
     "Do you hear rain after a bark?" leaves more room than the statement: rain that falls all the
@@ -42,12 +42,15 @@ def denied(subject: Subject, kind: Kind, claim: Claim) -> bool:
     match claim:
         case Not(inner):
             return affirmed(subject, kind, inner)
-        case Concat(Event(first), Event(second)) if kind in (Kind.ORDER, Kind.AFTER):
+        case Concat(Event(first), Event(second)) if kind in (
+            QuestionKind.ORDER,
+            QuestionKind.AFTER,
+        ):
             return subject.refutes(claim) and not subject.outlasts(second, first)
     return subject.refutes(claim)
 
 
-def only_answer(subject: Subject, kind: Kind, anchor: str | None) -> str | None:
+def only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str | None:
     """The only right answer to a which-question, None where there is none or several might be.
 
     Of everything that is heard one sound must be proven to be meant, and all others not to be.
@@ -91,7 +94,7 @@ def fault(question: Question, subject: Subject) -> str | None:
             return f"the timeline does not refute {option!r}"
     if question.kind in YES_NO:
         why = _yes_no_fault(question)
-    elif question.kind is Kind.COUNT:
+    elif question.kind is QuestionKind.COUNT:
         why = _count_fault(question, subject)
     else:
         why = _choice_fault(question, subject)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from synth.derived.questions.question import Kind, Question
+from synth.derived.questions.question import Question, QuestionKind
 from synth.derived.questions.subject import Subject
 from synth.scene.claim import Claim
 
@@ -60,7 +60,7 @@ class Sheet:
     def add(
         self,
         index: int,
-        kind: Kind,
+        kind: QuestionKind,
         text: str,
         answer: str,
         options: tuple[str, ...],
@@ -73,7 +73,7 @@ class Sheet:
 
     def questions(self) -> tuple[Question, ...]:
         """All questions, sample by sample, numbered within each by kind."""
-        order = {kind: i for i, kind in enumerate(Kind)}
+        order = {kind: i for i, kind in enumerate(QuestionKind)}
         found: list[Question] = []
         for index in sorted(self._drafts):
             drafts = sorted(self._drafts[index], key=lambda each: order[each.kind])

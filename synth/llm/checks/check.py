@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Case:
         texts: Its generated texts.
     """
 
-    item: Item
+    item: PromptItem
     answer: Mapping[str, Any]
     texts: Sequence[str]
 

@@ -17,7 +17,7 @@ from synth.scene.claim import claim_from_json
 from synth.scene.notation import format_scene, parse
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.text.negation.negators import denials, denied
-from synth.text.tags.tags import Vocabulary, same_words, words_of
+from synth.text.tags.tags import TagVocabulary, same_words, words_of
 
 _SHOWN = 5
 
@@ -31,7 +31,7 @@ def parsed(text: str) -> tuple[Scene | None, str]:
         return None, f"{quoted(text)} is no scene notation: {fault}"
 
 
-class Scenes(Check):
+class ScenesCheck(Check):
     """Each text is a scene in our notation, over the labels of a vocabulary.
 
     Args:
@@ -160,7 +160,7 @@ def _claimed(case: Case) -> Scene | None:
     return read if isinstance(read, Event | Concat | Overlay) else None
 
 
-class Tags(Check):
+class TagsCheck(Check):
     """Each text names all tags of the item, denies none, and names no other of the vocabulary.
 
     Args:
@@ -195,11 +195,11 @@ class Tags(Check):
 
 
 @lru_cache(maxsize=64)
-def _vocabulary(names: tuple[str, ...]) -> Vocabulary:
-    return Vocabulary.of(Tag("", name) for name in names)
+def _vocabulary(names: tuple[str, ...]) -> TagVocabulary:
+    return TagVocabulary.of(Tag("", name) for name in names)
 
 
-def _tag_faults(text: str, own: tuple[str, ...], vocabulary: Vocabulary) -> list[str]:
+def _tag_faults(text: str, own: tuple[str, ...], vocabulary: TagVocabulary) -> list[str]:
     matches = vocabulary.find(text)
     negations = denials(text, matches)
     ours = [name for match in matches for name in own if same_words(name, match.tag.name)]

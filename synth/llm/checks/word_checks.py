@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import ClassVar, Final
 
 from synth.llm.checks.check import Case, Check, quoted
-from synth.llm.checks.content import Content, Told, aligned, content_of, told
+from synth.llm.checks.content import Content, StatedOrder, aligned, content_of, told
 from synth.text.negation.negators import denials
 
 _BOUND: Final = 2  # a source and what it does
@@ -101,7 +101,7 @@ class Rebound(_SameWords):
         return ""
 
 
-def _not_contrary(ours: Told | None, theirs: Told) -> str:
+def _not_contrary(ours: StatedOrder | None, theirs: StatedOrder) -> str:
     wanted = theirs.relations()
     if not wanted:
         return "changes the order of a caption that tells none; give an empty list"

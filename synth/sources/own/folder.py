@@ -38,7 +38,7 @@ _TABLES: Final = (".csv", ".parquet")
 _TEXTS: Final = (*_TABLES, ".tsv", ".txt", ".md", ".json", ".yaml", ".yml")
 
 
-class Folder(FileSource):
+class FolderSource(FileSource):
     """Audio files below `root`.
 
     Args:
@@ -168,7 +168,7 @@ class Folder(FileSource):
 
 def index_line(source: object) -> str:
     """`index: index.csv` of a folder that has one, for summaries; "" of all else."""
-    index = source.index_used() if isinstance(source, Folder) else None
+    index = source.index_used() if isinstance(source, FolderSource) else None
     return f"index: {index}" if index is not None else ""
 
 

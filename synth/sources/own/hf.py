@@ -44,7 +44,7 @@ class _State(BaseModel):
 Form = TypeVar("Form", _Splits, _State)
 
 
-class HuggingFace(RowSource):
+class HuggingFaceSource(RowSource):
     """The dataset's folder; features of type ClassLabel become their names."""
 
     name: ClassVar[str] = "hf"

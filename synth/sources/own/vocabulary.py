@@ -16,7 +16,7 @@ from synth.sources.reading.base import ClipRef, Settings
 from synth.sources.reading.collected import listed_row
 
 
-class Vocabulary(Settings):
+class VocabularySource(Settings):
     """Labels with a few drawn lengths each.
 
     Args:
@@ -33,7 +33,7 @@ class Vocabulary(Settings):
     seed: int = Field(default=0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
-    def _in_order(self) -> Vocabulary:
+    def _in_order(self) -> VocabularySource:
         shortest, longest = self.seconds
         if not 0 < shortest <= longest:
             raise ValueError(f"seconds: expected 0 < shortest <= longest, got {self.seconds}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.labels.tag import Tag
 from synth.text.negation.negators import Negators
-from synth.text.tags.tag_words import Form, Kind, Said, said, with_article
+from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, said, with_article
 
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)")
 
@@ -21,7 +21,7 @@ def with_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Gener
     thing = str(rng.choice(negators.thing))
     if words.is_thing and not ends and caption:
         return f"{caption}, {_lacking(thing, words.words, words.noun)}"
-    if words.form is Form.THEME:
+    if words.form is TagForm.THEME:
         theme = f"{words.words} theme"
         sentence = f"The music comes {_lacking(thing, theme, with_article(theme))}."
     elif words.is_thing:
@@ -34,11 +34,11 @@ def with_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Gener
     return f"{caption[:at]} {sentence}{caption[at:]}"
 
 
-def _quality(words: Said) -> str:
+def _quality(words: TagPhrase) -> str:
     """How a tag stands behind "the music is": "happy", "from the 80s", "a jazz piece"."""
-    if words.form is Form.ERA:
+    if words.form is TagForm.ERA:
         return f"from the {words.words}"
-    if words.kind is not Kind.GENRE or words.words.endswith("music"):
+    if words.kind is not TagCategory.GENRE or words.words.endswith("music"):
         return words.words
     return with_article(f"{words.words} piece")
 

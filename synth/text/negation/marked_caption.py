@@ -10,8 +10,8 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from synth.base.shipped import shipped
-from synth.text.tags.tag_words import Form, said
-from synth.text.tags.tags import Match
+from synth.text.tags.tag_words import TagForm, said
+from synth.text.tags.tags import TagMatch
 
 LISTING: Final = "lexicons/mending_words.csv"
 SEPARATORS: Final = frozenset({",", "and", "&"})
@@ -51,7 +51,7 @@ def is_adverb(word: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class MarkedToken:
     """A word, a mark or a whole tag.
 
     Args:
@@ -64,7 +64,7 @@ class Token:
     lower: str
     start: int
     end: int
-    match: Match | None
+    match: TagMatch | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class MarkedCaption:
     """
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[MarkedToken, ...]
     denied: frozenset[int]
     negators: Wordings
 
@@ -95,8 +95,8 @@ class MarkedCaption:
     def of(
         cls,
         caption: str,
-        matches: Sequence[Match],
-        denied: Collection[Match],
+        matches: Sequence[TagMatch],
+        denied: Collection[TagMatch],
         negators: Wordings,
     ) -> MarkedCaption:
         """From a caption and the tags in it, in order."""
@@ -108,7 +108,7 @@ class MarkedCaption:
         """The token in lower case; a stop before the first and behind the last."""
         return self.tokens[index].lower if 0 <= index < len(self.tokens) else "."
 
-    def is_form(self, index: int, *forms: Form) -> bool:
+    def is_form(self, index: int, *forms: TagForm) -> bool:
         """Whether the token is a tag of one of the forms."""
         if not 0 <= index < len(self.tokens):
             return False
@@ -121,7 +121,7 @@ class MarkedCaption:
         after = self.at(index + 1)
         if word in {"tempo", "quality"} and (after in SEPARATORS or after.endswith("ing")):
             return False  # "a slow tempo and soft tones"
-        return self.is_form(index, Form.ADJECTIVE) or (
+        return self.is_form(index, TagForm.ADJECTIVE) or (
             _ADJECTIVE.fullmatch(word) is not None
             and word not in closed_words()
             and word not in words("music")
@@ -138,7 +138,7 @@ class MarkedCaption:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """Text to put in place of a stretch of the caption, in characters from 0."""
 
     start: int
@@ -146,20 +146,20 @@ class Edit:
     text: str
 
 
-Place: TypeAlias = tuple[Edit, frozenset[int]] | None
+Place: TypeAlias = tuple[TextEdit, frozenset[int]] | None
 """An edit and the positions of the tags it denies; None where none is safe."""
 
 
-def _tokens(caption: str, matches: Sequence[Match]) -> tuple[Token, ...]:
-    tokens: list[Token] = []
+def _tokens(caption: str, matches: Sequence[TagMatch]) -> tuple[MarkedToken, ...]:
+    tokens: list[MarkedToken] = []
     at = 0
     for match in (*matches, None):
         end = match.start if match else len(caption)
         tokens.extend(
-            Token(found.group().lower(), found.start(), found.end(), None)
+            MarkedToken(found.group().lower(), found.start(), found.end(), None)
             for found in _TOKEN.finditer(caption, at, end)
         )
         if match:
-            tokens.append(Token(match.text.lower(), match.start, match.end, match))
+            tokens.append(MarkedToken(match.text.lower(), match.start, match.end, match))
             at = match.end
     return tuple(tokens)

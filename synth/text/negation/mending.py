@@ -14,9 +14,9 @@ from typing import Final
 from synth.text.negation.marked_caption import (
     SEPARATORS,
     STOPS,
-    Edit,
     MarkedCaption,
     Place,
+    TextEdit,
     Wordings,
     closed_words,
     is_adverb,
@@ -25,13 +25,13 @@ from synth.text.negation.marked_caption import (
 )
 from synth.text.negation.mending_lists import in_list
 from synth.text.tags.tag_captions import enumeration
-from synth.text.tags.tag_words import Form, article
-from synth.text.tags.tags import Match
+from synth.text.tags.tag_words import TagForm, article
+from synth.text.tags.tags import TagMatch
 
 
 def mend(
-    caption: str, matches: Sequence[Match], denied: Collection[Match], negators: Wordings
-) -> tuple[str, Match | None]:
+    caption: str, matches: Sequence[TagMatch], denied: Collection[TagMatch], negators: Wordings
+) -> tuple[str, TagMatch | None]:
     """The caption with some of its tags denied.
 
     Args:
@@ -44,7 +44,7 @@ def mend(
         The new caption and None; or "" and the first tag that stands where no edit is safe.
     """
     found = MarkedCaption.of(caption, matches, denied, negators)
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     open_ = set(found.denied)
     while open_:
         first = min(open_)
@@ -56,7 +56,7 @@ def mend(
     return _applied(caption, edits), None
 
 
-def _applied(caption: str, edits: Sequence[Edit]) -> str:
+def _applied(caption: str, edits: Sequence[TextEdit]) -> str:
     text = caption
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
@@ -72,7 +72,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     if last < head or caption.at(opening) not in determiners:
         return None
     ours = [at for at in range(opening + 1, last) if at in caption.denied]
-    if not all(at < head and caption.is_form(at, Form.ADJECTIVE) for at in ours):
+    if not all(at < head and caption.is_form(at, TagForm.ADJECTIVE) for at in ours):
         return None
     if any(is_adverb(caption.at(at - 1)) for at in ours):
         return None
@@ -87,7 +87,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         proper = article(named)
         determiner = proper.capitalize() if determiner[0].isupper() else proper
     start, end = caption.tokens[opening].start, caption.tokens[last].end
-    return Edit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+    return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
 
 
 def _end_of_noun(caption: MarkedCaption, head: int) -> int:
@@ -161,12 +161,12 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
     """`is happy and calm`: `is not happy or calm`, or `is calm but not happy`."""
     opening = index
     while opening >= 0 and (
-        caption.is_form(opening, Form.ADJECTIVE) or caption.at(opening) in SEPARATORS
+        caption.is_form(opening, TagForm.ADJECTIVE) or caption.at(opening) in SEPARATORS
     ):
         opening -= 1
     end = index
     while end < len(caption.tokens) and (
-        caption.is_form(end, Form.ADJECTIVE) or caption.at(end) in SEPARATORS
+        caption.is_form(end, TagForm.ADJECTIVE) or caption.at(end) in SEPARATORS
     ):
         end += 1
     while caption.at(end - 1) in SEPARATORS:
@@ -181,7 +181,7 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
     denial = f"{caption.negators.quality} {_alternatives(caption, ours)}"
     text = f"{enumeration(kept)} but {denial}" if kept else denial
     start = caption.tokens[opening + 1].start
-    return Edit(start, caption.tokens[end - 1].end, text), frozenset(ours)
+    return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(ours)
 
 
 _PLACES: Final[tuple[Callable[[MarkedCaption, int], Place], ...]] = (

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from synth.text.negation.marked_caption import (
     SEPARATORS,
     STOPS,
-    Edit,
     MarkedCaption,
     Place,
+    TextEdit,
     closed_words,
     is_adverb,
     is_closed,
     words,
 )
 from synth.text.tags.tag_captions import enumeration
-from synth.text.tags.tag_words import Form
+from synth.text.tags.tag_words import TagForm
 
 
 def in_list(caption: MarkedCaption, index: int) -> Place:
@@ -39,7 +39,7 @@ def in_list(caption: MarkedCaption, index: int) -> Place:
     text = _list_text(caption, verb, kept, denied)
     ours = frozenset(at for item in denied for at in item if at in caption.denied)
     start = caption.tokens[opening - verb.count(" ")].start
-    return Edit(start, caption.tokens[end - 1].end, text), ours
+    return TextEdit(start, caption.tokens[end - 1].end, text), ours
 
 
 def _opener(caption: MarkedCaption, opening: int) -> str | None:
@@ -142,5 +142,5 @@ def _is_clause(caption: MarkedCaption, first: int, end: int) -> bool:
 
 def _is_half(caption: MarkedCaption, last: int) -> bool:
     """Whether a comma only parts two adjectives: "a sweet, flute-like instrument"."""
-    qualifies = caption.tokens[last].match is None or caption.is_form(last, Form.ADJECTIVE)
+    qualifies = caption.tokens[last].match is None or caption.is_form(last, TagForm.ADJECTIVE)
     return qualifies and caption.is_premodifier(last) and not caption.at(last).endswith("ing")

@@ -24,8 +24,8 @@ from synth.text.negation.mending import mend
 from synth.text.negation.negators import Negators, denials, denied, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_kin import implied, named_in
-from synth.text.tags.tag_words import Form, agreeing, said
-from synth.text.tags.tags import Match, Vocabulary
+from synth.text.tags.tag_words import TagForm, agreeing, said
+from synth.text.tags.tags import TagMatch, TagVocabulary
 
 _PLACE: Final = re.compile(r"(?:^|(?<=\s))(?=[^\W_])")
 _FINAL_MARKS: Final = ".!?;, "
@@ -40,7 +40,7 @@ class Mode(StrEnum):
     FULL = "full"
 
 
-class Reason(StrEnum):
+class NegationReason(StrEnum):
     """Why a caption has no negated version."""
 
     NO_TAG = "no tag"
@@ -55,7 +55,7 @@ class Reason(StrEnum):
     """Wherever the negator is put, other tags are read than before: "no" before "wave"."""
 
 
-class Outcome(StrEnum):
+class NegationOutcome(StrEnum):
     """What became of a caption."""
 
     NEGATED = "negated"
@@ -76,7 +76,7 @@ class Negation:
         negators: The negators to draw from.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: TagVocabulary
     natural: bool = False
     negators: Negators = field(default_factory=shipped_negators)
 
@@ -96,7 +96,7 @@ class Negated:
     """
 
     mode: Mode
-    outcome: Outcome
+    outcome: NegationOutcome
     text: str = ""
     denied: tuple[Tag, ...] = ()
     kept: tuple[Tag, ...] = ()
@@ -109,15 +109,15 @@ class _Read:
     """A caption, its tags, and those of them that it says are there."""
 
     caption: str
-    matches: tuple[Match, ...]
-    stated: tuple[Match, ...]
+    matches: tuple[TagMatch, ...]
+    stated: tuple[TagMatch, ...]
 
     @property
     def tags(self) -> tuple[Tag, ...]:
         return tuple(dict.fromkeys(match.tag for match in self.stated))
 
 
-def stated_tags(caption: str, vocabulary: Vocabulary) -> tuple[Tag, ...]:
+def stated_tags(caption: str, vocabulary: TagVocabulary) -> tuple[Tag, ...]:
     """The tags that a caption says are there: named, and nowhere denied."""
     return _read(caption, vocabulary).tags
 
@@ -145,15 +145,15 @@ def negate(
     if mode is Mode.INSERT:
         return _insert(read, how, rng, known)
     if not read.matches:
-        return Negated(mode, Outcome.NONE, reason=Reason.NO_TAG)
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.NO_TAG)
     if not read.tags:
-        return Negated(mode, Outcome.NONE, reason=Reason.ALL_DENIED)
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ALL_DENIED)
     if not how.natural:
         return _plain(read, mode, _chosen(read.tags, mode, rng), how, rng)
     return _natural(read, mode, how, rng)
 
 
-def _read(caption: str, vocabulary: Vocabulary) -> _Read:
+def _read(caption: str, vocabulary: TagVocabulary) -> _Read:
     matches = vocabulary.find(caption)
     stretches = denials(caption, matches)
     gone = {match.tag for match in matches if denied(match, stretches)}
@@ -180,8 +180,8 @@ def _plain(
             if match.tag in tags:
                 text = put_before(text, match.start, str(rng.choice(how.negators.plain)))
         if [match.tag for match in how.vocabulary.find(text)] == names:
-            return Negated(mode, Outcome.NEGATED, text, tuple(tags), kept)
-    return Negated(mode, Outcome.NONE, reason=Reason.MISREAD)
+            return Negated(mode, NegationOutcome.NEGATED, text, tuple(tags), kept)
+    return Negated(mode, NegationOutcome.NONE, reason=NegationReason.MISREAD)
 
 
 def put_before(text: str, at: int, words: str) -> str:
@@ -210,8 +210,8 @@ def _insert(
         else:
             text = _inserted_tag(read, tag, how.negators, rng)
         if sorted(match.tag for match in how.vocabulary.find(text)) == sorted([*names, tag]):
-            return Negated(Mode.INSERT, Outcome.NEGATED, text, (tag,), read.tags)
-    return Negated(Mode.INSERT, Outcome.NONE, reason=Reason.NO_OTHER_TAG)
+            return Negated(Mode.INSERT, NegationOutcome.NEGATED, text, (tag,), read.tags)
+    return Negated(Mode.INSERT, NegationOutcome.NONE, reason=NegationReason.NO_OTHER_TAG)
 
 
 def _absent(
@@ -221,7 +221,7 @@ def _absent(
     tags = how.vocabulary.tags
     for at in rng.permutation(len(tags)):
         tag = tags[at]
-        sayable = not how.natural or said(tag).form is not Form.NONE
+        sayable = not how.natural or said(tag).form is not TagForm.NONE
         if sayable and not implied(tag, taken) and not named_in(tag, caption):
             yield tag
 
@@ -244,11 +244,13 @@ def _inserted_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Gene
 
 
 def _natural(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
-    sayable = [tag for tag in read.tags if said(tag).form is not Form.NONE]
+    sayable = [tag for tag in read.tags if said(tag).form is not TagForm.NONE]
     wanted = len(read.tags) if mode is Mode.FULL else -(-len(read.tags) // 2)
     if len(sayable) < wanted:
         mute = next(tag for tag in read.tags if tag not in sayable)
-        return Negated(mode, Outcome.NONE, reason=Reason.UNSAYABLE, detail=mute.name)
+        return Negated(
+            mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE, detail=mute.name
+        )
     drawn = sorted(rng.permutation(len(sayable))[:wanted])
     tags = tuple(sayable[at] for at in drawn)
     kept = tuple(tag for tag in read.tags if tag not in tags)
@@ -257,14 +259,14 @@ def _natural(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -
     ours = {match for match in read.stated if match.tag in tags}
     text, unmended = mend(read.caption, read.matches, ours, negators)
     if unmended is None and _says(text, how.vocabulary, tags, kept):
-        return Negated(mode, Outcome.NEGATED, text, tags, kept)
+        return Negated(mode, NegationOutcome.NEGATED, text, tags, kept)
     told = describe(kept, tags, frame)
     where = unmended.tag.name if unmended else tags[0].name
-    return Negated(mode, Outcome.RESTATED, told.text, tags, told.present, "grammar", where)
+    return Negated(mode, NegationOutcome.RESTATED, told.text, tags, told.present, "grammar", where)
 
 
 def _says(
-    text: str, vocabulary: Vocabulary, absent: Collection[Tag], present: Collection[Tag]
+    text: str, vocabulary: TagVocabulary, absent: Collection[Tag], present: Collection[Tag]
 ) -> bool:
     """Whether the text, read again, denies and states just these tags."""
     read = _read(text, vocabulary)

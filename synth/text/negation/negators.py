@@ -12,7 +12,7 @@ from typing import Final
 
 from synth.base.errors import LexiconError
 from synth.base.shipped import shipped
-from synth.text.tags.tags import Match
+from synth.text.tags.tags import TagMatch
 
 LISTING: Final = "lexicons/negators.csv"
 _COLUMNS: Final = ("negator", "style", "slot")
@@ -103,7 +103,7 @@ class Denial:
     end: int
 
 
-def denials(caption: str, tags: Sequence[Match] = ()) -> tuple[Denial, ...]:
+def denials(caption: str, tags: Sequence[TagMatch] = ()) -> tuple[Denial, ...]:
     """What a caption denies already: from "no", "without", "never" ... to where that ends.
 
     A denial reaches to the next mark or "but", and on through a list with "or". "not only" denies
@@ -143,6 +143,6 @@ def _list_end(caption: str, at: int) -> int | None:
         at = mark.end()
 
 
-def denied(match: Match, denials: Sequence[Denial]) -> bool:
+def denied(match: TagMatch, denials: Sequence[Denial]) -> bool:
     """Whether a tag stands where the caption denies it."""
     return any(denial.start <= match.start < denial.end for denial in denials)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import Form, Kind, Said, said, with_article
+from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, said, with_article
 
 FRAMES: Final = 6
 """How many sentence frames `describe` has."""
@@ -140,9 +140,9 @@ class _Words:
     @classmethod
     def of(cls, tags: Sequence[Tag]) -> _Words:
         words = {tag: said(tag) for tag in dict.fromkeys(tags)}
-        safe = {tag: each for tag, each in words.items() if each.form is not Form.NONE}
+        safe = {tag: each for tag, each in words.items() if each.form is not TagForm.NONE}
 
-        def of_form(form: Form, *kinds: Kind) -> tuple[str, ...]:
+        def of_form(form: TagForm, *kinds: TagCategory) -> tuple[str, ...]:
             return tuple(
                 dict.fromkeys(
                     each.words
@@ -154,12 +154,14 @@ class _Words:
         return cls(
             tags=tuple(safe),
             unsaid=tuple(tag for tag in words if tag not in safe),
-            moods=of_form(Form.ADJECTIVE, Kind.MOOD),
-            origins=of_form(Form.ADJECTIVE, Kind.OTHER),
-            genres=of_form(Form.ADJECTIVE, Kind.GENRE, Kind.INSTRUMENT, Kind.VOCAL),
-            eras=of_form(Form.ERA),
+            moods=of_form(TagForm.ADJECTIVE, TagCategory.MOOD),
+            origins=of_form(TagForm.ADJECTIVE, TagCategory.OTHER),
+            genres=of_form(
+                TagForm.ADJECTIVE, TagCategory.GENRE, TagCategory.INSTRUMENT, TagCategory.VOCAL
+            ),
+            eras=of_form(TagForm.ERA),
             things=tuple(dict.fromkeys(each.noun for each in safe.values() if each.is_thing)),
-            themes=of_form(Form.THEME),
+            themes=of_form(TagForm.THEME),
         )
 
     @property
@@ -265,7 +267,7 @@ def enumeration(parts: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
-def sayable(tag: Tag) -> Said | None:
+def sayable(tag: Tag) -> TagPhrase | None:
     """How a tag is said, None where no sentence over it is known to be safe."""
     words = said(tag)
-    return None if words.form is Form.NONE else words
+    return None if words.form is TagForm.NONE else words

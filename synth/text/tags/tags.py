@@ -29,7 +29,7 @@ _AND: Final = frozenset({"and", "n", "&"})
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TagMatch:
     """A tag in a caption.
 
     Args:
@@ -55,7 +55,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class TagVocabulary:
     """The tags of a data set, each once, in a fixed order.
 
     Two tags that read alike ("hip hop", "hip-hop") are both kept; a caption's match names the
@@ -65,7 +65,7 @@ class Vocabulary:
     tags: tuple[Tag, ...]
 
     @classmethod
-    def of(cls, tags: Iterable[Tag]) -> Vocabulary:
+    def of(cls, tags: Iterable[Tag]) -> TagVocabulary:
         """The tags, sorted, each once."""
         return cls(tuple(sorted(set(tags))))
 
@@ -89,7 +89,7 @@ class Vocabulary:
             found.setdefault(form[0], []).append((form, tag))
         return {first: tuple(each) for first, each in found.items()}
 
-    def find(self, caption: str) -> tuple[Match, ...]:
+    def find(self, caption: str) -> tuple[TagMatch, ...]:
         """The tags that the caption names, from left to right; they never overlap.
 
         Args:
@@ -103,7 +103,7 @@ class Vocabulary:
             for match, size in self._starting(caption, words, at)
         ]
         candidates.sort(key=lambda found: (-found[1], found[0].start))
-        chosen: list[Match] = []
+        chosen: list[TagMatch] = []
         taken = bytearray(len(caption))
         for match, _ in candidates:
             if not any(taken[match.start : match.end]):
@@ -113,7 +113,7 @@ class Vocabulary:
 
     def _starting(
         self, caption: str, words: Sequence[Word], at: int
-    ) -> Iterator[tuple[Match, int]]:
+    ) -> Iterator[tuple[TagMatch, int]]:
         """The tags that begin at a word, each with its length in letters."""
         for form, tag in self._forms.get(words[at].key, ()):
             last = at + len(form) - 1
@@ -123,7 +123,7 @@ class Vocabulary:
                 continue
             start, end = words[at].start, words[last].end
             if _together(caption, words[at : last + 1]) and not _hyphenated(caption, start, end):
-                yield Match(tag, start, end, caption[start:end]), sum(map(len, form))
+                yield TagMatch(tag, start, end, caption[start:end]), sum(map(len, form))
 
 
 def words_of(text: str) -> list[Word]:

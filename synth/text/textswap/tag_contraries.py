@@ -14,11 +14,19 @@ from typing import Final
 from synth.base.shipped import shipped
 from synth.labels.tag import Tag
 from synth.text.tags.tag_kin import near
-from synth.text.tags.tag_words import Kind, said
+from synth.text.tags.tag_words import TagCategory, said
 from synth.text.tags.tags import words_of
 
 LISTING: Final = "lexicons/tag_families.csv"
-_KINDS: Final = frozenset({Kind.GENRE, Kind.MOOD, Kind.INSTRUMENT, Kind.VOCAL, Kind.ERA})
+_KINDS: Final = frozenset(
+    {
+        TagCategory.GENRE,
+        TagCategory.MOOD,
+        TagCategory.INSTRUMENT,
+        TagCategory.VOCAL,
+        TagCategory.ERA,
+    }
+)
 _LONGEST: Final = 4
 _OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
@@ -30,16 +38,16 @@ def not_contrary(first: Tag, second: Tag) -> str:
         return "of another kind"
     if ours.kind not in _KINDS:
         return f"{ours.kind.value} tags do not exclude one another"
-    if ours.kind is Kind.ERA:
+    if ours.kind is TagCategory.ERA:
         return "same name" if ours.words == theirs.words else ""
-    named = "" if ours.kind is Kind.VOCAL else near(first.name, second.name)
+    named = "" if ours.kind is TagCategory.VOCAL else near(first.name, second.name)
     return named or _shared_family(ours.kind, families(first), families(second))
 
 
-def _shared_family(kind: Kind, ours: frozenset[str], theirs: frozenset[str]) -> str:
+def _shared_family(kind: TagCategory, ours: frozenset[str], theirs: frozenset[str]) -> str:
     if not ours or not theirs:
         return "of no known family"
-    if kind is Kind.MOOD:
+    if kind is TagCategory.MOOD:
         opposed = any(f"{family[:-1]}{_OPPOSITE[family[-1]]}" in theirs for family in ours)
         agree = ours & theirs
         return "" if opposed and not agree else "moods that may go together"

@@ -28,7 +28,7 @@ from synth.labels.tag import Tag
 from synth.text.negation.negation import stated_tags
 from synth.text.tags.tag_kin import implied
 from synth.text.tags.tag_words import agreeing, listed_kind, said
-from synth.text.tags.tags import Vocabulary, words_of
+from synth.text.tags.tags import TagVocabulary, words_of
 from synth.text.textswap.tag_contraries import not_contrary
 
 SCHEMA: Final = pa.schema(
@@ -43,7 +43,7 @@ SCHEMA: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SwapEntry:
     """Whether one tag may stand in for another.
 
     Args:
@@ -58,11 +58,11 @@ class Entry:
 
 
 def build(
-    vocabulary: Vocabulary,
+    vocabulary: TagVocabulary,
     items: Iterable[Collection[Tag]] = (),
     max_share: float = 0.05,
     observer: Observer | None = None,
-) -> list[Entry]:
+) -> list[SwapEntry]:
     """Every pair of tags of one category, with the reason where they do not contradict.
 
     Args:
@@ -77,7 +77,7 @@ def build(
         ordered = sorted(set(tags))
         count.update(ordered)
         both.update(combinations(ordered, 2))
-    found: list[Entry] = []
+    found: list[SwapEntry] = []
     categories = list(vocabulary.by_category.values())
     for tags_of in watched(categories, observer or Silent(), "textswap", "categories"):
         for first, second in combinations(tags_of, 2):
@@ -86,7 +86,7 @@ def build(
             together = both[min(first, second), max(first, second)]
             if not reason and together > max_share * rarer:
                 reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
-            found += [Entry(first, second, reason), Entry(second, first, reason)]
+            found += [SwapEntry(first, second, reason), SwapEntry(second, first, reason)]
     rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in found}))}
     return sorted(found, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
 
@@ -95,12 +95,12 @@ def build(
 class Dictionary:
     """The allowed exchanges of a vocabulary."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[SwapEntry, ...]
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> TagVocabulary:
         """Its tags."""
-        return Vocabulary.of(self._tags)
+        return TagVocabulary.of(self._tags)
 
     @cached_property
     def _tags(self) -> frozenset[Tag]:
@@ -173,7 +173,7 @@ class Dictionary:
             ) from error
         return cls(
             tuple(
-                Entry(
+                SwapEntry(
                     Tag(row["category"], row["tag"]),
                     Tag(row["category"], row["alternative"]),
                     "" if row["allowed"] else row["reason"] or "not allowed",
@@ -249,7 +249,7 @@ def _in_longer_name(tag: Tag, caption: str, dictionary: Dictionary) -> bool:
     return False
 
 
-def _exchanged(caption: str, swaps: Mapping[Tag, Tag], vocabulary: Vocabulary) -> str:
+def _exchanged(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary) -> str:
     text = caption
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)

@@ -14,7 +14,7 @@ import pytest
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
-from synth.export import FORMATS, Format, format_of
+from synth.export import FORMATS, ExportFormat, format_of
 from synth.export.items import Shard, shards_of
 
 
@@ -44,7 +44,7 @@ def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_bears_the_name_it_is_found_by(name: str) -> None:
     made = format_of(name)
-    assert isinstance(made, Format)
+    assert isinstance(made, ExportFormat)
     assert made.name == name
 
 

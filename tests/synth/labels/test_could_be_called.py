@@ -16,7 +16,7 @@ from synth.corpus.schema import canonical_json
 from synth.derived.differences.difference import tell
 from synth.derived.questions.asking import ask
 from synth.derived.questions.judge import fault
-from synth.derived.questions.question import ANCHORED, ENDS, Kind, Question, count_claim
+from synth.derived.questions.question import ANCHORED, ENDS, Question, QuestionKind, count_claim
 from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import wordings
 from synth.labels.lexicon import confusable, could_be_called
@@ -27,7 +27,7 @@ from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_json
 from synth.scene.timeline import Placement, Timeline
-from synth.sources.own.vocabulary import Vocabulary
+from synth.sources.own.vocabulary import VocabularySource
 from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
@@ -50,7 +50,7 @@ def setting() -> Setting:
 @cache
 def esc50() -> tuple[Clip, ...]:
     """Two clips of each label of ESC-50."""
-    source = Vocabulary(labels="esc50", takes=2)
+    source = VocabularySource(labels="esc50", takes=2)
     return tuple(clip_of(source, ref, RATE) for ref in source.refs())
 
 
@@ -224,7 +224,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
         subject = every[question.sample]
         assert fault(question, subject) is None
         sounds = subject.heard.labels()
-        if question.kind is Kind.PRESENCE:
+        if question.kind is QuestionKind.PRESENCE:
             (name,) = claim_labels(question.claims[0])
             called = any(could_be_called(sound, name) for sound in sounds)
             assert called is (question.answer == "yes")
@@ -232,7 +232,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
             offered = {label for label in names if offers(question, subject, label)}
             right = next(name for name in offered if offers_as_answer(question, subject, name))
             assert not any(could_be_called(right, other) for other in offered - sounds), question
-        if question.kind is Kind.COUNT:
+        if question.kind is QuestionKind.COUNT:
             assert not any(confusable(*pair) for pair in combinations(sorted(sounds), 2))
 
 
@@ -243,9 +243,9 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
     last = Question(
         id="s-0",
         sample="s",
-        text=wordings(Kind.LAST, (), subject)[0],
+        text=wordings(QuestionKind.LAST, (), subject)[0],
         answer="an airplane",
-        kind=Kind.LAST,
+        kind=QuestionKind.LAST,
         options=("an airplane", "a dog", "an engine"),
         claims=(
             Concat(DOG, AIRPLANE),
@@ -261,9 +261,9 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
     count = Question(
         id="s-1",
         sample="s",
-        text=wordings(Kind.COUNT, (), subject)[0],
+        text=wordings(QuestionKind.COUNT, (), subject)[0],
         answer="two",
-        kind=Kind.COUNT,
+        kind=QuestionKind.COUNT,
         options=("one", "two"),
         claims=(Not(right), right),
     )

@@ -9,7 +9,7 @@ import pytest
 from synth.llm.checks.check import Case
 from synth.llm.checks.registry import read_checks
 from synth.llm.checks.truth_check import scene_fields
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.scene.claim import claim_to_json
 from synth.scene.notation import parse
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
@@ -19,7 +19,7 @@ LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ tal
 
 def faults(check: Any, texts: list[str], answer: Any = None, **fields: Any) -> list[str]:
     (made,) = read_checks([check])
-    return made.faults(Case(Item("i", fields), answer or {}, texts))
+    return made.faults(Case(PromptItem("i", fields), answer or {}, texts))
 
 
 @pytest.mark.parametrize(

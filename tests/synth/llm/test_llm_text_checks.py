@@ -9,12 +9,12 @@ import pytest
 from synth.llm.checks.check import Case
 from synth.llm.checks.registry import read_checks
 from synth.llm.checks.tongues import language_of
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 
 
 def faults(check: Any, texts: list[str], **fields: Any) -> list[str]:
     (made,) = read_checks([check])
-    return made.faults(Case(Item("i", fields), {"texts": texts}, texts))
+    return made.faults(Case(PromptItem("i", fields), {"texts": texts}, texts))
 
 
 @pytest.mark.parametrize(

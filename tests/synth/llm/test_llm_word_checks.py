@@ -9,12 +9,12 @@ import pytest
 from synth.llm.checks.check import Case
 from synth.llm.checks.content import content_of, lemmas, told
 from synth.llm.checks.registry import read_checks
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 
 
 def faults(check: Any, texts: list[str], caption: str) -> list[str]:
     (made,) = read_checks([check])
-    return made.faults(Case(Item("i", {"caption": caption}), {}, texts))
+    return made.faults(Case(PromptItem("i", {"caption": caption}), {}, texts))
 
 
 ORDERED = "A man speaks before a dog barks"
@@ -131,7 +131,7 @@ def test_what_is_told_is_left_open_where_words_leave_it_open(caption: str) -> No
 
 def notation_faults(text: str, notation: str, strict: bool = True) -> list[str]:
     (made,) = read_checks([{"notation_told": {"notation": "n", "strict": strict}}])
-    return made.faults(Case(Item("i", {}), {"n": [notation]}, [text]))
+    return made.faults(Case(PromptItem("i", {}), {"n": [notation]}, [text]))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from synth.scene.scene import (
     to_json,
 )
 from synth.scene.timeline import duration, timeline
-from synth.sources.own.vocabulary import Vocabulary
+from synth.sources.own.vocabulary import VocabularySource
 from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
@@ -84,7 +84,7 @@ def made(groups: Groups) -> list[list[Draft]]:
 @cache
 def many() -> list[list[Draft]]:
     """60 groups over the 527 labels, planned once."""
-    source = Vocabulary(takes=2)
+    source = VocabularySource(takes=2)
     found = [
         clip_of(source, ref, RATE) for ref in source.refs() if category(ref.labels[0]) != "none"
     ]

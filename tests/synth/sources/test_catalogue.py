@@ -25,7 +25,7 @@ from synth.sources.catalogue import (
     resample,
     withdraw_copies,
 )
-from synth.sources.own.folder import Folder
+from synth.sources.own.folder import FolderSource
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
 
@@ -43,7 +43,7 @@ def accept(
         path.write_bytes(audio)
     else:
         soundfile.write(path, audio, rate, subtype=subtype)
-    source = Folder(root=root)
+    source = FolderSource(root=root)
     (ref,) = source.refs()
     return catalogue(source, ref, wish.pop("bank_rate", rate), Acceptance(**wish))
 
@@ -105,7 +105,7 @@ def test_a_short_sound_in_a_long_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "i.csv").write_text("path\ngone.wav\n")
-    source = Folder(root=tmp_path, index=Path("i.csv"))
+    source = FolderSource(root=tmp_path, index=Path("i.csv"))
     (ref,) = source.refs()
     with pytest.raises(ClipError, match="cannot be read"):
         catalogue(source, ref, 16_000, Acceptance())

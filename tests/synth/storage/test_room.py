@@ -14,7 +14,7 @@ import pytest
 from synth.base.errors import SpecError
 from synth.storage import Copies, Remote, StorageError, download, kept, opened, read_at
 from synth.storage.copies import CORPORA, cache_folder
-from synth.storage.room import Room, limit_bytes
+from synth.storage.room import CopySpace, limit_bytes
 
 SHARD = 1000
 
@@ -314,7 +314,7 @@ def test_where_nothing_is_limited_all_is_kept(
     for name in "abcdef":
         read(copies, name)
     assert there(copies) == "abcdef"
-    assert copies.room == Room(cache_folder() / CORPORA, None)
+    assert copies.room == CopySpace(cache_folder() / CORPORA, None)
 
 
 def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:

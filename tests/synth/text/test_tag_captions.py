@@ -15,7 +15,7 @@ from synth.base.rng import Randomness
 from synth.labels.tag import Tag
 from synth.text.tags.tag_captions import FRAMES, describe, joined, views
 from synth.text.tags.tag_files import read_items
-from synth.text.tags.tag_words import Form, article, said
+from synth.text.tags.tag_words import TagForm, article, said
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
@@ -166,10 +166,10 @@ def test_articles_go_by_sound(words: str, expected: str) -> None:
 
 
 def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
-    assert said(Tag("", "groovy bass guitar")).form is Form.MASS
-    assert said(Tag("genre", "zydeco")).form is Form.ADJECTIVE
-    assert said(Tag("", "1970s")).form is Form.ERA
-    assert said(Tag("", "wake up call")).form is Form.NONE
+    assert said(Tag("", "groovy bass guitar")).form is TagForm.MASS
+    assert said(Tag("genre", "zydeco")).form is TagForm.ADJECTIVE
+    assert said(Tag("", "1970s")).form is TagForm.ERA
+    assert said(Tag("", "wake up call")).form is TagForm.NONE
 
 
 def test_all_real_tracks(shared_data: Callable[[str], Path]) -> None:

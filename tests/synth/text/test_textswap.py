@@ -16,8 +16,8 @@ from synth.text.negation.negation import stated_tags
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import read_items, read_vocabulary
 from synth.text.tags.tag_kin import implied, near
-from synth.text.tags.tags import Vocabulary
-from synth.text.textswap.textswap import Dictionary, Entry, build, swap
+from synth.text.tags.tags import TagVocabulary
+from synth.text.textswap.textswap import Dictionary, SwapEntry, build, swap
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),
@@ -26,7 +26,7 @@ NAMES = {
     "era": ("80s", "90s"),
     "theme": ("summer", "party"),
 }
-WORDS = Vocabulary.of(Tag(category, name) for category, names in NAMES.items() for name in names)
+WORDS = TagVocabulary.of(Tag(category, name) for category, names in NAMES.items() for name in names)
 BOOK = Dictionary(tuple(build(WORDS)))
 TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
 
@@ -126,7 +126,10 @@ def test_an_alternative_contradicts_all_known_tags_of_the_category() -> None:
 
 def test_the_sentence_agrees_with_the_new_word() -> None:
     book = Dictionary(
-        (Entry(tag("happy"), Tag("mood", "angry")), Entry(Tag("mood", "angry"), tag("happy")))
+        (
+            SwapEntry(tag("happy"), Tag("mood", "angry")),
+            SwapEntry(Tag("mood", "angry"), tag("happy")),
+        )
     )
     rng = Randomness(0).at("x", 0)
     assert swap("A happy song.", (), book, rng).text == "An angry song."
@@ -140,7 +143,7 @@ def test_nothing_to_swap(caption: str) -> None:
 
 
 def test_part_of_another_instruments_name_is_left_alone() -> None:
-    words = Vocabulary.of([Tag("instrument", "guitar"), Tag("instrument", "flute")])
+    words = TagVocabulary.of([Tag("instrument", "guitar"), Tag("instrument", "flute")])
     book = Dictionary(tuple(build(words)))
     rng = Randomness(0).at("x", 0)
     assert swap("with bass guitar", (), book, rng).text == ""
@@ -179,7 +182,7 @@ def test_real_tracks_are_swapped_for_tags_they_do_not_have(
     shared_data: Callable[[str], Path],
 ) -> None:
     tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
-    words = Vocabulary.of(each for track in tracks for each in track.tags)
+    words = TagVocabulary.of(each for track in tracks for each in track.tags)
     book = Dictionary(tuple(build(words, (track.tags for track in tracks))))
     made = 0
     for index, track in enumerate(tracks[::20]):
