@@ -19,10 +19,10 @@ from synth.base.progress import Observer, Silent
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
-from synth.export import ExportFormat, format_of
+from synth.export import ExportFormat, find_format
 from synth.export.base import Whole
 from synth.export.folder import KEPT, Folder, Writer
-from synth.export.items import Shard, shards_of
+from synth.export.items import Shard, list_shards
 from synth.storage import is_url
 
 PHASE: Final = "export"
@@ -79,10 +79,10 @@ def export(
     """
     started = time.monotonic()
     observer = observer or Silent()
-    made = format_of(format_name)
+    made = find_format(format_name)
     if is_url(out):
         raise SpecError(f"{out}: exports are written to folders", mend="give a folder")
-    shards = shards_of(corpus, splits)
+    shards = list_shards(corpus, splits)
     folder = Folder(out.resolve())
     identity = _identity(made, corpus, shards)
     _refuse_foreign(folder, identity)

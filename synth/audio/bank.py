@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
 from synth.base.errors import CorpusError
 from synth.base.units import Frames
-from synth.storage import fetched, kept
+from synth.storage import fetch, open_mapped
 
 INDEX_SCHEMA = pa.schema(
     [
@@ -69,7 +69,7 @@ class Bank:
         Raises:
             CorpusError: If the index is missing.
         """
-        if not fetched(index).is_file():
+        if not fetch(index).is_file():
             raise CorpusError(
                 f"{index}: no such clip bank",
                 mend="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
@@ -91,7 +91,7 @@ class Bank:
         part = self._parts.get(name)
         if part is None:
             try:
-                with kept(self.folder / name) as file:
+                with open_mapped(self.folder / name) as file:
                     part = self._parts[name] = np.memmap(file, dtype="<i2", mode="r")
             except (FileNotFoundError, ValueError) as error:  # numpy maps no empty file
                 raise CorpusError(

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from synth.captions.caption import Caption
-from synth.captions.contrast import CaptionSet, main
+from synth.captions.contrast import CaptionSet, as_main
 from synth.scene.claim import Claim
 from synth.scene.edit import Edit, Edits, Outline
 from synth.scene.scene import Scene
@@ -114,7 +114,7 @@ def deal(
         return None
     return [
         CaptionSet(
-            main(hand.true[0]),
+            as_main(hand.true[0]),
             tuple(caption.of_kind("restatement") for caption in hand.true[1:]),
             tuple(hand.false),
         )

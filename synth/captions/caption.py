@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim
 from synth.scene.scene import Concat, Event, Overlay
@@ -82,7 +82,7 @@ def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
     {a} is heard first and {b} last (or both together). Frame k of before, after and while are
     twins: exchanging the word, or the two sounds, leaves all else as it was.
     """
-    text = shipped(CONNECTIVES).read_text(encoding="utf-8")
+    text = shipped_path(CONNECTIVES).read_text(encoding="utf-8")
     found: dict[tuple[Style, Connective], tuple[str, ...]] = {}
     for row in csv.DictReader(text.splitlines()):
         key = Style(row["style"]), Connective(row["connective"])
@@ -111,7 +111,7 @@ def realize(
         ValueError: If the connective cannot make such a claim, or a part is no event.
     """
     clause = relate(claim, connective, phrases, style, frame)
-    return clause if style is Style.PAPER else capitalised(clause)
+    return clause if style is Style.PAPER else capitalise(clause)
 
 
 def relate(
@@ -127,6 +127,6 @@ def relate(
     return _frames()[style, connective][frame].format_map(said)
 
 
-def capitalised(sentence: str) -> str:
+def capitalise(sentence: str) -> str:
     """The sentence with a capital at its head, all else as it was."""
     return sentence[:1].upper() + sentence[1:]

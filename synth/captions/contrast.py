@@ -49,7 +49,7 @@ class CaptionSet:
     negatives: tuple[Caption, ...]
 
 
-def main(caption: Caption) -> Caption:
+def as_main(caption: Caption) -> Caption:
     """The same sentence as a sample's main caption."""
     return caption.of_kind("caption")
 

@@ -19,7 +19,7 @@ from synth.captions.caption import (
     Connective,
     Phrases,
     Style,
-    capitalised,
+    capitalise,
     frames,
     relate,
 )
@@ -85,7 +85,7 @@ class Narrator:
             case _:
                 raise ValueError(f"no words for the claim {claim}")
         return Caption(
-            words if self.style is Style.PAPER else _capitals(words),
+            words if self.style is Style.PAPER else _capitalise_sentences(words),
             claim,
             kind,
             said.value if said else "",
@@ -114,7 +114,7 @@ class Narrator:
         )
 
     def _present(self, named: Sequence[str]) -> str:
-        nouns = _listed([self._phrase(label).noun for label in named])
+        nouns = _join_words([self._phrase(label).noun for label in named])
         return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
 
     def _denying(self, words: str, absent: str) -> str:
@@ -172,9 +172,9 @@ class Narrator:
             case Connective.BEFORE | Connective.AFTER:
                 return self._successive(parts, word)
             case Connective.WITH:
-                rest = _listed([self._gerund(part) for part in parts[1:]])
+                rest = _join_words([self._gerund(part) for part in parts[1:]])
             case _:
-                rest = _listed(clauses[1:])
+                rest = _join_words(clauses[1:])
         return f"{clauses[0]} {word.value} {rest}, all at the same time"
 
     def _successive(self, parts: Sequence[Scene], word: Connective) -> str:
@@ -214,7 +214,7 @@ class Narrator:
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
     def _alongside(self, single: Sequence[Event], gerunds: bool) -> str:
-        said = _listed([(self._gerund if gerunds else self._clause)(event) for event in single])
+        said = _join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
         return f"{said} at the same time" if len(single) > 1 else said
 
 
@@ -248,14 +248,14 @@ def _conjuncts(claim: Claim) -> list[str]:
     raise ValueError(f"no words for the claim {claim}")
 
 
-def _listed(said: Sequence[str]) -> str:
+def _join_words(said: Sequence[str]) -> str:
     """The words as a list: "a", "a and b", or "a, b and c"."""
     if len(said) == 1:
         return said[0]
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
-def _capitals(words: str) -> str:
+def _capitalise_sentences(words: str) -> str:
     """Clauses behind a semicolon as sentences of their own, with stops where there are several."""
-    sentences = [capitalised(clause) for clause in words.split("; ")]
+    sentences = [capitalise(clause) for clause in words.split("; ")]
     return ". ".join(sentences) + ("." if len(sentences) > 1 else "")

@@ -154,7 +154,7 @@ def read_words(text: str) -> LicenceTerms | None:
     said: dict[str, set[str]] = {"symbol": set(), "version": set(), "port": set(), "": set()}
     at, last = 0, ""
     while at < len(words):
-        length, kind, value = _next(words, at, last)
+        length, kind, value = _match_next(words, at, last)
         if not length:
             return None
         said[kind].add(value)
@@ -164,7 +164,7 @@ def read_words(text: str) -> LicenceTerms | None:
     )
 
 
-def _next(words: list[str], at: int, last: str) -> tuple[int, str, str]:
+def _match_next(words: list[str], at: int, last: str) -> tuple[int, str, str]:
     """How many words are understood together, and as what; 0 where the first is not."""
     for length in range(min(_LONGEST, len(words) - at), 0, -1):
         phrase = _PHRASES.get(tuple(words[at : at + length]))

@@ -26,10 +26,10 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where each format is, and what it is in a few words."""
 
-__all__ = ["FORMATS", "ExportFormat", "format_of"]
+__all__ = ["FORMATS", "ExportFormat", "find_format"]
 
 
-def format_of(name: str) -> ExportFormat:
+def find_format(name: str) -> ExportFormat:
     """The format of a name.
 
     Raises:

@@ -75,7 +75,7 @@ class HuggingFace:
             out.open(name) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
-            for rows in _in_groups(shard.items()):
+            for rows in _batch_rows(shard.items()):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
     def finish(self, whole: Whole, out: Writer) -> None:
@@ -91,7 +91,7 @@ class HuggingFace:
         whole.readme(out, _HOW, yaml.safe_dump(facts, sort_keys=False))
 
 
-def _in_groups(items: Iterator[ExportItem]) -> Iterator[list[dict[str, Any]]]:
+def _batch_rows(items: Iterator[ExportItem]) -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     for item in items:
         rows.append(_row(item))

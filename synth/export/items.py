@@ -18,7 +18,7 @@ from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.shards import document
-from synth.storage import opened, shown
+from synth.storage import display_path, open_file
 
 ROWS_AT_ONCE: Final = 64
 _MEND: Final = "run `segue build` again with the corpus's spec, or copy the shards once more"
@@ -125,7 +125,7 @@ class Shard:
         path = self.corpus.shard(self.split, self.name)
         try:
             with (
-                opened(path, self.corpus.receipt(self.name)) as file,
+                open_file(path, self.corpus.receipt(self.name)) as file,
                 tarfile.open(fileobj=file, mode="r:") as tar,
             ):
                 for row in self.rows():
@@ -140,7 +140,7 @@ class Shard:
                 if tar.next() is not None:
                     raise self._damaged("holds more samples than its manifest")
         except FileNotFoundError as error:
-            raise CorpusError(f"{shown(path)}: no such shard", mend=_MEND) from error
+            raise CorpusError(f"{display_path(path)}: no such shard", mend=_MEND) from error
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(str(error) or type(error).__name__) from error
 
@@ -154,10 +154,10 @@ class Shard:
 
     def _damaged(self, reason: str) -> CorpusError:
         path = self.corpus.shards / self.split / self.name
-        return CorpusError(f"{shown(path)}: damaged: {reason}", mend=_MEND)
+        return CorpusError(f"{display_path(path)}: damaged: {reason}", mend=_MEND)
 
 
-def shards_of(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
+def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
     """The shards of some splits, or of all, in plan order.
 
     Raises:

@@ -33,9 +33,9 @@ class Lhotse:
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifests."""
         with (
-            _zipped(out, "recordings") as recordings,
-            _zipped(out, "supervisions") as supervisions,
-            _zipped(out, "cuts") as cuts,
+            _open_gzip(out, "recordings") as recordings,
+            _open_gzip(out, "supervisions") as supervisions,
+            _open_gzip(out, "cuts") as cuts,
         ):
             for item in shard.items():
                 path = item.path
@@ -57,7 +57,7 @@ class Lhotse:
 
 
 @contextmanager
-def _zipped(out: Writer, piece: str) -> Iterator[BinaryIO]:
+def _open_gzip(out: Writer, piece: str) -> Iterator[BinaryIO]:
     """A gzipped piece, without time or name in its header."""
     with (
         out.piece(piece) as file,

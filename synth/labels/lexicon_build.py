@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 from synth.base.errors import LexiconError
-from synth.base.shipped import shipped
-from synth.labels.lexicon import PHRASES, related
+from synth.base.shipped import shipped_path
+from synth.labels.lexicon import PHRASES, are_related
 
 Inflect: TypeAlias = Callable[[str, str], str]
 """The form of a verb (base form) under a Penn tag: VBZ, VBP or VBG."""
@@ -102,10 +102,10 @@ class _Place:
 
 def lexicon_folder() -> Path:
     """Where the shipped lexicons are."""
-    return shipped(PHRASES).parent
+    return shipped_path(PHRASES).parent
 
 
-def inflector() -> Inflect:
+def make_inflector() -> Inflect:
     """The inflector of the lemminflect package, and `IRREGULAR`.
 
     Raises:
@@ -160,7 +160,7 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
     return built
 
 
-def table(built: Mapping[str, list[LexiconEntry]]) -> str:
+def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     """The text of phrases.csv: all entries, sorted by label."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -199,8 +199,8 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEn
     for column in ("noun", "subject", "verb"):
         if not row[column]:
             place.wrong(f"no {column}", f"fill in the {column}")
-    finite = _inflected(place, row["verb"], "VBP" if row["plural"] == "yes" else "VBZ", inflect)
-    gerund = _inflected(place, row["verb"], "VBG", inflect)
+    finite = _inflect(place, row["verb"], "VBP" if row["plural"] == "yes" else "VBZ", inflect)
+    gerund = _inflect(place, row["verb"], "VBG", inflect)
     rest = f" {row['rest']}" if row["rest"] else ""
     forms = {
         "noun": row["noun"],
@@ -209,15 +209,15 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEn
     }
     for form, text in forms.items():
         _check_form(place, form, text)
-    families = _paths(place, "family", row["family"])
-    also = _paths(place, "also", row["also"]) if row["also"] else ()
+    families = _parse_paths(place, "family", row["family"])
+    also = _parse_paths(place, "also", row["also"]) if row["also"] else ()
     for path in also:
-        if related(families, (path,)):
+        if are_related(families, (path,)):
             place.wrong(f"the also path {path!r} is in its family", "leave it out of also")
     return LexiconEntry(place.label, **forms, families=families, also=also)
 
 
-def _inflected(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
+def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
     if not re.fullmatch("[a-z]+", verb):
         place.wrong(f"the verb {verb!r} is not one word", "put other words into rest")
     form = inflect(verb, tag)
@@ -239,7 +239,7 @@ def _check_form(place: _Place, form: str, text: str) -> None:
         place.wrong(f"the {form} {text!r} holds {barred[0]!r}", "say it without that word")
 
 
-def _paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
+def _parse_paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
     paths = tuple(text.split(";"))
     for path in paths:
         if not _PATH.fullmatch(path):
@@ -253,7 +253,7 @@ def _paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
                 f"start it with one of: {', '.join(sorted(CATEGORIES))}",
             )
     for first, second in combinations(paths, 2):
-        if related((first,), (second,)):
+        if are_related((first,), (second,)):
             place.wrong(
                 f"the {column} paths {first!r} and {second!r} overlap", "keep the shorter one"
             )
@@ -272,7 +272,7 @@ def _check_new(place: _Place, entry: LexiconEntry, said: dict[tuple[str, str], s
 
 def _check_exclusive(entries: list[LexiconEntry], owners: Mapping[str, _Place]) -> None:
     for first, second in combinations(entries, 2):
-        if related(first.families, second.families):
+        if are_related(first.families, second.families):
             owners[second.label].wrong(
                 f"kin to {first.label!r}, though the labels of this file exclude one another",
                 "give the two family paths that part",

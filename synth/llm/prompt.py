@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.answer_schema import reply_schema, violations
+from synth.llm.answer_schema import find_violations, reply_schema
 from synth.llm.checks.check import Case, Check, reaches, texts_at
 from synth.llm.checks.registry import read_checks
 from synth.llm.item import PromptItem
@@ -118,7 +118,7 @@ class Prompt:
             if name not in item.fields:
                 found = [f"{name!r} is missing"] * (name in self.file.fields)
             else:
-                found = violations(value, schema, repr(name)) if schema else []
+                found = find_violations(value, schema, repr(name)) if schema else []
             if found:
                 raise SpecError(f"prompt {self.id}: item {item.id!r}: {found[0]}")
 
@@ -138,7 +138,7 @@ class Prompt:
 
         An answer that breaks the schema is put to no further check.
         """
-        broken = violations(dict(answer), self.file.answer)
+        broken = find_violations(dict(answer), self.file.answer)
         if broken:
             return broken
         case = Case(item, answer, self.texts(answer))

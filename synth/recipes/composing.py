@@ -75,19 +75,19 @@ def _mix(parts: list[Scene], joining: Joining, rng: np.random.Generator) -> Scen
     ratio = joining.ratio if joining.mixing is Mixing.BETWEEN_CLASS else None
     for part in longest_last[1:]:
         if joining.mixing is Mixing.SNR:
-            mixed = louder(mixed, -round(float(rng.uniform(*joining.snr_db)), 2))
+            mixed = amplify(mixed, -round(float(rng.uniform(*joining.snr_db)), 2))
         room = duration(part) - duration(mixed)
         mixed = Overlay(part, mixed, int(rng.integers(room + 1)), ratio)
     return mixed
 
 
-def louder(scene: Scene, gain_db: Decibels) -> Scene:
+def amplify(scene: Scene, gain_db: Decibels) -> Scene:
     """The scene with every sound raised by `gain_db`."""
     match scene:
         case Event(label):
             heard = scene.heard
             return Event(label, replace(heard, gain_db=round(heard.gain_db + gain_db, 2)))
         case Concat(first, second) | Overlay(first, second):
-            return replace(scene, first=louder(first, gain_db), second=louder(second, gain_db))
+            return replace(scene, first=amplify(first, gain_db), second=amplify(second, gain_db))
         case _:
             assert_never(scene)

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from synth.base.errors import PlanError
-from synth.labels.lexicon import category, confusable, kin
+from synth.labels.lexicon import are_confusable, are_kin, category
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels
 
@@ -31,7 +31,7 @@ def random_template(count: int, rng: np.random.Generator) -> Scene:
     return Concat(*parts) if rng.random() < 0.5 else Overlay(*parts)
 
 
-def weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
+def draw_weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
     """One of the options, drawn by their weights."""
     cumulative = np.cumsum(weights)
     drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
@@ -98,7 +98,7 @@ class SceneVocabulary:
                     mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
                 )
         for first, second in combinations(self._named(template), 2):
-            if kin(first, second):
+            if are_kin(first, second):
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
                     "which could be said of one sound",
@@ -110,7 +110,7 @@ class SceneVocabulary:
         for _ in range(_TRIES):
             among = self.categories[self._category(rng) if leaf == ANY else leaf]
             label = among[int(rng.integers(len(among)))]
-            if not any(confusable(label, other) for other in taken):
+            if not any(are_confusable(label, other) for other in taken):
                 return label
         return None
 
@@ -119,7 +119,7 @@ class SceneVocabulary:
         return [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
 
     def _category(self, rng: np.random.Generator) -> str:
-        return weighted(tuple(self.weights), tuple(self.weights.values()), rng)
+        return draw_weighted(tuple(self.weights), tuple(self.weights.values()), rng)
 
     def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
         """The template with a label for every leaf; None where one leaf finds none.
@@ -135,14 +135,14 @@ class SceneVocabulary:
             if label is None:
                 return None
             drawn.append(label)
-        return _labelled(template, iter(drawn))
+        return _fill_labels(template, iter(drawn))
 
 
-def _labelled(template: Scene, names: Iterable[str]) -> Scene:
+def _fill_labels(template: Scene, names: Iterable[str]) -> Scene:
     names = iter(names)
     match template:
         case Event():
             return Event(next(names))
         case Concat(first, second) | Overlay(first, second):
-            left = _labelled(first, names)
-            return type(template)(left, _labelled(second, names))
+            left = _fill_labels(first, names)
+            return type(template)(left, _fill_labels(second, names))

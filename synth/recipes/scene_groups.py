@@ -20,8 +20,8 @@ from synth.labels.lexicon import Phrase, category
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, compose
-from synth.recipes.grammar import ANY, SceneVocabulary, random_template, weighted
-from synth.scene.edit import Edit, Edits, Outline, recompositions, renamed
+from synth.recipes.grammar import ANY, SceneVocabulary, draw_weighted, random_template
+from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
 from synth.scene.scene import Event, Overlay, Scene, labels
 from synth.scene.timeline import Placement, timeline
 from synth.truth.truth import Tolerance, proves
@@ -121,7 +121,7 @@ class SceneGroups:
     def _template(self, rng: np.random.Generator) -> Scene:
         templates = self.design.templates
         if templates:
-            return weighted(tuple(templates), tuple(templates.values()), rng)
+            return draw_weighted(tuple(templates), tuple(templates.values()), rng)
         return random_template(int(rng.integers(2, self.design.max_events + 1)), rng)
 
     def _drawn(self, rng: np.random.Generator) -> list[Draft] | None:
@@ -152,7 +152,7 @@ class SceneGroups:
             known = leaf == ANY or leaf in self.vocabulary.categories
             label = self.vocabulary.draw(leaf, named, rng) if known else None
             if label is not None:
-                return renamed(base, {gone: label})
+                return rename_labels(base, {gone: label})
         return None
 
     def _variants(self, base: Scene, exchanged: Scene, rng: np.random.Generator) -> list[Scene]:
@@ -189,7 +189,7 @@ class SceneGroups:
             scene = compose(statement, sounds, self.design.joining, rng)
             tolerance = Tolerance.of_scene(scene, self.setting.audible)
             heard = timeline(scene)
-            clear = not _blurred(scene, heard.placements, tolerance)
+            clear = not _is_blurred(scene, heard.placements, tolerance)
             if clear and proves(heard, statement, tolerance):
                 return scene
         return None
@@ -223,7 +223,7 @@ class SceneGroups:
         return [bed.under(scene) for scene in scenes] if bed else scenes
 
 
-def _blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
+def _is_blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
     """Whether two sounds overlap no longer than a crossfade does, although none joins them.
 
     They would count as following one another, and a listener hears them together.
@@ -237,7 +237,9 @@ def _blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) ->
             overlap = min(one.offset, other.offset) - max(one.onset, other.onset)
             if 0 < overlap <= tolerance.transition:
                 return True
-    return _blurred(scene.first, first, tolerance) or _blurred(scene.second, second, tolerance)
+    return _is_blurred(scene.first, first, tolerance) or _is_blurred(
+        scene.second, second, tolerance
+    )
 
 
 def _picker(rng: np.random.Generator) -> Pick:

@@ -159,7 +159,7 @@ def _edits(statement: Scene) -> Iterator[Scene]:
     named = labels(statement)
     for i, first in enumerate(named):
         for second in named[i + 1 :]:
-            yield renamed(statement, {first: second, second: first})
+            yield rename_labels(statement, {first: second, second: first})
 
 
 def _operator_edits(statement: Scene) -> Iterator[Scene]:
@@ -178,12 +178,12 @@ def _operator_edits(statement: Scene) -> Iterator[Scene]:
         yield type(statement)(first, edited)
 
 
-def renamed(statement: Scene, names: dict[str, str]) -> Scene:
+def rename_labels(statement: Scene, names: dict[str, str]) -> Scene:
     """The statement with some labels exchanged for others."""
     match statement:
         case Event(label):
             return Event(names.get(label, label))
         case Concat(first, second) | Overlay(first, second):
-            return type(statement)(renamed(first, names), renamed(second, names))
+            return type(statement)(rename_labels(first, names), rename_labels(second, names))
         case _:
             assert_never(statement)

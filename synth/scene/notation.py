@@ -36,16 +36,16 @@ def format_scene(scene: Scene) -> str:
             return label if _reads_bare(label) else _quote(label)
         case Concat(first, second):
             right = format_scene(second)
-            return f"{format_scene(first)} + {_grouped(right, isinstance(second, Concat))}"
+            return f"{format_scene(first)} + {_parenthesise(right, isinstance(second, Concat))}"
         case Overlay(first, second):
             left, right = format_scene(first), format_scene(second)
-            left = _grouped(left, isinstance(first, Concat))
-            return f"{left} * {_grouped(right, not isinstance(second, Event))}"
+            left = _parenthesise(left, isinstance(first, Concat))
+            return f"{left} * {_parenthesise(right, not isinstance(second, Event))}"
         case _:
             assert_never(scene)
 
 
-def _grouped(text: str, needed: bool) -> str:
+def _parenthesise(text: str, needed: bool) -> str:
     return f"({text})" if needed else text
 
 

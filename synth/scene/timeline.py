@@ -57,14 +57,14 @@ def duration(scene: Scene) -> Frames:
         case Event():
             return scene.heard.frames
         case Concat(first, second):
-            return _joined(scene, duration(first), duration(second))
+            return _joined_length(scene, duration(first), duration(second))
         case Overlay(first, second, offset):
-            return _spanned(offset, duration(first), duration(second))
+            return _spanned_length(offset, duration(first), duration(second))
         case _:
             assert_never(scene)
 
 
-def _joined(scene: Concat, left: Frames, right: Frames) -> Frames:
+def _joined_length(scene: Concat, left: Frames, right: Frames) -> Frames:
     if scene.crossfade > min(left, right):
         raise SceneError(
             f"a crossfade of {scene.crossfade} frames cannot join {left} and {right} frames",
@@ -73,7 +73,7 @@ def _joined(scene: Concat, left: Frames, right: Frames) -> Frames:
     return left + right - scene.crossfade
 
 
-def _spanned(offset: Frames, first: Frames, second: Frames) -> Frames:
+def _spanned_length(offset: Frames, first: Frames, second: Frames) -> Frames:
     return max(first, offset + second) - min(0, offset)
 
 
@@ -86,10 +86,10 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> Frames:
             return excerpt.frames
         case Concat(first, second, crossfade):
             left = _place(first, onset, placements)
-            return _joined(scene, left, _place(second, onset + left - crossfade, placements))
+            return _joined_length(scene, left, _place(second, onset + left - crossfade, placements))
         case Overlay(first, second, offset):
             one = _place(first, onset + max(0, -offset), placements)
             other = _place(second, onset + max(0, offset), placements)
-            return _spanned(offset, one, other)
+            return _spanned_length(offset, one, other)
         case _:
             assert_never(scene)

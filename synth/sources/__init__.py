@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Final
 
-from synth.base.entry_points import load_class, offered
+from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SourceError
 from synth.base.names import suggestion
 from synth.sources.reading.base import ClipRef, Recording, Settings, Source, Unheard
@@ -46,7 +46,7 @@ __all__ = [
     "Settings",
     "Source",
     "Unheard",
-    "opened",
+    "open_source",
     "source_class",
     "source_names",
 ]
@@ -54,7 +54,7 @@ __all__ = [
 
 def source_names() -> tuple[str, ...]:
     """The sources that come with Segue, then those of other packages."""
-    return (*SOURCES, *_others())
+    return (*SOURCES, *_plugins())
 
 
 def source_class(name: str) -> type[Settings]:
@@ -70,13 +70,13 @@ def source_class(name: str) -> type[Settings]:
         module, attribute = SOURCES[name].split(":")
         found: type[Settings] = getattr(import_module(module), attribute)
         return found
-    others = _others()
+    others = _plugins()
     if name not in others:
         raise SourceError(f"no source {name!r}", mend=suggestion(name, source_names()))
     return load_class(others[name], Settings, SourceError)
 
 
-def opened(source: Settings) -> Source | Unheard:
+def open_source(source: Settings) -> Source | Unheard:
     """The source, or its listing where its audio has not been collected.
 
     Raises:
@@ -87,5 +87,5 @@ def opened(source: Settings) -> Source | Unheard:
     return source  # type: ignore[return-value]
 
 
-def _others() -> dict[str, EntryPoint]:
-    return offered(ENTRY_POINTS, SOURCES)
+def _plugins() -> dict[str, EntryPoint]:
+    return find_entry_points(ENTRY_POINTS, SOURCES)

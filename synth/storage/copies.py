@@ -1,7 +1,7 @@
 """Copies of a store's files on this machine: below one folder, under the store's own keys.
 
 So everything inside works on paths. A file that a copied folder lacks is fetched when it is first
-asked for (`fetched`); a file that was copied is known by its stamp, and fetched again once the
+asked for (`fetch`); a file that was copied is known by its stamp, and fetched again once the
 store's is another.
 """
 
@@ -60,10 +60,10 @@ class Copies:
         Raises:
             SpecError: If it holds something else.
         """
-        wanted = _marked(remote.url)
-        found = _marker(root)
+        wanted = _read_own_marker(remote.url)
+        found = _read_marker(root)
         if found is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
-            found = _marker(root)  # another process may have made it meanwhile
+            found = _read_marker(root)  # another process may have made it meanwhile
             if found is None:
                 raise SpecError(
                     f"{root}: holds files that are no copies of {remote.url}",
@@ -225,11 +225,11 @@ def copies_at(root: Path) -> Copies | None:
     Raises:
         StorageError: If the store lives in another process.
     """
-    found = _marker(root)
+    found = _read_marker(root)
     if found is None:
         return None
     url = str(found["url"])
-    if found != _marked(url):
+    if found != _read_own_marker(url):
         raise StorageError(
             f"{url}: lives in process {found.get('process')} alone, and this is another one",
             mend="work in one process, with 0 workers; or take a folder, file:///FOLDER, or a "
@@ -238,12 +238,12 @@ def copies_at(root: Path) -> Copies | None:
     return Copies(root, Remote(url))
 
 
-def _marked(url: str) -> dict[str, Any]:
+def _read_own_marker(url: str) -> dict[str, Any]:
     """What the marker of this process's copies says."""
     return {"url": url, "process": os.getpid()} if is_private(url) else {"url": url}
 
 
-def _marker(root: Path) -> dict[str, Any] | None:
+def _read_marker(root: Path) -> dict[str, Any] | None:
     try:
         found = json.loads((root / MARKER).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 
 from synth.base.atomic import replacing
 from synth.storage.errors import StorageError
-from synth.storage.faults import is_missing, is_passing, is_taken, told
+from synth.storage.faults import is_missing, is_passing, is_taken, to_storage_error
 from synth.storage.filesystems import S3, filesystem_of
-from synth.storage.url import joined, split_url
+from synth.storage.url import join_keys, split_url
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Remote:
         entries = self._tried(found, folder, "read")
         skipped = len(root) + 1 if root else 0
         return {
-            name.lstrip("/") if not root else name[skipped:]: _stored(entry)
+            name.lstrip("/") if not root else name[skipped:]: _parse_entry(entry)
             for name, entry in sorted(entries.items())
             if entry["type"] == "file" and not name.endswith("/") and name != path
         }
@@ -103,7 +103,7 @@ class Remote:
                 if is_missing(error):
                     return None
                 raise
-            return _stored(entry) if entry["type"] == "file" else None
+            return _parse_entry(entry) if entry["type"] == "file" else None
 
         return self._tried(found, key, "read")
 
@@ -256,7 +256,7 @@ class Remote:
                 raise
             except Exception as error:
                 if attempt == ATTEMPTS or not is_passing(error):
-                    raise told(error, self.address(key), done) from error
+                    raise to_storage_error(error, self.address(key), done) from error
             time.sleep(FIRST_WAIT_S * 2 ** (attempt - 1))
         raise AssertionError("no attempt was made")
 
@@ -266,10 +266,10 @@ _GONE: Final = "mend the URL; a file that was there before was deleted by somebo
 
 def joined_path(root: str, key: str) -> str:
     """A path in a file system whose folder is `root`."""
-    return f"{root}/{joined(key)}" if joined(key) else root
+    return f"{root}/{join_keys(key)}" if join_keys(key) else root
 
 
-def _stored(entry: dict[str, Any]) -> Stored:
+def _parse_entry(entry: dict[str, Any]) -> Stored:
     size = int(entry.get("size") or 0)
     stamp = next((_plain(entry[name]) for name in _STAMPS if entry.get(name)), "")
     time = next((_plain(entry[name]) for name in _TIMES if entry.get(name)), 0)

@@ -21,7 +21,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from synth.base.atomic import PARTIAL_SUFFIX, readable
+from synth.base.atomic import PARTIAL_SUFFIX, format_bytes
 from synth.base.errors import SpecError
 from synth.storage.errors import StorageError
 
@@ -156,8 +156,8 @@ class CopySpace:
             return
         if size > self.limit:
             raise NoRoomError(
-                f"{slot.path.name}: {readable(size)} are more than the {readable(self.limit)} "
-                "that copies of stores may take here",
+                f"{slot.path.name}: {format_bytes(size)} are more than the "
+                f"{format_bytes(self.limit)} that copies of stores may take here",
                 mend=f"raise {LIMIT_VARIABLE}",
             )
         with FileLock(self.root / f"{_TOTAL}.lock", thread_local=False):
@@ -172,8 +172,9 @@ class CopySpace:
             (self.root / _TOTAL).write_text(str(total), encoding="utf-8")
         if not fits:
             raise NoRoomError(
-                f"{slot.path.name}: {readable(size)} find no room beside the {readable(total)} of "
-                f"copies that are in use; they may take {readable(max(0, allowed))}",
+                f"{slot.path.name}: {format_bytes(size)} find no room beside the "
+                f"{format_bytes(total)} of copies that are in use; "
+                f"they may take {format_bytes(max(0, allowed))}",
                 mend=f"raise {LIMIT_VARIABLE}, or free disk space",
             )
 
@@ -198,7 +199,7 @@ class CopySpace:
                 break
             if since_ns is not None and used_ns >= since_ns:
                 break
-            if _removed(slot):
+            if _remove(slot):
                 total -= there
         return total
 
@@ -239,7 +240,7 @@ class CopySpace:
         return sorted(path.parent for path in found)
 
 
-def held_open(path: Path) -> BufferedReader | None:
+def open_held(path: Path) -> BufferedReader | None:
     """A copy, opened for reading: it stays here until it is closed, and counts as used now.
 
     Returns:
@@ -251,7 +252,7 @@ def held_open(path: Path) -> BufferedReader | None:
         return None
     try:
         if fcntl is not None:
-            with suppress(OSError):  # a disk without locks: there nothing goes, see `_removed`
+            with suppress(OSError):  # a disk without locks: there nothing goes, see `_remove`
                 fcntl.flock(file.fileno(), fcntl.LOCK_SH)
         status = os.fstat(file.fileno())
         if not status.st_nlink:
@@ -265,7 +266,7 @@ def held_open(path: Path) -> BufferedReader | None:
     return file
 
 
-def _removed(slot: Slot) -> bool:
+def _remove(slot: Slot) -> bool:
     """Remove a copy, or what came of it, unless somebody is at it."""
     with slot.held(wait=False) as mine:
         if not mine:

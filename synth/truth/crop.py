@@ -56,7 +56,7 @@ class Crop:
         placements: list[Placement] = []
         cut: dict[tuple[Frames, Excerpt], None] = {}
         for place in timeline.placements:
-            part = _part(place, start, frames)
+            part = _crop_placement(place, start, frames)
             if part.frames <= 0:
                 continue
             placements.append(part)
@@ -100,7 +100,7 @@ class Crop:
         )
 
 
-def _part(place: Placement, start: Frames, frames: Frames) -> Placement:
+def _crop_placement(place: Placement, start: Frames, frames: Frames) -> Placement:
     onset = max(place.onset - start, 0)
     offset = min(place.offset - start, frames)
     return Placement(place.label, onset, offset, place.excerpt)

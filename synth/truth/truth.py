@@ -2,11 +2,11 @@
 
 Words leave room, in time and in what they name. "A dog barks before it rains" may mean that the
 barking is over when the rain sets in, or only that it starts first; "while" may mean all through,
-or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.kin`), "an engine" of
-an airplane (`lexicon.could_be_called`). A claim is
-*proven* when it holds under the strictest reading and *refuted* when it fails under the loosest, so
-a proven positive and a refuted negative are right whatever the reader had in mind. What lies
-between is neither, and cannot enter a corpus.
+or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.are_kin`), "an
+engine" of an airplane (`lexicon.could_be_called`). A claim is *proven* when it holds under the
+strictest reading and *refuted* when it fails under the loosest, so a proven positive and a refuted
+negative are right whatever the reader had in mind. What lies between is neither, and cannot enter a
+corpus.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import combinations, product
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.base.units import Frames
-from synth.labels.lexicon import could_be_called, kin
+from synth.labels.lexicon import are_kin, could_be_called
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.edit import projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, longest_crossfade, operands
@@ -206,7 +206,7 @@ class Hearing:
         heard is no less true where another could be called by its name.
         """
         return any(
-            (self._meant(place, name, named) if len(named) > 1 else kin(name, place.label))
+            (self._meant(place, name, named) if len(named) > 1 else are_kin(name, place.label))
             and not self._bears(place, name)
             for name in named
             for place in self._called(name)
@@ -218,7 +218,7 @@ class Hearing:
         "An engine" could be an airplane's, but not where the sentence names the airplane, too, and
         an engine of its own is heard: then each name means its own sound.
         """
-        return kin(name, place.label) or place.label not in named or name not in self._own
+        return are_kin(name, place.label) or place.label not in named or name not in self._own
 
     def _spare(self, named: frozenset[str]) -> frozenset[str]:
         """The names that nothing bears, and that may say again what another of them says.
@@ -246,7 +246,7 @@ class Hearing:
     def _spans(self, part: Scene, reading: Interpretation, scene: Scene) -> list[Span]:
         """The spans at which a part of the scene is heard; none means that it is not."""
         if not isinstance(part, Event):
-            return [_joined(spans) for spans in self._fitting(part, reading, scene)]
+            return [_join_spans(spans) for spans in self._fitting(part, reading, scene)]
         own = self._own.get(part.label, [])
         if reading.every or not (others := self._called(part.label)):
             return own
@@ -280,7 +280,7 @@ class Hearing:
         return fitting
 
 
-def _joined(spans: tuple[Span, ...]) -> Span:
+def _join_spans(spans: tuple[Span, ...]) -> Span:
     return Span(
         min(span.onset for span in spans),
         max(span.offset for span in spans),

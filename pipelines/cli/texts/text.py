@@ -23,7 +23,7 @@ from pipelines.cli.common.show import print_json, print_next, print_read
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
 from synth.base.errors import SourceError, SpecError
-from synth.base.progress import watched
+from synth.base.progress import track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
 from synth.text.order.probes import SETS, Probe, ProbeCaption, Probed, probe
 
@@ -92,7 +92,7 @@ def text_command(
     with show_progress(as_json) as observer:
         probed = probe(
             tool,
-            watched(found, observer, "text", "captions"),
+            track(found, observer, "text", "captions"),
             tagger=chosen,
             balanced=balanced,
             size=size,

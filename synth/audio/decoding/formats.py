@@ -74,9 +74,9 @@ _SUFFIXES: Final[Mapping[str, frozenset[AudioFormat]]] = {
 }
 
 
-def format_of(data: bytes) -> AudioFormat | None:
+def detect_format(data: bytes) -> AudioFormat | None:
     """The format that the first bytes tell, None where they tell none."""
-    start = after_id3(data)
+    start = skip_id3(data)
     for offset, magic, found in _MAGIC:
         if data.startswith(magic, start + offset):
             outer = _OUTER.get(found)
@@ -90,7 +90,7 @@ def format_of(data: bytes) -> AudioFormat | None:
     return None
 
 
-def after_id3(data: bytes) -> int:
+def skip_id3(data: bytes) -> int:
     """Where the sound's own bytes begin: behind the ID3v2 tags, which may precede any format."""
     start = 0
     while data.startswith(b"ID3", start) and len(data) >= start + 10:
@@ -102,7 +102,7 @@ def after_id3(data: bytes) -> int:
     return start
 
 
-def contradiction(found: AudioFormat | None, suffix: str) -> str:
+def explain_mismatch(found: AudioFormat | None, suffix: str) -> str:
     """What the name says against what is found; "" where they agree or either says nothing."""
     expected = _SUFFIXES.get(suffix.lower())
     if found is None or expected is None or found in expected:

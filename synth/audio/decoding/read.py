@@ -19,9 +19,9 @@ from synth.audio.decoding.chunks import (
     check_caf,
     check_matroska,
     check_mp4,
-    checked_wav,
+    repair_wav,
 )
-from synth.audio.decoding.formats import AudioFormat, contradiction, format_of
+from synth.audio.decoding.formats import AudioFormat, detect_format, explain_mismatch
 from synth.audio.decoding.limits import Limits, Mislabelled, current_limits
 from synth.audio.decoding.streams import check_aac, check_ogg, flac_frames, mp3_least_frames
 from synth.base.errors import ClipError
@@ -66,29 +66,31 @@ def read_audio(
             decoder at hand can read it.
     """
     limits = limits or current_limits()
-    found = format_of(data)
-    if limits.mislabelled is Mislabelled.REFUSE and (reason := contradiction(found, suffix)):
+    found = detect_format(data)
+    if limits.mislabelled is Mislabelled.REFUSE and (reason := explain_mismatch(found, suffix)):
         raise ClipError(reason)
     try:
-        data, least = _checked(data, found, limits)
+        data, least = _check_format(data, found, limits)
         try:
             samples, rate = _read_with_libsndfile(data, found, limits)
         except soundfile.LibsndfileError as error:
-            samples, rate = _read_with_ffmpeg(data, found, limits, _words(error))
+            samples, rate = _read_with_ffmpeg(data, found, limits, _describe_error(error))
     except MemoryError as error:
         raise ClipError("takes more memory than there is") from error
     limits.check(samples.shape[1], rate)
     limits.check_length(len(samples), samples.shape[1], rate)
     if least is not None and len(samples) < least:
-        raise _incomplete(len(samples), least, rate)
+        raise _incomplete_error(len(samples), least, rate)
     return samples, rate
 
 
-def _checked(data: bytes, found: AudioFormat | None, limits: Limits) -> tuple[bytes, Frames | None]:
+def _check_format(
+    data: bytes, found: AudioFormat | None, limits: Limits
+) -> tuple[bytes, Frames | None]:
     """The file, mended where that is due, and the frames that decoding it must give at least."""
     match found:
         case AudioFormat.WAV:
-            return checked_wav(data, limits), None
+            return repair_wav(data, limits), None
         case AudioFormat.AIFF:
             check_aiff(data, limits)
         case AudioFormat.FLAC:
@@ -136,22 +138,22 @@ def _read_with_libsndfile(
             try:
                 blocks.append(file.read(BLOCK_FRAMES, dtype="float32", always_2d=True))
             except soundfile.LibsndfileError as error:
-                raise ClipError(f"is truncated or damaged: {_words(error)}") from error
+                raise ClipError(f"is truncated or damaged: {_describe_error(error)}") from error
             read += len(blocks[-1])
             limits.check_length(read, channels, rate)
         # Of MPEG audio without a count of frames libsndfile only guesses the length.
         if known and read < frames and found is not AudioFormat.MP3:
-            raise _incomplete(read, frames, rate)
+            raise _incomplete_error(read, frames, rate)
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), rate
 
 
-def _words(error: soundfile.LibsndfileError) -> str:
+def _describe_error(error: soundfile.LibsndfileError) -> str:
     words = str(error.error_string).removeprefix("Error : ").rstrip(".")
     # What libsndfile says where libmpg123 finds no frame.
     return "no frame can be decoded" if words.startswith("File does not exist") else words
 
 
-def _incomplete(read: Frames, promised: Frames, rate: int) -> ClipError:
+def _incomplete_error(read: Frames, promised: Frames, rate: int) -> ClipError:
     return ClipError(
         f"is truncated or damaged: of {promised / rate:.2f} s that its header promises "
         f"{read / rate:.2f} s can be decoded"

@@ -20,7 +20,7 @@ from synth.base.errors import CorpusError, SceneError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.derived.differences.wording import Claims, DifferenceKind, reverse_kind, wordings
-from synth.derived.questions.sheet import grouped, shuffled
+from synth.derived.questions.sheet import group_members, shuffle
 from synth.derived.questions.subject import Subject
 from synth.scene.claim import Not, claim_from_json, claim_to_json
 from synth.scene.scene import Concat, Event, Overlay
@@ -103,7 +103,7 @@ class FoundDifferences:
     untold: int
 
 
-def tell(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
+def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     Args:
@@ -113,11 +113,11 @@ def tell(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifference
     found: list[Difference] = []
     untold = 0
     kinds: Counter[DifferenceKind] = Counter()
-    for number, members in enumerate(grouped(subjects)):
+    for number, members in enumerate(group_members(subjects)):
         rng = randomness.at(f"differences/{subjects[0].id}", number)
         for pair in combinations(members, 2):
-            first, second = (subjects[i] for i in shuffled(pair, rng))
-            difference = _told(first, second, kinds, rng)
+            first, second = (subjects[i] for i in shuffle(pair, rng))
+            difference = _find_difference(first, second, kinds, rng)
             if difference is None:
                 untold += 1
             else:
@@ -125,16 +125,16 @@ def tell(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifference
     return FoundDifferences(tuple(found), untold)
 
 
-def _told(
+def _find_difference(
     first: Subject, second: Subject, kinds: Counter[DifferenceKind], rng: np.random.Generator
 ) -> Difference | None:
     by_kind: dict[DifferenceKind, list[Claims]] = {}
     for kind, claims in _contrasts(first, second):
-        if _parts(first, second, claims):
+        if _tells_apart(first, second, claims):
             by_kind.setdefault(kind, []).append(claims)
     if not by_kind:
         return None
-    kind = min(shuffled(sorted(by_kind), rng), key=lambda each: kinds[each])
+    kind = min(shuffle(sorted(by_kind), rng), key=lambda each: kinds[each])
     claims = by_kind[kind][int(rng.integers(len(by_kind[kind])))]
     captions = wordings(kind, claims, first, second)
     reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
@@ -153,7 +153,7 @@ def _told(
     )
 
 
-def _parts(first: Subject, second: Subject, claims: Claims) -> bool:
+def _tells_apart(first: Subject, second: Subject, claims: Claims) -> bool:
     """Whether each claim is proven of its own sample and refuted of the other."""
     mine, theirs = claims
     own = first.proves(mine) and second.proves(theirs)

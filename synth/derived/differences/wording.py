@@ -102,7 +102,7 @@ def reverse_kind(kind: DifferenceKind) -> DifferenceKind:
 
 def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subject) -> list[str]:
     """Every way to say a difference; none where the claims are not of its kind."""
-    named = _named(kind, claims)
+    named = _list_sounds(kind, claims)
     if named is None:
         return []
     speaker = replace(first, sentences=first.sentences | second.sentences)
@@ -110,7 +110,7 @@ def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subje
     return [f"{text}." for text in found]
 
 
-def _named(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
+def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
     """The sounds of a difference, in the order of its frames' slots."""
     match kind, claims:
         case DifferenceKind.REORDER, (Concat(Event(a), Event(b)), Concat(Event(c), Event(d))):

@@ -145,7 +145,7 @@ def count_claim(heard: Collection[str]) -> Claim:
     return Only(reduce(And, every))
 
 
-def asked(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
+def question_labels(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
     """The labels that a question is about: the one it is anchored at, and the rest.
 
     Returns:

@@ -15,12 +15,12 @@ from synth.scene.claim import Claim
 T = TypeVar("T")
 
 
-def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
+def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
     """The values in random order."""
     return [values[i] for i in rng.permutation(len(values))]
 
 
-def grouped(subjects: Iterable[Subject]) -> list[list[int]]:
+def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
     """The positions of the members of each group, in order."""
     found: dict[str, list[int]] = {}
     for index, subject in enumerate(subjects):

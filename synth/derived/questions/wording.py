@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from synth.captions.caption import capitalised
-from synth.derived.questions.question import YES_NO, Question, QuestionKind, asked
+from synth.captions.caption import capitalise
+from synth.derived.questions.question import YES_NO, Question, QuestionKind, question_labels
 from synth.derived.questions.subject import Subject
 
 _SLOT: Final = re.compile(r"\{(?P<sound>[abc])\.(?P<form>noun|clause)\}")
@@ -88,7 +88,7 @@ def sayings(frames: Iterable[str], named: Mapping[str, str], subject: Subject) -
     said = {slot: subject.phrase(label) for slot, label in named.items()}
     quoting = any(label in subject.sentences for label in named.values())
     return [
-        capitalised(_SLOT.sub(lambda slot: str(getattr(said[slot["sound"]], slot["form"])), frame))
+        capitalise(_SLOT.sub(lambda slot: str(getattr(said[slot["sound"]], slot["form"])), frame))
         for frame in frames
         if not (quoting and ".clause}" in frame)
     ]
@@ -101,7 +101,7 @@ def wordings(kind: QuestionKind, named: Iterable[str], subject: Subject) -> list
 
 def is_worded(question: Question, subject: Subject) -> bool:
     """Whether a stored question's text asks for, and its options name, what it claims."""
-    about = asked(question)
+    about = question_labels(question)
     if about is None:
         return False
     anchor, labels = about

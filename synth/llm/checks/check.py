@@ -102,6 +102,6 @@ def reaches(schema: Mapping[str, Any], path: str) -> bool:
     return schema["type"] == "string" and not path
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as it stands in a fault, shortened where it is long."""
     return f'"{text}"' if len(text) <= 120 else f'"{text[:119]}…"'

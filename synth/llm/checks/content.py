@@ -86,7 +86,7 @@ class Content:
         parts: By part of the caption, the words in the order of the text.
         joins: What stands between a part and the next: "then", "and"; one fewer than parts.
         fronted: The connective before the first part, "" for none.
-        unread: Whether it tells an order by words that `told` cannot read.
+        unread: Whether it tells an order by words that `parse_order` cannot read.
     """
 
     parts: tuple[tuple[str, ...], ...]
@@ -100,7 +100,7 @@ class Content:
 
 
 @lru_cache(maxsize=4096)
-def content_of(caption: str) -> Content:
+def parse_content(caption: str) -> Content:
     """The content words of a caption, in parts cut at connectives, "and" and marks."""
     words = [token.lower for token in tokenize(caption)]
     cuts: dict[int, tuple[int, str]] = {
@@ -120,7 +120,7 @@ def content_of(caption: str) -> Content:
             parts.append([])
             joins.append(join)
         else:
-            joins[-1] = _stronger(joins[-1], join)
+            joins[-1] = _pick_stronger(joins[-1], join)
         index = end
     if not parts[-1]:
         parts.pop()
@@ -139,7 +139,7 @@ def _join(word: str) -> str:
     return "and" if word in _LISTING else "." if word in {".", "!", "?", ":"} else ""
 
 
-def _stronger(first: str, second: str) -> str:
+def _pick_stronger(first: str, second: str) -> str:
     """Of two joins side by side the one that tells more: of ", and then" it is "then"."""
     return first if second in {"and", "."} and first not in {"", "and"} else second
 
@@ -185,14 +185,14 @@ def in_words_of(words: Sequence[str], original: Sequence[str]) -> list[str]:
     return found
 
 
-def aligned(content: Content, original: Content) -> Content:
+def align(content: Content, original: Content) -> Content:
     """The same content with its words in the forms in which the original has them."""
     words = iter(in_words_of(content.words(), original.words()))
     parts = tuple(tuple(next(words) for _ in part) for part in content.parts)
     return Content(parts, content.joins, content.fronted, content.unread)
 
 
-def told(content: Content) -> StatedOrder | None:
+def parse_order(content: Content) -> StatedOrder | None:
     """What is told from the first to the last; None where the words leave it open.
 
     Read are "then", "followed by", "before", "after", "as", "while", "with" and lists, one after
@@ -203,7 +203,7 @@ def told(content: Content) -> StatedOrder | None:
         return None
     groups = [frozenset(Counter(part).items()) for part in content.parts]
     if content.fronted:
-        return _fronted(content, groups)
+        return _parse_fronted(content, groups)
     if ConnectiveKind.AFTER in joins:
         return (
             StatedOrder(tuple((group,) for group in reversed(groups))) if len(joins) == 1 else None
@@ -220,7 +220,7 @@ def told(content: Content) -> StatedOrder | None:
     return StatedOrder(tuple(stages), frozenset(together))
 
 
-def _fronted(content: Content, groups: list[Group]) -> StatedOrder | None:
+def _parse_fronted(content: Content, groups: list[Group]) -> StatedOrder | None:
     """Of "After A, B" and "As A, B"."""
     if content.joins != ("and",):
         return None

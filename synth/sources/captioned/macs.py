@@ -26,7 +26,7 @@ from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin, require_file, require_folder
 from synth.sources.reading.collected import Collected
-from synth.sources.reading.texts import MEND_FILE, read_text, wrong_value
+from synth.sources.reading.texts import MEND_FILE, read_text, wrong_value_error
 
 FILE: Final = "MACS.yaml"
 CLIP_S: Final[Seconds] = 10.0
@@ -109,7 +109,7 @@ def _read(path: Path) -> tuple[_File, ...]:
         return _Files.model_validate(yaml.load(text, Loader=_LOADER)).files
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
-            raise wrong_value(path, error) from error
+            raise wrong_value_error(path, error) from error
         raise SourceError(f"{path}: {' '.join(str(error).split())}", mend=MEND_FILE) from error
 
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import Columns, Row, distinct, read_rows
+from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
 
 FILE: Final = "WavText5K.csv"
 COLUMNS: Final = ("view_link", "download_link", "title", "description", "fname", "tags")
@@ -73,7 +73,7 @@ class WavText5K(Collected):
         path = self.root / FILE
         refuse_absent(self.root, [path] if path.is_file() else [], FILE, _MEND)
         files = self.files()
-        for row in distinct(read_rows(path, Columns(COLUMNS, _MEND)), "fname"):
+        for row in drop_duplicates(read_rows(path, Columns(COLUMNS, _MEND)), "fname"):
             name = row["fname"]
             site, number = _origin(row)
             tags = _tags(row)

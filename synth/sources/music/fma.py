@@ -27,9 +27,9 @@ from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin, optional_file, require_file, require_folder
 from synth.sources.reading.cells import read_cells
 from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.tables import Columns, Row, distinct, length_of, read_rows
+from synth.sources.reading.tables import Columns, Row, drop_duplicates, length_of, read_rows
 from synth.sources.reading.texts import MEND_FILE, read_checksums
-from synth.text.tags.tag_files import listed_tag, parse_list
+from synth.text.tags.tag_files import parse_list, parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")
 CLIP_S: Final = 30.0
@@ -91,7 +91,7 @@ class Fma(Collected):
         genres = _genres(folder / "genres.csv")
         files = self.files()
         sizes = SIZES[: SIZES.index(self.subset) + 1]
-        for row in distinct(_tracks(folder / "tracks.csv"), "track_id"):
+        for row in drop_duplicates(_tracks(folder / "tracks.csv"), "track_id"):
             if row["set.subset"] not in SIZES:
                 row.wrong(
                     f"set.subset is {row['set.subset']!r}, expected {', '.join(SIZES[:3])}",
@@ -147,7 +147,7 @@ class Fma(Collected):
                     f"{row.where}: track.tags is no list, expected {error}",
                     mend=MEND_FILE,
                 ) from error
-            found.extend(listed_tag(word) for word in words if word.strip())
+            found.extend(parse_tag(word) for word in words if word.strip())
         return tuple(dict.fromkeys(found))
 
 

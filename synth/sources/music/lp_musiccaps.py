@@ -38,7 +38,7 @@ from synth.sources.reading.row_files import open_rows
 from synth.sources.reading.tables import MEND_ROW
 from synth.sources.reading.texts import MEND_FILE, read_json
 from synth.sources.reading.youtube import YouTubeClip
-from synth.text.tags.tag_files import listed_tag, read_vocabulary
+from synth.text.tags.tag_files import parse_tag, read_vocabulary
 
 Kind = Literal["ground_truth", "writing", "summary", "paraphrase", "attribute_prediction"]
 KINDS: Final = ("writing", "summary", "paraphrase", "attribute_prediction")
@@ -237,7 +237,7 @@ def _names(value: Any, where: str) -> Sequence[str]:
 
 
 def _tags(names: Sequence[str]) -> tuple[Tag, ...]:
-    return tuple(dict.fromkeys(listed_tag(name) for name in names if name.strip()))
+    return tuple(dict.fromkeys(parse_tag(name) for name in names if name.strip()))
 
 
 def _words(text: Any, where: str) -> str:

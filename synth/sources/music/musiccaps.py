@@ -23,7 +23,7 @@ from synth.sources.reading.base import ClipRef, Origin, optional_file, require_f
 from synth.sources.reading.collected import Collected
 from synth.sources.reading.tables import MEND_ROW, Columns, read_rows, truth_of
 from synth.sources.reading.youtube import YouTubeClip
-from synth.text.tags.tag_files import listed_tag, parse_list
+from synth.text.tags.tag_files import parse_list, parse_tag
 
 TABLE: Final = "musiccaps-public.csv"
 CLASSES: Final = "class_labels_indices.csv"
@@ -136,7 +136,7 @@ def aspects_of(text: str, where: str) -> tuple[Tag, ...]:
         SourceError: If it is no list of texts.
     """
     names = (name for name in _strings(text, where) if name.strip()) if text.strip() else ()
-    return tuple(dict.fromkeys(listed_tag(name) for name in names))
+    return tuple(dict.fromkeys(parse_tag(name) for name in names))
 
 
 def _strings(text: str, where: str) -> list[str]:

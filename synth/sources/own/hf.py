@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from synth.base.errors import SourceError
 from synth.sources.reading.base import ClipRef, require_folder
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
-from synth.sources.reading.texts import read_json, wrong_value
+from synth.sources.reading.texts import read_json, wrong_value_error
 
 _PART: Final = re.compile(r"(?P<split>[A-Za-z0-9_.]+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
 _MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
@@ -82,4 +82,4 @@ class HuggingFaceSource(RowSource):
         try:
             return form.model_validate(read_json(self.root / path, _MEND))
         except ValidationError as error:
-            raise wrong_value(self.root / path, error) from error
+            raise wrong_value_error(self.root / path, error) from error

@@ -10,10 +10,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from synth.base.rng import Randomness
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, Settings
-from synth.sources.reading.collected import listed_row
+from synth.sources.reading.collected import unheard_row
 
 
 class VocabularySource(Settings):
@@ -44,7 +44,7 @@ class VocabularySource(Settings):
         """The labels."""
         if not isinstance(self.labels, str):
             return self.labels
-        path = shipped(f"lexicons/sources/{self.labels}.csv")
+        path = shipped_path(f"lexicons/sources/{self.labels}.csv")
         rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
         return tuple(row["label"] for row in rows)
 
@@ -60,4 +60,4 @@ class VocabularySource(Settings):
         label, take = ref.location.rsplit("/", 1)
         rng = Randomness(self.seed).at(f"vocabulary/{label}", int(take))
         low, high = np.log(self.seconds)
-        return listed_row(float(np.exp(rng.uniform(low, high))), self.name, str(self.seed), ref.id)
+        return unheard_row(float(np.exp(rng.uniform(low, high))), self.name, str(self.seed), ref.id)

@@ -114,10 +114,10 @@ class Listing:
             raise SourceError(
                 f"{ref.id}: its length is not known without its audio", mend="set audio: FOLDER"
             )
-        return listed_row(ref.duration_s, self.name, ref.id)
+        return unheard_row(ref.duration_s, self.name, ref.id)
 
 
-def listed_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
+def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
     """The measured columns of `schema.CLIPS` for a clip that was never heard."""
     frames = to_frames(seconds, LISTED_RATE)
     return {

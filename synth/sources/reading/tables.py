@@ -174,7 +174,7 @@ def _text(value: object) -> str:
     return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def distinct(rows: Iterable[Row], *key: str) -> Iterator[Row]:
+def drop_duplicates(rows: Iterable[Row], *key: str) -> Iterator[Row]:
     """The rows, each once; a row that is there again, equal in all fields, is left out.
 
     Args:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 
 
 class POS(StrEnum):
@@ -50,7 +50,7 @@ _PREFERENCE: Final = (POS.AUX, POS.ADJ, POS.ADV, POS.NOUN, POS.VERB, POS.PROPN)
 @cache
 def shipped_pos_tags() -> Mapping[str, PosTags]:
     """The shipped list: closed classes, and the words of captions that need a decision."""
-    listing = shipped("lexicons/word_tags.csv")
+    listing = shipped_path("lexicons/word_tags.csv")
     rows = csv.DictReader(listing.read_text(encoding="utf-8").splitlines())
     return {row["word"]: tuple(POS(name) for name in row["tags"].split()) for row in rows}
 
@@ -77,7 +77,7 @@ def possible_pos_tags(word: str) -> PosTags:
     if plural:
         return plural
     if ends_as_gerund(word) and any(
-        POS.VERB in shipped_pos_tags().get(base, ()) for base in _bare(word)
+        POS.VERB in shipped_pos_tags().get(base, ()) for base in _gerund_stems(word)
     ):
         return (POS.VERB,)
     found = _in_dictionary(word)
@@ -134,7 +134,7 @@ def _by_last_part(word: str) -> PosTags:
     return last_tags
 
 
-def _bare(gerund: str) -> tuple[str, ...]:
+def _gerund_stems(gerund: str) -> tuple[str, ...]:
     """What a gerund may be made of: "meow", "rev", "idle"."""
     stem = gerund[: -len("ing")]
     return (stem, stem[:-1], f"{stem}e")

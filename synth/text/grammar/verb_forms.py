@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.text.grammar.pos_lexicon import POS, ends_as_gerund, shipped_pos_tags
 
 
@@ -43,7 +43,7 @@ def inflect(word: str, tag: str) -> str:
 @cache
 def agent_verbs() -> frozenset[str]:
     """Verbs whose forms, said of a doer, are doings rather than sounds: "talks", not "clicks"."""
-    listing = shipped("lexicons/agent_verbs.txt")
+    listing = shipped_path("lexicons/agent_verbs.txt")
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 

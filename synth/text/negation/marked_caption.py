@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped
-from synth.text.tags.tag_words import TagForm, said
+from synth.base.shipped import shipped_path
+from synth.text.tags.tag_words import TagForm, phrase_tag
 from synth.text.tags.tags import TagMatch
 
 LISTING: Final = "lexicons/mending_words.csv"
@@ -28,7 +28,7 @@ _ADJECTIVE: Final = re.compile(
 @cache
 def words(role: str) -> frozenset[str]:
     """The listed words of a role: "music" nouns, "verb", "function" words, "sound" nouns ..."""
-    text = shipped(LISTING).read_text(encoding="utf-8")
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
     return frozenset(
         row["word"] for row in csv.DictReader(text.splitlines()) if row["role"] == role
     )
@@ -113,7 +113,7 @@ class MarkedCaption:
         if not 0 <= index < len(self.tokens):
             return False
         match = self.tokens[index].match
-        return match is not None and said(match.tag).form in forms
+        return match is not None and phrase_tag(match.tag).form in forms
 
     def is_premodifier(self, index: int) -> bool:
         """Whether the token may stand between an article and its noun."""

@@ -23,8 +23,8 @@ from synth.text.negation.marked_caption import (
     is_closed,
     words,
 )
-from synth.text.negation.mending_lists import in_list
-from synth.text.tags.tag_captions import enumeration
+from synth.text.negation.mending_lists import mend_in_list
+from synth.text.tags.tag_captions import enumerate_words
 from synth.text.tags.tag_words import TagForm, article
 from synth.text.tags.tags import TagMatch
 
@@ -53,10 +53,10 @@ def mend(
             return "", found.tokens[first].match
         edits.append(edit[0])
         open_ -= edit[1]
-    return _applied(caption, edits), None
+    return _apply(caption, edits), None
 
 
-def _applied(caption: str, edits: Sequence[TextEdit]) -> str:
+def _apply(caption: str, edits: Sequence[TextEdit]) -> str:
     text = caption
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
@@ -80,7 +80,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     tail = _behind_noun(caption, opening, last, predicate)
     if tail is None:
         return None
-    kept = _without(caption, range(opening + 1, head), ours)
+    kept = _join_remaining(caption, range(opening + 1, head), ours)
     named = f"{kept} {caption.run(range(head, last + 1))}".strip()
     determiner = caption.written(opening)
     if caption.at(opening) in {"a", "an"}:
@@ -119,7 +119,7 @@ def _edge(caption: MarkedCaption, index: int, step: int) -> int:
 
 def _alternatives(caption: MarkedCaption, indices: Sequence[int]) -> str:
     names = dict.fromkeys(_lower_initial(caption.written(at)) for at in indices)
-    return enumeration(tuple(names), "or")
+    return enumerate_words(tuple(names), "or")
 
 
 def _lower_initial(text: str) -> str:
@@ -142,7 +142,7 @@ def _behind_noun(caption: MarkedCaption, opening: int, last: int, predicate: str
     return f", which {predicate}" if ends else None
 
 
-def _without(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
+def _join_remaining(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
     """The premodifiers that stay, with the commas and "and" that still part two of them."""
     text, separator = "", ""
     for at in span:
@@ -179,13 +179,13 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
     if not ours or opening + 1 >= end:
         return None
     denial = f"{caption.negators.quality} {_alternatives(caption, ours)}"
-    text = f"{enumeration(kept)} but {denial}" if kept else denial
+    text = f"{enumerate_words(kept)} but {denial}" if kept else denial
     start = caption.tokens[opening + 1].start
     return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(ours)
 
 
 _PLACES: Final[tuple[Callable[[MarkedCaption, int], Place], ...]] = (
     _before_noun,
-    in_list,
+    mend_in_list,
     _behind_is,
 )

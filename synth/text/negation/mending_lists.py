@@ -15,11 +15,11 @@ from synth.text.negation.marked_caption import (
     is_closed,
     words,
 )
-from synth.text.tags.tag_captions import enumeration
+from synth.text.tags.tag_captions import enumerate_words
 from synth.text.tags.tag_words import TagForm
 
 
-def in_list(caption: MarkedCaption, index: int) -> Place:
+def mend_in_list(caption: MarkedCaption, index: int) -> Place:
     """`with guitar and bass`: `without guitar or bass`, or `with bass but no guitar`."""
     opening = index - 1
     while opening >= 0 and caption.at(opening) not in words("opens list"):
@@ -76,16 +76,16 @@ def _cannot_be_denied(caption: MarkedCaption, item: range) -> bool:
 def _list_text(
     caption: MarkedCaption, verb: str, kept: Sequence[range], denied: Sequence[range]
 ) -> str:
-    bare = enumeration([_bare(caption, item) for item in denied], "or")
+    bare = enumerate_words([_bare(caption, item) for item in denied], "or")
     if kept:
-        return f"{verb} {enumeration([caption.run(item) for item in kept])} but no {bare}"
+        return f"{verb} {enumerate_words([caption.run(item) for item in kept])} but no {bare}"
     if verb.lower() != "with" and not verb.endswith(" by"):
         return f"{verb} no {bare}"
     negator = caption.negators.thing
     if negator.split()[-1] == "no":
         return f"{negator} {bare}"
     whole = [_with_own_article(caption, item) for item in denied]
-    return f"{negator} {enumeration(whole, 'or')}"
+    return f"{negator} {enumerate_words(whole, 'or')}"
 
 
 def _bare(caption: MarkedCaption, item: range) -> str:

@@ -13,7 +13,7 @@ _BEFORE_GERUND: Final = word_set("begin come continue go keep start stop")
 BE: Final = frozenset({"is", "are", "was", "were"})
 
 
-def as_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
+def to_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
     """A finite clause with its verbs as gerunds: "a man talks" is "a man talking".
 
     None where a verb has no plain gerund: modals, perfect tenses, "is present", "there is".
@@ -35,7 +35,7 @@ def as_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
     return tuple(pieces)
 
 
-def as_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
+def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
     """A gerund clause with finite verbs: "a man talking" is "a man talks"; None if unclear."""
     core = part.core()
     pieces: list[Piece] = []

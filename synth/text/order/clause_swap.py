@@ -11,8 +11,8 @@ from typing import Final
 
 from synth.text.grammar.pos_lexicon import POS, ends_as_third_person
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
-from synth.text.grammar.tokens import STOPS, Piece, order_of, sentence_like, word_set
-from synth.text.order.clause_forms import BE, as_finite, as_gerund
+from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
+from synth.text.order.clause_forms import BE, to_finite, to_gerund
 from synth.text.order.clause_tests import (
     compares,
     is_loose,
@@ -89,12 +89,12 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     only = found[0]
     if only.fault:
         return SwapOutcome.left_out(only.fault, only.kind)
-    made = _fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
+    made = _swap_fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
     if isinstance(made, SwapReason):
         return SwapOutcome.left_out(made, only.kind)
     pieces, steps = made
-    text = sentence_like(pieces, part.tokens)
-    return SwapOutcome(text, None, only.kind, (Step.SWAPPED, *steps), order_of(pieces))
+    text = to_sentence(pieces, part.tokens)
+    return SwapOutcome(text, None, only.kind, (Step.SWAPPED, *steps), format_order(pieces))
 
 
 def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
@@ -136,9 +136,9 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
     if points_back(rear):
         return SwapReason.PRONOUN
     if sides.kind is ConnectiveKind.FOLLOWED_BY:
-        return _around_followed_by(sides)
+        return _swap_around_followed_by(sides)
     if rear.shape() in _SUBJECTLESS and is_doing(rear):
-        return _carried(sides)
+        return _carry_subject(sides)
     if rear.shape() is Shape.PREDICATE or front.shape() is Shape.PREDICATE:
         return SwapReason.SHARED_SUBJECT
     if reads_as_verb(rear):
@@ -157,7 +157,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
     return (*rear.tokens, *sides.link, *front.tokens), ()
 
 
-def _around_followed_by(sides: _Sides) -> _Made | SwapReason:
+def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
     """Noun phrases and gerunds stand on both sides of "followed by"; a clause must become one."""
     front, rear, link = sides.front, sides.rear, sides.link
     if rear.shape() not in _PHRASES or "and" in _words(link):
@@ -165,18 +165,18 @@ def _around_followed_by(sides: _Sides) -> _Made | SwapReason:
     if rear.shape() is Shape.GERUND and needs_doer(rear):
         return SwapReason.SHARED_SUBJECT
     if BE & set(_words(link)):
-        return _around_is_followed_by(sides)
+        return _swap_around_is_followed_by(sides)
     if front.shape() in _PHRASES:
         return (*rear.tokens, *link, *front.tokens), ()
     if front.shape() is not Shape.CLAUSE or front.words[-1] in {"being", "been"}:
         return SwapReason.NOT_A_CLAUSE
-    gerund = as_gerund(front)
+    gerund = to_gerund(front)
     if gerund is None:
         return SwapReason.VERB_FORM
     return (*rear.tokens, *link, *gerund), (Step.GERUND,)
 
 
-def _around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
+def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
     if sides.front.shape() not in _PHRASES:
         return SwapReason.NOT_A_CLAUSE
     plural = is_plural(sides.rear)
@@ -186,11 +186,11 @@ def _around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
     agreed = {"is": "are", "was": "were"} if plural else {"are": "is", "were": "was"}
     if be not in agreed:
         return (*sides.rear.tokens, *sides.link, *sides.front.tokens), ()
-    link = (agreed[be] if word in BE else piece for word, piece in _paired(sides.link))
+    link = (agreed[be] if word in BE else piece for word, piece in _pair_words(sides.link))
     return (*sides.rear.tokens, *link, *sides.front.tokens), (Step.AGREED,)
 
 
-def _carried(sides: _Sides) -> _Made | SwapReason:
+def _carry_subject(sides: _Sides) -> _Made | SwapReason:
     """The subject stays in front, and what is said of it is exchanged.
 
     "A man speaks then laughs" is "A man laughs then speaks"; "A man speaks before laughing" is
@@ -218,7 +218,7 @@ def _carried(sides: _Sides) -> _Made | SwapReason:
         return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
     if sides.kind is ConnectiveKind.THEN:
         return SwapReason.SHARED_SUBJECT
-    gerund, finite = as_gerund(predicate), as_finite(rear, plural=not third)
+    gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
     if gerund is None or finite is None:
         return SwapReason.VERB_FORM
     return (*subject.tokens, *finite, *sides.link, *gerund), (*steps, Step.GERUND, Step.FINITE)
@@ -244,7 +244,7 @@ def _end_of_subject(part: ClausePart) -> int | None:
     return split or None
 
 
-def _fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
+def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
     """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
     commas = [index for index, word in enumerate(part.words) if word == ","]
     if len(commas) != 1 or found.kind not in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
@@ -260,8 +260,8 @@ def _fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
 
 
 def _words(pieces: tuple[Piece, ...]) -> list[str]:
-    return [word for word, _ in _paired(pieces)]
+    return [word for word, _ in _pair_words(pieces)]
 
 
-def _paired(pieces: tuple[Piece, ...]) -> list[tuple[str, Piece]]:
+def _pair_words(pieces: tuple[Piece, ...]) -> list[tuple[str, Piece]]:
     return [(piece if isinstance(piece, str) else piece.lower, piece) for piece in pieces]

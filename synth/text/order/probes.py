@@ -13,7 +13,7 @@ from synth.text.grammar.tagger import EmbeddedTagger, Tagger
 from synth.text.order.clause_swap import swap_clauses
 from synth.text.order.connectives import ConnectiveKind
 from synth.text.order.outcome import SwapOutcome, SwapReason
-from synth.text.order.temporal import nouns_and_verbs, swap_as_then, swap_before_after
+from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
 TextTool: TypeAlias = Callable[[str, Tagger], SwapOutcome]
 
@@ -38,7 +38,7 @@ class Probe(StrEnum):
 
 
 TOOLS: Final[dict[Probe, TextTool]] = {
-    Probe.NV: nouns_and_verbs,
+    Probe.NV: keep_nouns_and_verbs,
     Probe.CLAUSE_SWAP: swap_clauses,
     Probe.BEFORE_AFTER: swap_before_after,
     Probe.AS_THEN: swap_as_then,
@@ -108,17 +108,17 @@ def probe(
     tool, chosen = TOOLS[kind], tagger or EmbeddedTagger()
     probed = [Probed(caption, tool(caption.text, chosen)) for caption in captions]
     if kind in SETS:
-        probed = _once_each(probed)
+        probed = _drop_repeats(probed)
     return _balance(probed, size, seed) if kind is Probe.BAT and balanced else probed
 
 
-def _once_each(probed: Sequence[Probed]) -> list[Probed]:
+def _drop_repeats(probed: Sequence[Probed]) -> list[Probed]:
     seen: set[str] = set()
     kept: list[Probed] = []
     for each in probed:
         text = " ".join(each.caption.text.split()).casefold()
         repeated = each.outcome.made and text in seen
-        kept.append(_without(each, SwapReason.REPEATED) if repeated else each)
+        kept.append(_omit(each, SwapReason.REPEATED) if repeated else each)
         seen.add(text)
     return kept
 
@@ -142,7 +142,7 @@ def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Prob
         draw = Randomness(seed).at(f"bat {kind}", 0).permutation(len(where))[:half]
         drawn.update(where[at] for at in draw)
     return [
-        _without(each, SwapReason.BALANCED_OUT) if each.outcome.made and at not in drawn else each
+        _omit(each, SwapReason.BALANCED_OUT) if each.outcome.made and at not in drawn else each
         for at, each in enumerate(probed)
     ]
 
@@ -151,5 +151,5 @@ def _holds(each: Probed, kind: ConnectiveKind) -> bool:
     return each.outcome.made and each.outcome.connective == kind
 
 
-def _without(each: Probed, reason: SwapReason) -> Probed:
+def _omit(each: Probed, reason: SwapReason) -> Probed:
     return replace(each, outcome=SwapOutcome.left_out(reason, each.outcome.connective))

@@ -10,8 +10,8 @@ from typing import Final
 
 from synth.text.grammar.pos_lexicon import POS
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
-from synth.text.grammar.tokens import Piece, order_of, sentence_like, word_set
-from synth.text.order.clause_forms import as_finite
+from synth.text.grammar.tokens import Piece, format_order, to_sentence, word_set
+from synth.text.order.clause_forms import to_finite
 from synth.text.order.clauses import ClausePart, Shape, is_plural
 from synth.text.order.connectives import ConnectiveKind, ConnectiveMatch, find_connectives
 from synth.text.order.outcome import Step, SwapOutcome, SwapReason
@@ -31,7 +31,7 @@ _OTHER_ORDER: Final = {
 _GOVERNED: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
 
 
-def nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
+def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     """The nouns and verbs of a caption, in order (the paper's NV).
 
     Kept are NOUN, PROPN and VERB. Gerunds and participles are verbs, so they stay ("running
@@ -50,7 +50,7 @@ def nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     if not kept:
         return SwapOutcome.left_out(SwapReason.NOTHING_LEFT)
     text = " ".join(token.text for token in kept)
-    return SwapOutcome(text, steps=(Step.KEPT,), order=order_of(kept))
+    return SwapOutcome(text, steps=(Step.KEPT,), order=format_order(kept))
 
 
 def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -61,18 +61,18 @@ def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     byte, so the swap undoes itself.
     """
     part = ClausePart.parse(caption, tagger)
-    found, reason = _only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
+    found, reason = _find_only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
     if found is None:
         return SwapOutcome.left_out(reason)
-    fault = found.fault or _ungoverned(part, found)
+    fault = found.fault or _explain_ungoverned(part, found)
     if fault:
         return SwapOutcome.left_out(fault, found.kind)
     token = part.tokens[found.start]
-    word = _cased(_OTHER_ORDER[found.kind], like=token.text)
+    word = _match_case(_OTHER_ORDER[found.kind], like=token.text)
     text = caption[: token.start] + word + caption[token.start + len(token.text) :]
     pieces: list[Piece] = [*part.tokens]
     pieces[found.start] = word
-    return SwapOutcome(text, None, found.kind, (Step.REPLACED,), order_of(pieces))
+    return SwapOutcome(text, None, found.kind, (Step.REPLACED,), format_order(pieces))
 
 
 def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -83,7 +83,7 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     The caption must hold one of the two words, once, and no other connective but "followed by".
     """
     part = ClausePart.parse(caption, tagger)
-    found, reason = _only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
+    found, reason = _find_only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
     if found is None:
         return SwapOutcome.left_out(reason)
     others = find_connectives(part.words)
@@ -98,7 +98,7 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
 
 def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     if found.start == 0:
-        return _fronted_as(part)
+        return _swap_fronted_as(part)
     behind = _first_stretch(part[found.end :])
     if behind.shape() not in _GOVERNED:
         return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, found.kind)
@@ -106,10 +106,10 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
         return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, found.kind)
     pieces: list[Piece] = [*part.tokens]
     pieces[found.start] = ConnectiveKind.THEN.value
-    return _told(part, pieces, found, (Step.REPLACED,))
+    return _make_outcome(part, pieces, found, (Step.REPLACED,))
 
 
-def _fronted_as(part: ClausePart) -> SwapOutcome:
+def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
     """Make of "As A, B" the text "A, then B" where a single comma parts them."""
     commas = [index for index, word in enumerate(part.words) if word == ","]
     if len(commas) != 1:
@@ -121,11 +121,11 @@ def _fronted_as(part: ClausePart) -> SwapOutcome:
         return SwapOutcome.left_out(SwapReason.PRONOUN, ConnectiveKind.AS)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
     return SwapOutcome(
-        sentence_like(pieces, part.tokens),
+        to_sentence(pieces, part.tokens),
         None,
         ConnectiveKind.AS,
         (Step.REPLACED,),
-        order_of(pieces),
+        format_order(pieces),
     )
 
 
@@ -152,7 +152,7 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     steps: tuple[Step, ...] = (Step.REPLACED,)
     if shape is Shape.GERUND_CLAUSE:
         plural = is_plural(behind)
-        clause = None if plural is None else as_finite(behind, plural)
+        clause = None if plural is None else to_finite(behind, plural)
         steps = (Step.REPLACED, Step.FINITE)
     if clause is None:
         return SwapOutcome.left_out(SwapReason.VERB_FORM, found.kind)
@@ -162,21 +162,21 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
         *clause,
         *rear.tokens[len(behind) :],
     )
-    return _told(part, pieces, found, steps)
+    return _make_outcome(part, pieces, found, steps)
 
 
-def _told(
+def _make_outcome(
     part: ClausePart,
     pieces: list[Piece] | tuple[Piece, ...],
     found: ConnectiveMatch,
     steps: tuple[Step, ...],
 ) -> SwapOutcome:
     return SwapOutcome(
-        sentence_like(pieces, part.tokens), None, found.kind, steps, order_of(pieces)
+        to_sentence(pieces, part.tokens), None, found.kind, steps, format_order(pieces)
     )
 
 
-def _only(
+def _find_only(
     part: ClausePart, kinds: set[ConnectiveKind]
 ) -> tuple[ConnectiveMatch | None, SwapReason]:
     """The one connective of these kinds, or why there is no one."""
@@ -191,7 +191,7 @@ def _only(
     return None, SwapReason.FIXED_PHRASE if fixed else SwapReason.SEVERAL_CONNECTIVES
 
 
-def _ungoverned(part: ClausePart, found: ConnectiveMatch) -> SwapReason | None:
+def _explain_ungoverned(part: ClausePart, found: ConnectiveMatch) -> SwapReason | None:
     """Why what stands behind "before" or "after" is not governed by it."""
     behind = _first_stretch(part[found.end :])
     if not GOES_ON.isdisjoint(behind.words):
@@ -214,7 +214,7 @@ def _first_stretch(part: ClausePart) -> ClausePart:
     return part[: min(ends, default=len(part))]
 
 
-def _cased(word: str, like: str) -> str:
+def _match_case(word: str, like: str) -> str:
     if like.isupper():
         return word.upper()
     return word.capitalize() if like[:1].isupper() else str(word)

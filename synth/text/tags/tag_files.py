@@ -21,7 +21,7 @@ from typing import Any, Final
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.text.tags.jamendo import HEADER, read_jamendo
-from synth.text.tags.tag_words import listed_kind, spelled
+from synth.text.tags.tag_words import find_category, spell
 from synth.text.tags.tags import TagVocabulary
 
 FORMATS: Final = (
@@ -92,14 +92,14 @@ def read_captions(path: Path) -> list[TaggedRecording]:
 
 
 @lru_cache(maxsize=65_536)
-def listed_tag(name: str) -> Tag:
+def parse_tag(name: str) -> Tag:
     """A tag without a category, as sentences spell it; the shipped list's category if it is there.
 
     Args:
         name: At least one letter; runs of spaces are one.
     """
-    kind = listed_kind(name)
-    return Tag(kind.value if kind else "", _name(name))
+    kind = find_category(name)
+    return Tag(kind.value if kind else "", _spell(name))
 
 
 def parse_list(text: str) -> list[str]:
@@ -139,12 +139,13 @@ def _json_items(path: Path) -> list[TaggedRecording]:
     match value:
         case [str(), *_]:
             return [
-                TaggedRecording(str(row), (_listed(path, row, name),)) for row, name in _rows(value)
+                TaggedRecording(str(row), (_parse_name(path, row, name),))
+                for row, name in _rows(value)
             ]
         case [{"prediction": _}, *_]:
-            return [_captioned(path, row, entry) for row, entry in _rows(value)]
+            return [_parse_prediction(path, row, entry) for row, entry in _rows(value)]
         case dict() if value and all("aspect_list" in each for each in _dicts(value)):
-            return [_aspects(path, key, entry) for key, entry in value.items()]
+            return [_parse_aspects(path, key, entry) for key, entry in value.items()]
     raise SourceError(f"{path}: holds neither tags nor captions", mend=f"expected {FORMATS}")
 
 
@@ -156,31 +157,31 @@ def _dicts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return (each if isinstance(each, dict) else {} for each in value.values())
 
 
-def _captioned(path: Path, row: int, entry: Any) -> TaggedRecording:
+def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:
     match entry:
         case {"prediction": str(caption)} if caption.strip():
             return TaggedRecording(str(row), (), _tidy(caption))
     raise SourceError(f"{path}: entry {row}: has no text in prediction", mend="leave it out")
 
 
-def _aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedRecording:
+def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedRecording:
     match entry:
         case {"aspect_list": list(aspects), "caption": str(caption)}:
-            tags = _unique(_listed(path, key, aspect) for aspect in aspects)
+            tags = _drop_repeats(_parse_name(path, key, aspect) for aspect in aspects)
             return TaggedRecording(key, tags, _tidy(caption))
     raise SourceError(
         f"{path}: entry {key!r}: aspect_list is no list or caption no text", mend="leave it out"
     )
 
 
-def _listed(path: Path, row: int | str, name: Any) -> Tag:
+def _parse_name(path: Path, row: int | str, name: Any) -> Tag:
     if not isinstance(name, str) or not name.strip():
         raise SourceError(f"{path}: entry {row}: {name!r} is no tag", mend="expected a text")
-    return listed_tag(name)
+    return parse_tag(name)
 
 
-def _name(name: str) -> str:
-    return spelled(_tidy(name))
+def _spell(name: str) -> str:
+    return spell(_tidy(name))
 
 
 def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
@@ -201,7 +202,9 @@ def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
                 yield item
             else:
                 before = gathered.get(item.id, TaggedRecording(item.id))
-                gathered[item.id] = TaggedRecording(item.id, _unique((*before.tags, *item.tags)))
+                gathered[item.id] = TaggedRecording(
+                    item.id, _drop_repeats((*before.tags, *item.tags))
+                )
     except csv.Error as error:
         raise SourceError(
             f"{path}: line {reader.line_num}: {error}", mend="save it as CSV anew"
@@ -222,10 +225,13 @@ def _csv_item(
     if names is not None:
         parts = _cells(path, line, row[names])
         tags = (
-            Tag(category, _name(part)) if category else _listed(path, line, part) for part in parts
+            Tag(category, _spell(part)) if category else _parse_name(path, line, part)
+            for part in parts
         )
     return TaggedRecording(
-        row[key].strip() if key else str(line - 1), _unique(tags), _tidy(row.get("caption") or "")
+        row[key].strip() if key else str(line - 1),
+        _drop_repeats(tags),
+        _tidy(row.get("caption") or ""),
     )
 
 
@@ -241,7 +247,7 @@ def _cells(path: Path, line: int, cell: str) -> list[str]:
     return [part for part in cell.split(";" if ";" in cell else ",") if part.strip()]
 
 
-def _unique(tags: Iterable[Tag]) -> tuple[Tag, ...]:
+def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
     return tuple(dict.fromkeys(tags))
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.labels.tag import Tag
 
 LISTING: Final = "lexicons/tag_categories.csv"
@@ -92,7 +92,7 @@ class TagPhrase:
     @property
     def noun(self) -> str:
         """The noun phrase of a thing: "guitar", "an orchestra"."""
-        return with_article(self.words) if self.form is TagForm.COUNT else self.words
+        return add_article(self.words) if self.form is TagForm.COUNT else self.words
 
     @property
     def is_thing(self) -> bool:
@@ -108,8 +108,8 @@ class _Row:
 
 
 @cache
-def _listed() -> Mapping[str, _Row]:
-    text = shipped(LISTING).read_text(encoding="utf-8")
+def _read_listing() -> Mapping[str, _Row]:
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
     rows: dict[str, _Row] = {}
     for row in csv.DictReader(text.splitlines()):
         kind = TagCategory(row["category"])
@@ -120,26 +120,26 @@ def _listed() -> Mapping[str, _Row]:
     return rows
 
 
-def listed_kind(name: str) -> TagCategory | None:
+def find_category(name: str) -> TagCategory | None:
     """The kind that the shipped list gives a tag, None for one that is not listed."""
-    row = _listed().get(_plain(name))
+    row = _read_listing().get(_plain(name))
     return row.kind if row else None
 
 
-def spelled(name: str) -> str:
+def spell(name: str) -> str:
     """A tag's name as it is spelled in a sentence: "electricguitar" is "electric guitar".
 
-    Only the spelling changes, never the words; see `said` for those.
+    Only the spelling changes, never the words; see `phrase_tag` for those.
     """
-    row = _listed().get(_plain(name))
+    row = _read_listing().get(_plain(name))
     return row.said if row and _letters(row.said) == _letters(name) else name
 
 
 @lru_cache(maxsize=65_536)
-def said(tag: Tag) -> TagPhrase:
+def phrase_tag(tag: Tag) -> TagPhrase:
     """How a tag is said."""
     name = _plain(tag.name)
-    row = _listed().get(name)
+    row = _read_listing().get(name)
     if row:
         return TagPhrase(row.kind, row.said, row.form)
     if _DECADE.fullmatch(name):
@@ -155,13 +155,13 @@ def said(tag: Tag) -> TagPhrase:
 def _by_last_words(name: str) -> TagCategory:
     words = name.split()
     for size in (2, 1):
-        row = _listed().get(" ".join(words[-size:]))
+        row = _read_listing().get(" ".join(words[-size:]))
         if row and row.form in {TagForm.MASS, TagForm.COUNT}:
             return row.kind
     return TagCategory.OTHER
 
 
-def with_article(words: str) -> str:
+def add_article(words: str) -> str:
     """The words behind "a" or "an", by sound."""
     return f"{article(words)} {words}"
 
@@ -174,7 +174,7 @@ def article(words: str) -> str:
     return "an" if _begins_with_vowel(first) else "a"
 
 
-def agreeing(before: str, words: str) -> str:
+def fix_article(before: str, words: str) -> str:
     """The text before some words, an article at its end made to agree with them."""
     found = _LAST_ARTICLE.search(before)
     if found is None:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import spelled
+from synth.text.tags.tag_words import spell
 
 Words: TypeAlias = tuple[str, ...]
 
@@ -122,7 +122,9 @@ class TagVocabulary:
             ):
                 continue
             start, end = words[at].start, words[last].end
-            if _together(caption, words[at : last + 1]) and not _hyphenated(caption, start, end):
+            if _are_together(caption, words[at : last + 1]) and not _is_hyphenated(
+                caption, start, end
+            ):
                 yield TagMatch(tag, start, end, caption[start:end]), sum(map(len, form))
 
 
@@ -131,7 +133,7 @@ def words_of(text: str) -> list[Word]:
     return [Word(_key(found.group()), found.start(), found.end()) for found in _WORD.finditer(text)]
 
 
-def same_words(first: str, second: str) -> bool:
+def are_same_words(first: str, second: str) -> bool:
     """Whether two names are spellings of one: "hip-hop" and "Hip Hop", "hiphop" and "hip hop"."""
     return not _spellings(first).isdisjoint(_spellings(second))
 
@@ -145,7 +147,7 @@ def _key(word: str) -> str:
 def _spellings(name: str) -> frozenset[Words]:
     """The words of a tag, as named and as said, apart and run together."""
     found: list[Words] = []
-    for text in dict.fromkeys((name, spelled(name))):
+    for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
         if not words:
             continue
@@ -155,7 +157,7 @@ def _spellings(name: str) -> frozenset[Words]:
     return frozenset(found)
 
 
-def _together(caption: str, words: Sequence[Word]) -> bool:
+def _are_together(caption: str, words: Sequence[Word]) -> bool:
     """Whether only spaces, hyphens or apostrophes part the words; a stop only in "L.A."."""
     for first, second in pairwise(words):
         gap = caption[first.end : second.start]
@@ -166,7 +168,7 @@ def _together(caption: str, words: Sequence[Word]) -> bool:
     return True
 
 
-def _hyphenated(caption: str, start: int, end: int) -> bool:
+def _is_hyphenated(caption: str, start: int, end: int) -> bool:
     """Whether the stretch is joined by a hyphen to a word beside it."""
     before = caption[max(0, start - 2) : start]
     after = caption[end : end + 2]

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 
 from synth.base.atomic import replacing
 from synth.base.errors import LexiconError
-from synth.base.progress import Observer, Silent, watched
+from synth.base.progress import Observer, Silent, track
 from synth.labels.tag import Tag
-from synth.text.negation.negation import stated_tags
-from synth.text.tags.tag_kin import implied
-from synth.text.tags.tag_words import agreeing, listed_kind, said
+from synth.text.negation.negation import find_stated_tags
+from synth.text.tags.tag_kin import is_implied
+from synth.text.tags.tag_words import find_category, fix_article, phrase_tag
 from synth.text.tags.tags import TagVocabulary, words_of
-from synth.text.textswap.tag_contraries import not_contrary
+from synth.text.textswap.tag_contraries import explain_not_contrary
 
 SCHEMA: Final = pa.schema(
     [
@@ -79,9 +79,9 @@ def build(
         both.update(combinations(ordered, 2))
     found: list[SwapEntry] = []
     categories = list(vocabulary.by_category.values())
-    for tags_of in watched(categories, observer or Silent(), "textswap", "categories"):
+    for tags_of in track(categories, observer or Silent(), "textswap", "categories"):
         for first, second in combinations(tags_of, 2):
-            reason = not_contrary(first, second)
+            reason = explain_not_contrary(first, second)
             rarer = min(count[first], count[second])
             together = both[min(first, second), max(first, second)]
             if not reason and together > max_share * rarer:
@@ -138,13 +138,13 @@ class Dictionary:
         It has the form and number of the tag, so that the sentence holds; and it is not, nor is
         implied by, any known tag of which the dictionary does not tell.
         """
-        ours, theirs = said(tag), said(alternative)
+        ours, theirs = phrase_tag(tag), phrase_tag(alternative)
         if ours.form is not theirs.form or _is_plural(ours.words) is not _is_plural(theirs.words):
             return False
         untold = (
             other for other in known if other.category != tag.category or other not in self._tags
         )
-        return not implied(alternative, untold)
+        return not is_implied(alternative, untold)
 
     def write(self, path: Path) -> None:
         """Write it as Parquet, whole or not at all."""
@@ -211,16 +211,16 @@ def swap(
         dictionary: The allowed exchanges.
         rng: The item's generator.
     """
-    stated = stated_tags(caption, dictionary.vocabulary)
+    stated = find_stated_tags(caption, dictionary.vocabulary)
     own = tuple(dict.fromkeys((*known, *stated)))
     whole = tuple(tag for tag in stated if not _in_longer_name(tag, caption, dictionary))
-    swaps = tuple(_drawn(whole, own, dictionary, rng))
+    swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
-    return Swapped(_exchanged(caption, dict(swaps), dictionary.vocabulary), swaps)
+    return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
 
 
-def _drawn(
+def _draw_swaps(
     stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
 ) -> Iterator[tuple[Tag, Tag]]:
     for category in dict.fromkeys(tag.category for tag in stated):
@@ -244,18 +244,18 @@ def _in_longer_name(tag: Tag, caption: str, dictionary: Dictionary) -> bool:
             *(f"{word} {tag.name}" for word in before),
             *(f"{tag.name} {word}" for word in after),
         )
-        if said(tag).is_thing and any(map(listed_kind, names)):
+        if phrase_tag(tag).is_thing and any(map(find_category, names)):
             return True
     return False
 
 
-def _exchanged(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary) -> str:
+def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary) -> str:
     text = caption
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)
         if alternative is not None:
-            words = said(alternative).words
+            words = phrase_tag(alternative).words
             words = words[0].upper() + words[1:] if match.text[0].isupper() else words
-            before = agreeing(text[: match.start], words)
+            before = fix_article(text[: match.start], words)
             text = f"{before}{words}{text[match.end :]}"
     return text

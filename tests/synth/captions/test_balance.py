@@ -18,7 +18,7 @@ from synth.captions.narrative import Narrator
 from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not, claim_labels
-from synth.scene.edit import Edit, edit_kind, meaning, recompositions, renamed
+from synth.scene.edit import Edit, edit_kind, meaning, recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import duration, timeline
 from synth.truth.truth import Tolerance, proves, refutes
@@ -172,7 +172,7 @@ def test_drawn_groups_are_dealt_evenly(seed: int) -> None:
         base = kind(base, Event(name)) if rng.random() < 0.5 else kind(Event(name), base)
     others = list(recompositions(base))
     chosen = [others[i] for i in rng.permutation(len(others))[:2]]
-    dealt = group([base, *chosen, renamed(base, {"A": "X"})], 7, seed)
+    dealt = group([base, *chosen, rename_labels(base, {"A": "X"})], 7, seed)
     if dealt is not None:
         true, false = true_and_false(dealt)
         assert Counter(c.text for c in true) == Counter(c.text for c in false)

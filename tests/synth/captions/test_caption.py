@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.captions.caption import Connective, Style, frames, realize
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.scene import Concat, Event, Overlay, Scene
@@ -151,7 +151,7 @@ def test_braces_in_labels_are_no_template(label: str) -> None:
 
 
 def test_the_shipped_connectives_say_what_the_code_takes_them_for() -> None:
-    path = shipped("lexicons/connectives.csv")
+    path = shipped_path("lexicons/connectives.csv")
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         word = Connective(row["connective"])
         assert row["says"] == ("order" if word.is_order else "together")

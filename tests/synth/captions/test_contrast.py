@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from synth.base.errors import TruthError
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
-from synth.captions.contrast import CaptionSet, Wording, contrast, judge, main
+from synth.captions.contrast import CaptionSet, Wording, as_main, contrast, judge
 from synth.labels.lexicon import Phrase
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
@@ -121,7 +121,7 @@ def test_a_text_is_listed_once_and_never_beside_itself() -> None:
     assert judge(caption, [absent, other, other], heard, Tolerance()) == CaptionSet(
         caption, (), (other,)
     )
-    assert main(other).kind == "caption"
+    assert as_main(other).kind == "caption"
 
 
 @pytest.mark.parametrize("word", ORDER)

@@ -20,7 +20,7 @@ from synth.audio.render import Rendering
 from synth.base.errors import CorpusError
 from synth.captions.caption import Connective, Style
 from synth.captions.contrast import Wording, contrast
-from synth.corpus.schema import PLAN, Sample, table
+from synth.corpus.schema import PLAN, Sample, to_table
 from synth.corpus.shards import (
     AudioFormat,
     Measurement,
@@ -215,7 +215,7 @@ def test_a_repeated_label_is_one_tag() -> None:
 
 
 def test_rows_fit_the_plan_schema_and_come_back() -> None:
-    found = table(ROWS, PLAN)
+    found = to_table(ROWS, PLAN)
     assert found.schema == PLAN
     assert found.to_pylist() == ROWS
 
@@ -224,6 +224,6 @@ def test_a_row_that_lacks_a_field_is_refused() -> None:
     # Arrow filled in nulls, although no field may hold one.
     row = {key: value for key, value in ROWS[0].items() if key != "frames"}
     with pytest.raises(pa.ArrowInvalid, match="frames"):
-        table([row], PLAN)
+        to_table([row], PLAN)
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError)):
-        table([ROWS[0] | {"frames": "many"}], PLAN)
+        to_table([ROWS[0] | {"frames": "many"}], PLAN)

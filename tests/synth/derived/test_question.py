@@ -25,11 +25,11 @@ from synth.derived.questions.question import (
     Question,
     QuestionKind,
     question_from_json,
+    question_labels,
 )
-from synth.derived.questions.question import asked as about
 from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import FRAMES, wordings
-from synth.labels.lexicon import Phrase, kin
+from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.acba import Acba
 from synth.recipes.base import Clip
 from synth.recipes.bed import Background
@@ -169,7 +169,7 @@ class Oracle:
         if question.kind is QuestionKind.COUNT:
             twice = any(len(each) > 1 for each in self.heard.values())
             return None if twice else NUMBERS[len(self.heard) - 1]
-        found = about(question)
+        found = question_labels(question)
         assert found is not None
         anchor, named = found
         match question.kind:
@@ -307,14 +307,14 @@ def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
     known = {label for each in who for label in each.sounds}
     absent = 0
     for question in ask(who, Randomness(0)).questions:
-        found = about(question)
+        found = question_labels(question)
         assert found is not None
-        assert not any(kin(a, b) for a in found[1] for b in found[1] if a != b)
+        assert not any(are_kin(a, b) for a in found[1] for b in found[1] if a != b)
         heard = by_id[question.sample].heard.labels()
         for label in set(found[1]) - heard:
             absent += 1
             assert label in known
-            assert not any(kin(label, other) for other in heard)
+            assert not any(are_kin(label, other) for other in heard)
     assert absent > 100
 
 
@@ -347,10 +347,10 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
     }
     for question in ask(list(by_id.values()), Randomness(seed)).questions:
         assert fault(question, by_id[question.sample]) is None
-        found = about(question)
+        found = question_labels(question)
         assert found is not None
         named = [label for label in (found[0], *found[1]) if label is not None]
-        assert not any(kin(a, b) for a, b in combinations(named, 2))
+        assert not any(are_kin(a, b) for a, b in combinations(named, 2))
 
 
 def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it() -> None:
@@ -382,7 +382,7 @@ def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
     for question in told:
         if question.sample in beds:
             assert question.kind not in (*ENDS, QuestionKind.COUNT)
-            found_labels = about(question)
+            found_labels = question_labels(question)
             assert found_labels is not None
             assert "Rain" not in (found_labels[0], *found_labels[1])
 

@@ -13,13 +13,13 @@ from planned import clip_of
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
-from synth.derived.differences.difference import tell
+from synth.derived.differences.difference import find_differences
 from synth.derived.questions.asking import ask
 from synth.derived.questions.judge import fault
 from synth.derived.questions.question import ANCHORED, ENDS, Question, QuestionKind, count_claim
 from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import wordings
-from synth.labels.lexicon import confusable, could_be_called
+from synth.labels.lexicon import are_confusable, could_be_called
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
@@ -142,7 +142,7 @@ def test_scenes_name_no_two_sounds_of_which_one_could_be_called_by_the_others_na
         for pair in combinations(sorted(claim_labels(draft.captions.caption.claim)), 2)
     }
     assert len(named) > 10
-    assert not any(confusable(*pair) for pair in named)
+    assert not any(are_confusable(*pair) for pair in named)
 
 
 def test_a_template_may_name_two_sounds_that_are_confused() -> None:
@@ -233,7 +233,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
             right = next(name for name in offered if offers_as_answer(question, subject, name))
             assert not any(could_be_called(right, other) for other in offered - sounds), question
         if question.kind is QuestionKind.COUNT:
-            assert not any(confusable(*pair) for pair in combinations(sorted(sounds), 2))
+            assert not any(are_confusable(*pair) for pair in combinations(sorted(sounds), 2))
 
 
 def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
@@ -272,7 +272,7 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
 
 def test_no_difference_rests_on_a_name_that_a_sound_could_be_called_by() -> None:
     every = {each.id: each for each in asked_about()}
-    found = tell(list(every.values()), Randomness(1)).differences
+    found = find_differences(list(every.values()), Randomness(1)).differences
     assert found
     for difference in found:
         for sample in (difference.first, difference.second):

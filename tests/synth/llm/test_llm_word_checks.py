@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from synth.llm.checks.check import Case
-from synth.llm.checks.content import content_of, lemmas, told
+from synth.llm.checks.content import lemmas, parse_content, parse_order
 from synth.llm.checks.registry import read_checks
 from synth.llm.item import PromptItem
 
@@ -126,7 +126,7 @@ def test_forms_of_a_word_share_a_lemma(first: str, second: str) -> None:
     ],
 )
 def test_what_is_told_is_left_open_where_words_leave_it_open(caption: str) -> None:
-    assert told(content_of(caption)) is None
+    assert parse_order(parse_content(caption)) is None
 
 
 def notation_faults(text: str, notation: str, strict: bool = True) -> list[str]:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.labels.lexicon import category, kin
+from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scenes import Scenes, read_expressions
@@ -134,10 +134,10 @@ def test_the_main_caption_states_the_whole_scene() -> None:
 def test_no_claim_names_a_sound_that_could_pass_for_another() -> None:
     for draft in drafts():
         heard = labels(draft.scene)
-        assert not any(kin(one, other) for one, other in combinations(heard, 2))
+        assert not any(are_kin(one, other) for one, other in combinations(heard, 2))
         for caption in (*draft.captions.positives, *draft.captions.negatives):
             for name in claim_labels(caption.claim) - set(heard):
-                assert not any(kin(name, label) for label in heard)
+                assert not any(are_kin(name, label) for label in heard)
 
 
 def test_negatives_are_labelled_by_what_was_edited() -> None:
@@ -529,7 +529,7 @@ def test_a_bed_lies_under_the_whole_scene_and_is_never_named() -> None:
             assert bed.heard.gain_db == pytest.approx(7.0 - 12)
             found = draft.captions
             for caption in (found.caption, *found.positives, *found.negatives):
-                assert not any(kin(bed.label, name) for name in claim_labels(caption.claim))
+                assert not any(are_kin(bed.label, name) for name in claim_labels(caption.claim))
             judge(draft)
         assert len(beds) == 1
         used[beds.pop()[0]] += 1

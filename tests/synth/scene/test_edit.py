@@ -18,7 +18,7 @@ from synth.scene.edit import (
     meaning,
     projection,
     recompositions,
-    renamed,
+    rename_labels,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands
 
@@ -178,10 +178,10 @@ def test_renaming_two_labels_twice_is_nothing(scene: Scene) -> None:
     named = labels(scene)
     for one, other in combinations(named, 2):
         swap = {one: other, other: one}
-        assert renamed(renamed(scene, swap), swap) == scene
-        assert len(list(events(renamed(scene, swap)))) == len(named)
-    assert renamed(scene, {}) == scene
-    assert labels(renamed(scene, {label: label.lower() for label in named})) == tuple(
+        assert rename_labels(rename_labels(scene, swap), swap) == scene
+        assert len(list(events(rename_labels(scene, swap)))) == len(named)
+    assert rename_labels(scene, {}) == scene
+    assert labels(rename_labels(scene, {label: label.lower() for label in named})) == tuple(
         label.lower() for label in named
     )
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import SOURCES, ClipRef, Source, Unheard, opened, source_class
+from synth.sources import SOURCES, ClipRef, Source, Unheard, open_source, source_class
 from synth.sources.captioned.audiocaps import AudioCaps
 from synth.sources.own.folder import FolderSource, index_line
 from synth.sources.procedural.foley.source import Foley
@@ -193,13 +193,13 @@ def test_audiocaps_of_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
 
 def test_audiocaps_without_audio_is_a_listing_of_its_captions(tmp_path: Path) -> None:
     write_csv(tmp_path / "test.csv", AUDIOCAPS, [(3, "v", 10, "Wind")])
-    listing = opened(AudioCaps(root=tmp_path))
+    listing = open_source(AudioCaps(root=tmp_path))
     assert isinstance(listing, Unheard)
     assert not isinstance(listing, Source)
     (ref,) = listing.refs()
     assert listing.row(ref)["frames"] == 10 * listing.row(ref)["sample_rate"]
     (tmp_path / "audio").mkdir()
-    assert isinstance(opened(AudioCaps(root=tmp_path)), Source)
+    assert isinstance(open_source(AudioCaps(root=tmp_path)), Source)
 
 
 def test_audiocaps_start_time_that_is_no_number_is_a_source_error(tmp_path: Path) -> None:

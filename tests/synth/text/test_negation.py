@@ -19,8 +19,8 @@ from synth.text.negation.negation import (
     Negation,
     NegationOutcome,
     NegationReason,
+    find_stated_tags,
     negate,
-    stated_tags,
 )
 from synth.text.negation.negators import Negators, shipped_negators
 from synth.text.tags.tag_captions import describe
@@ -87,7 +87,7 @@ def test_negators_are_drawn_from_the_shipped_ones() -> None:
 @given(TAGGED, SEEDS)
 def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: int) -> None:
     caption = describe(tags).text
-    stated = stated_tags(caption, WORDS)
+    stated = find_stated_tags(caption, WORDS)
     for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
         found = made(caption, mode, seed=seed)
         if not stated:
@@ -101,14 +101,14 @@ def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: 
 @given(TAGGED, SEEDS)
 def test_natural_text_denies_what_it_says_it_denies(tags: list[Tag], seed: int) -> None:
     caption = describe(tags, (), seed).text
-    stated = stated_tags(caption, WORDS)
+    stated = find_stated_tags(caption, WORDS)
     for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
         found = made(caption, mode, natural=True, seed=seed)
         if found.outcome is NegationOutcome.NONE:
             assert found.reason in {NegationReason.NO_TAG, NegationReason.UNSAYABLE}
             continue
         assert len(found.denied) == count
-        assert set(stated_tags(found.text, WORDS)) == set(found.kept)
+        assert set(find_stated_tags(found.text, WORDS)) == set(found.kept)
         named = {match.tag for match in WORDS.find(found.text)}
         assert set(found.denied) <= named
 
@@ -125,7 +125,7 @@ def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, nat
     assert absent not in present
     assert sorted(match.tag for match in WORDS.find(found.text)) == sorted([*present, absent])
     if natural:
-        assert set(stated_tags(found.text, WORDS)) == set(stated_tags(caption, WORDS))
+        assert set(find_stated_tags(found.text, WORDS)) == set(find_stated_tags(caption, WORDS))
 
 
 @given(TAGGED, SEEDS, STYLES, st.sampled_from(Mode))
@@ -238,12 +238,12 @@ def test_what_is_denied_already_is_not_denied_again(caption: str) -> None:
 def test_tags_that_are_denied_already_are_left_as_they_are() -> None:
     assert made("A rock song without drums", Mode.FULL).text == "A not rock song without drums"
     assert made("A rock song without drums", Mode.FULL, natural=True).kept == ()
-    assert names(stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
+    assert names(find_stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
 
 
 def test_not_only_and_no_wave_deny_nothing() -> None:
-    assert names(stated_tags("not only rock but also pop", WORDS)) == ["rock", "pop"]
-    assert names(stated_tags("a no wave guitar", WORDS)) == ["no wave", "guitar"]
+    assert names(find_stated_tags("not only rock but also pop", WORDS)) == ["rock", "pop"]
+    assert names(find_stated_tags("a no wave guitar", WORDS)) == ["no wave", "guitar"]
 
 
 def test_a_tag_that_no_sentence_denies_is_told() -> None:
@@ -304,12 +304,12 @@ def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> Non
     for index, item in list(enumerate(captions))[::EVERY]:
         found = negate(item.caption, Mode.FULL, how, randomness.at("full", index))
         outcomes[found.outcome] += 1
-        stated = stated_tags(item.caption, words)
+        stated = find_stated_tags(item.caption, words)
         assert bool(found.text) is (found.outcome is not NegationOutcome.NONE)
         if found.text:
             assert set(found.denied) == set(stated)
         if found.text and natural:
-            assert not stated_tags(found.text, words)
+            assert not find_stated_tags(found.text, words)
     assert len(captions) == 2_839
     assert sum(outcomes.values()) == -(-2_839 // EVERY)
     assert outcomes[NegationOutcome.NONE] <= 60 / EVERY

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from synth.text.grammar import tagger as tagger_module
 from synth.text.grammar.pos_lexicon import POS, possible_pos_tags, shipped_pos_tags, singular_of
 from synth.text.grammar.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.text.grammar.tokens import join, order_of, sentence_like, tokenize
+from synth.text.grammar.tokens import format_order, join, to_sentence, tokenize
 from synth.text.grammar.verb_forms import inflect, is_past, lemma_of
 from synth.text.order.temporal import KEPT_TAGS
 
@@ -128,9 +128,9 @@ def test_tokens_keep_their_places() -> None:
         "rain",
     ]
     assert join(tokens) == "The goose's “clip-clop”, then L.A. rain."
-    assert order_of(("as", *tokens[:2])) == "as 0 1"
-    assert sentence_like((), ()) == ""
-    assert sentence_like(("x",), tokens) == "X."
+    assert format_order(("as", *tokens[:2])) == "as 0 1"
+    assert to_sentence((), ()) == ""
+    assert to_sentence(("x",), tokens) == "X."
 
 
 @given(st.text(max_size=60))

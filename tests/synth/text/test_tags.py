@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.labels.tag import Tag
-from synth.text.tags.tags import TagVocabulary, same_words
+from synth.text.tags.tags import TagVocabulary, are_same_words
 
 WORDS = ("pop", "rock", "no", "wave", "hip", "hop", "soul", "new")
 NAMES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=8)
@@ -45,7 +45,7 @@ def test_matches_never_overlap_and_are_the_words_of_their_tag(
     assert all(one.end <= other.start for one, other in pairwise(matches))
     for match in matches:
         assert caption[match.start : match.end] == match.text
-        assert same_words(match.tag.name, match.text)
+        assert are_same_words(match.tag.name, match.text)
 
 
 @given(st.sets(st.sampled_from(WORDS), min_size=1), CAPTIONS)

@@ -18,7 +18,7 @@ from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.order.clause_swap import swap_clauses
 from synth.text.order.outcome import Step, SwapReason
 from synth.text.order.probes import TOOLS, Probe
-from synth.text.order.temporal import nouns_and_verbs, swap_as_then, swap_before_after
+from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
 JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "swaps.csv"
 # Run apart, for speed: this suite checks every call's types.
@@ -314,14 +314,14 @@ def test_as_then_leaves_out(caption: str, reason: SwapReason) -> None:
     ],
 )
 def test_nouns_and_verbs(caption: str, kept: str) -> None:
-    outcome = nouns_and_verbs(caption)
+    outcome = keep_nouns_and_verbs(caption)
     assert outcome.text == kept
     assert outcome.steps == (Step.KEPT,)
 
 
 def test_nouns_and_verbs_leave_out() -> None:
-    assert nouns_and_verbs("?!").reason is SwapReason.EMPTY
-    assert nouns_and_verbs("It is very loud").reason is SwapReason.NOTHING_LEFT
+    assert keep_nouns_and_verbs("?!").reason is SwapReason.EMPTY
+    assert keep_nouns_and_verbs("It is very loud").reason is SwapReason.NOTHING_LEFT
 
 
 def test_the_order_of_words_is_told() -> None:

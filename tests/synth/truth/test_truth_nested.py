@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.labels.lexicon import kin
+from synth.labels.lexicon import are_kin
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import recompositions
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands, statement
@@ -252,9 +252,9 @@ DOG, BARK, RAIN, TRUMPET = (Event(label) for label in ("Dog", "Bark", "Rain", "T
 
 
 def test_the_labels_of_this_test_are_kin() -> None:
-    assert kin("Dog", "Bark")
-    assert not kin("Dog", "Rain")
-    assert not kin("Bark", "Trumpet")
+    assert are_kin("Dog", "Bark")
+    assert not are_kin("Dog", "Rain")
+    assert not are_kin("Bark", "Trumpet")
 
 
 @pytest.mark.parametrize(
