@@ -48,9 +48,9 @@ def _group_by_setting(error: ValidationError, file: YamlFile) -> dict[Location, 
     """
     found: dict[Location, list[Fault]] = {}
     for fault in error.errors(include_url=False):
-        keys = file.held(fault["loc"]) or fault["loc"][:1]
+        keys = file.existing_keys(fault["loc"]) or fault["loc"][:1]
         if fault["type"] == "missing":
-            keys = (*file.held(fault["loc"][:-1]), fault["loc"][-1])
+            keys = (*file.existing_keys(fault["loc"][:-1]), fault["loc"][-1])
         found.setdefault(keys, []).append(fault)
     listed = {keys for keys, faults in found.items() if any(map(_wants_list, faults))}
     return {
@@ -66,7 +66,7 @@ def _describe_faults(
     first = faults[0]
     if first["type"] == "extra_forbidden":
         location: Location = tuple(first["loc"])[:-1]
-        holder = _name(file.held(location))
+        holder = _name(file.existing_keys(location))
         lacks = f"{holder} has no setting" if holder else "there is no setting"
         return f"{lacks} {keys[-1]!r}; {suggestion(str(keys[-1]), fields_at(model, location))}"
     name = _name(keys) or "the file"

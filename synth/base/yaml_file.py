@@ -53,7 +53,7 @@ class YamlFile:
         mark = self._mark(keys)
         return 0 if mark is None else mark.index
 
-    def held(self, keys: Sequence[str | int]) -> tuple[str | int, ...]:
+    def existing_keys(self, keys: Sequence[str | int]) -> tuple[str | int, ...]:
         """The parts of `keys` that the file holds; pydantic's names of a value's forms are none."""
         return tuple(key for key, _ in self._steps(keys)) if self.root else tuple(keys)
 

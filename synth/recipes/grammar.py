@@ -97,7 +97,7 @@ class SceneVocabulary:
                     f"{where}: {format_scene(template)} names {leaf!r}, which no clip is labelled",
                     mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
                 )
-        for first, second in combinations(self._named(template), 2):
+        for first, second in combinations(self._named_labels(template), 2):
             if are_kin(first, second):
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
@@ -108,17 +108,17 @@ class SceneVocabulary:
     def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
         """A label for `any` or a category that is confused with none of those taken, or None."""
         for _ in range(_TRIES):
-            among = self.categories[self._category(rng) if leaf == ANY else leaf]
+            among = self.categories[self._draw_category(rng) if leaf == ANY else leaf]
             label = among[int(rng.integers(len(among)))]
             if not any(are_confusable(label, other) for other in taken):
                 return label
         return None
 
-    def _named(self, template: Scene) -> list[str]:
+    def _named_labels(self, template: Scene) -> list[str]:
         """The leaves that are labels themselves."""
         return [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
 
-    def _category(self, rng: np.random.Generator) -> str:
+    def _draw_category(self, rng: np.random.Generator) -> str:
         return draw_weighted(tuple(self.weights), tuple(self.weights.values()), rng)
 
     def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
@@ -127,7 +127,7 @@ class SceneVocabulary:
         What is drawn is confused with no other label, whereas a template may name two that are,
         such as rain and thunder.
         """
-        named = self._named(template)
+        named = self._named_labels(template)
         drawn: list[str] = []
         for event in events(template):
             fixed = event.label in named

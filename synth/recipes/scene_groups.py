@@ -110,7 +110,7 @@ class SceneGroups:
         """
         rng = self.setting.randomness.at(f"scenes/{self.split}", index)
         for _ in range(_DRAWS):
-            drafts = self._drawn(rng)
+            drafts = self._draw(rng)
             if drafts is not None:
                 return drafts
         raise PlanError(
@@ -124,27 +124,27 @@ class SceneGroups:
             return draw_weighted(tuple(templates), tuple(templates.values()), rng)
         return random_template(int(rng.integers(2, self.design.max_events + 1)), rng)
 
-    def _drawn(self, rng: np.random.Generator) -> list[Draft] | None:
+    def _draw(self, rng: np.random.Generator) -> list[Draft] | None:
         template = self._template(rng)
         base = self.vocabulary.fill(template, rng)
         if base is None:
             return None
-        exchanged = self._exchanged(base, rng)
+        exchanged = self._exchange_label(base, rng)
         if exchanged is None:
             return None
         sounds = self._sounds((*labels(base), *labels(exchanged)), rng)
         members: list[tuple[Scene, Scene]] = []
         for statement in self._variants(base, exchanged, rng):
-            scene = self._composed(statement, sounds, rng)
+            scene = self._compose(statement, sounds, rng)
             if scene is not None:
                 members.append((statement, scene))
             elif statement in (base, exchanged):
                 return None
             if len(members) == self.design.variants:
-                return self._captioned(members, rng)
+                return self._caption(members, rng)
         return None
 
-    def _exchanged(self, base: Scene, rng: np.random.Generator) -> Scene | None:
+    def _exchange_label(self, base: Scene, rng: np.random.Generator) -> Scene | None:
         """The statement with one label exchanged, for another of its category if there is one."""
         named = labels(base)
         gone = named[int(rng.integers(len(named)))]
@@ -181,7 +181,7 @@ class SceneGroups:
             sounds[label] = Event(label, excerpt(clip, longest, self.setting, rng))
         return sounds
 
-    def _composed(
+    def _compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
     ) -> Scene | None:
         """The statement placed in time so that its words hold under every reading."""
@@ -194,11 +194,11 @@ class SceneGroups:
                 return scene
         return None
 
-    def _captioned(
+    def _caption(
         self, composed: Sequence[tuple[Scene, Scene]], rng: np.random.Generator
     ) -> list[Draft] | None:
         statements = [statement for statement, _ in composed]
-        scenes = self._with_bed(statements, [scene for _, scene in composed], rng)
+        scenes = self._add_bed(statements, [scene for _, scene in composed], rng)
         members = [
             Member(statement, timeline(scene), Tolerance.of_scene(scene, self.setting.audible))
             for statement, scene in zip(statements, scenes, strict=True)
@@ -212,7 +212,7 @@ class SceneGroups:
             return None
         return [Draft(scene, captions) for scene, captions in zip(scenes, dealt, strict=True)]
 
-    def _with_bed(
+    def _add_bed(
         self, statements: Sequence[Scene], scenes: list[Scene], rng: np.random.Generator
     ) -> list[Scene]:
         background = self.design.background
@@ -220,7 +220,7 @@ class SceneGroups:
             return scenes
         named = {label for statement in statements for label in labels(statement)}
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
-        return [bed.under(scene) for scene in scenes] if bed else scenes
+        return [bed.lay_under(scene) for scene in scenes] if bed else scenes
 
 
 def _is_blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:

@@ -51,11 +51,11 @@ class TagCaptions(RecipeSettings):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a tag that can be said."""
-        if not self.told(clip.tags, 0).text:
+        if not self.describe(clip.tags, 0).text:
             return "has no tag that can be said"
         return explain_too_short(clip, 0, setting)
 
-    def told(self, tags: Sequence[Tag], frame: int) -> Sentence:
+    def describe(self, tags: Sequence[Tag], frame: int) -> Sentence:
         """Tags in words."""
         return join_tags(tags) if self.style is Style.PAPER else describe(tags, (), frame)
 
@@ -90,9 +90,9 @@ class TaggedClips:
         scene = whole_clip(clip, self.setting, rng)
         heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
         frame = int(rng.integers(FRAMES))
-        told = self.settings.told(clip.tags, frame)
+        told = self.settings.describe(clip.tags, frame)
         main = self._caption(told, "caption")
-        others = [*self._views(clip, rng), *self._swapped(told, clip, rng)]
+        others = [*self._views(clip, rng), *self._swap_tags(told, clip, rng)]
         return [Draft(scene, judge(main, others, heard, Tolerance()))]
 
     def _caption(self, sentence: Sentence, kind: str) -> Caption:
@@ -101,10 +101,10 @@ class TaggedClips:
 
     def _views(self, clip: Clip, rng: np.random.Generator) -> list[Caption]:
         found = draw_views(clip.tags, self.settings.views, self.settings.per_category, rng)
-        told = [self.settings.told(view, int(rng.integers(FRAMES))) for view in found]
+        told = [self.settings.describe(view, int(rng.integers(FRAMES))) for view in found]
         return [self._caption(sentence, "restatement") for sentence in told if sentence.text]
 
-    def _swapped(self, told: Sentence, clip: Clip, rng: np.random.Generator) -> list[Caption]:
+    def _swap_tags(self, told: Sentence, clip: Clip, rng: np.random.Generator) -> list[Caption]:
         drawn = [
             swap(told.text, clip.tags, self.dictionary, rng) for _ in range(self.settings.swaps)
         ]

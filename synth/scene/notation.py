@@ -89,13 +89,13 @@ class _Parser:
     def concat(self, depth: int) -> Scene:
         scene = self.overlay(depth)
         while self.accept("+"):
-            scene = self._composed(Concat, scene, self.overlay(depth))
+            scene = self._compose(Concat, scene, self.overlay(depth))
         return scene
 
     def overlay(self, depth: int) -> Scene:
         scene = self.atom(depth)
         while self.accept("*"):
-            scene = self._composed(Overlay, scene, self.atom(depth))
+            scene = self._compose(Overlay, scene, self.atom(depth))
         return scene
 
     def atom(self, depth: int) -> Scene:
@@ -108,16 +108,16 @@ class _Parser:
                 if not self.accept(")"):
                     raise self.error("'(' is never closed", opened)
             case '"':
-                scene = Event(self._quoted())
+                scene = Event(self._read_quoted())
             case "" | "+" | "*" | ")":
                 raise self.error("expected a label or '('")
             case _:
-                return Event(self._bare())
+                return Event(self._read_bare())
         if self.peek() not in ("", ")", *OPERATORS):
             raise self.error("expected '+', '*', ')' or the end")
         return scene
 
-    def _composed(self, relate: type[Concat] | type[Overlay], first: Scene, second: Scene) -> Scene:
+    def _compose(self, relate: type[Concat] | type[Overlay], first: Scene, second: Scene) -> Scene:
         try:
             return relate(first, second)
         except SceneError as error:
@@ -127,7 +127,7 @@ class _Parser:
         if depth > MAX_DEPTH:
             raise self.error(f"a scene is at most {MAX_DEPTH} deep")
 
-    def _quoted(self) -> str:
+    def _read_quoted(self) -> str:
         opened = self.position
         self.position += 1
         letters: list[str] = []
@@ -147,7 +147,7 @@ class _Parser:
             letters.append(character)
         raise self.error("'\"' is never closed", opened)
 
-    def _bare(self) -> str:
+    def _read_bare(self) -> str:
         start = self.position
         opened: list[int] = []
         while self.position < len(self.text):

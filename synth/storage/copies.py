@@ -130,7 +130,7 @@ class Copies:
         if self._is_good(key, stored):
             return path
         slot = self._slot(key)
-        with slot.held():
+        with slot.hold():
             if not self._is_good(key, stored):
                 slot.beside("stamp").unlink(missing_ok=True)
                 if slot.is_bounded and (found := stored or self.remote.find(key)) is not None:
@@ -158,7 +158,7 @@ class Copies:
             key = self.key(path)
             if self._is_listed(key, listing):
                 continue
-            with self._slot(key).held():  # what another process is fetching is looked at after
+            with self._slot(key).hold():  # what another process is fetching is looked at after
                 if not self._is_listed(key, listing):
                     path.unlink(missing_ok=True)
                     self._stamp_path(key).unlink(missing_ok=True)
@@ -183,7 +183,7 @@ class Copies:
         for key, stored in listing.items():
             self.remember(key, stored)
 
-    def remembered(self, key: str) -> int | None:
+    def known_size(self, key: str) -> int | None:
         """The size in bytes of an object that the store was last seen to hold."""
         try:
             return int(self._size_path(key).read_text(encoding="utf-8"))

@@ -44,7 +44,7 @@ def download(
         DiskFullError: If the disk is full.
     """
     for attempt in range(1, _TRIES + 1):
-        begun = slot.promised()
+        begun = slot.read_promise()
         if begun != (stored.size, stored.stamp) or not stored.stamp:
             slot.give_up()
         if room is not None:

@@ -151,14 +151,14 @@ class Hearing:
                     len(names) == len(named)
                     and names <= self._own.keys()
                     and self._holds(claim, STRICTEST)
-                    and not self._ambiguous(names)
+                    and not self._is_ambiguous(names)
                 )
             case And(first, second):
                 return self.proves(second) and self.proves(first)
             case Not(inner):
                 return self.refutes(inner)
             case Only(inner):
-                return self.proves(inner) and not self._unnamed(inner)
+                return self.proves(inner) and not self._unnamed_labels(inner)
             case _:
                 assert_never(claim)
 
@@ -169,7 +169,7 @@ class Hearing:
                 if self._holds(claim, LOOSEST):
                     return False
                 named = frozenset(labels(claim))
-                spare = self._spare(named)
+                spare = self._spare_names(named)
                 rest = projection(claim, named - spare) if spare else None
                 return rest is None or self.refutes(rest)
             case And(first, second):
@@ -180,15 +180,15 @@ class Hearing:
                 named = claim_labels(inner)
                 return self.refutes(inner) or not all(
                     any(could_be_called(other, name) for name in named)
-                    for other in self._unnamed(inner)
+                    for other in self._unnamed_labels(inner)
                 )
             case _:
                 assert_never(claim)
 
-    def _unnamed(self, claim: Claim) -> frozenset[str]:
+    def _unnamed_labels(self, claim: Claim) -> frozenset[str]:
         return self._timeline.labels() - claim_labels(claim)
 
-    def _called(self, name: str) -> list[Placement]:
+    def _find_called(self, name: str) -> list[Placement]:
         """The sounds of other labels that could be called by a name."""
         found = self._others.get(name)
         if found is None:
@@ -199,20 +199,20 @@ class Hearing:
             ]
         return found
 
-    def _ambiguous(self, named: frozenset[str]) -> bool:
+    def _is_ambiguous(self, named: frozenset[str]) -> bool:
         """Whether a name could also be said of another sound than those that bear it.
 
         A tag of a recording is no other sound than the recording's other tags. That a sound is
         heard is no less true where another could be called by its name.
         """
         return any(
-            (self._meant(place, name, named) if len(named) > 1 else are_kin(name, place.label))
+            (self._is_meant(place, name, named) if len(named) > 1 else are_kin(name, place.label))
             and not self._bears(place, name)
             for name in named
-            for place in self._called(name)
+            for place in self._find_called(name)
         )
 
-    def _meant(self, place: Placement, name: str, named: frozenset[str]) -> bool:
+    def _is_meant(self, place: Placement, name: str, named: frozenset[str]) -> bool:
         """Whether a name could be meant for a sound in a sentence that names these labels.
 
         "An engine" could be an airplane's, but not where the sentence names the airplane, too, and
@@ -220,7 +220,7 @@ class Hearing:
         """
         return are_kin(name, place.label) or place.label not in named or name not in self._own
 
-    def _spare(self, named: frozenset[str]) -> frozenset[str]:
+    def _spare_names(self, named: frozenset[str]) -> frozenset[str]:
         """The names that nothing bears, and that may say again what another of them says.
 
         "An airplane flies, then an engine runs" is not false of an airplane alone.
@@ -228,7 +228,8 @@ class Hearing:
         return frozenset(
             name
             for name in named
-            if name not in self._own and any(place.label in named for place in self._called(name))
+            if name not in self._own
+            and any(place.label in named for place in self._find_called(name))
         )
 
     def _bears(self, place: Placement, name: str) -> bool:
@@ -241,23 +242,23 @@ class Hearing:
         """Whether the scene is heard under one reading."""
         if isinstance(scene, Event):
             return bool(self._spans(scene, reading, scene))
-        return bool(self._fitting(scene, reading, scene))
+        return bool(self._fit_spans(scene, reading, scene))
 
     def _spans(self, part: Scene, reading: Interpretation, scene: Scene) -> list[Span]:
         """The spans at which a part of the scene is heard; none means that it is not."""
         if not isinstance(part, Event):
-            return [_join_spans(spans) for spans in self._fitting(part, reading, scene)]
+            return [_join_spans(spans) for spans in self._fit_spans(part, reading, scene)]
         own = self._own.get(part.label, [])
-        if reading.every or not (others := self._called(part.label)):
+        if reading.every or not (others := self._find_called(part.label)):
             return own
         named = frozenset(labels(scene))
         return own + [
             Span(place.onset, place.offset)
             for place in others
-            if self._meant(place, part.label, named)
+            if self._is_meant(place, part.label, named)
         ]
 
-    def _fitting(
+    def _fit_spans(
         self, part: Concat | Overlay, reading: Interpretation, scene: Scene
     ) -> list[tuple[Span, ...]]:
         """The spans of the operands of a part, as they fit together."""

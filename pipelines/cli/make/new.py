@@ -58,7 +58,7 @@ def new_command(
     index = None
     if root:
         if name == FolderSource.name:
-            index = FolderSource(root=Path(root).expanduser()).index_used()
+            index = FolderSource(root=Path(root).expanduser()).find_index()
         root = _below(path.parent, root)
     text = new_spec(recipe, corpus, name or None, root or None, index)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ class Check(BaseModel, ABC):
     def faults(self, case: Case) -> list[str]:
         """Why the answer is refused; an empty list where it is not."""
 
-    def chosen(self, case: Case) -> list[str]:
+    def select_texts(self, case: Case) -> list[str]:
         """The texts that are checked."""
         return list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
 

@@ -49,7 +49,7 @@ class Figures(Check):
         """Numerals that are lost, and those that are new."""
         wanted = find_numerals(str(case.field(self.source)))
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             given = find_numerals(text)
             lost, new = sorted((wanted - given).elements()), sorted((given - wanted).elements())
             if lost:
@@ -93,7 +93,7 @@ class Names(Check):
         wanted = find_names(str(case.field(self.source)))
         listed = tuple(map(str, case.field(self.field) or ()))
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             plain = unicodedata.normalize("NFKC", text)
             words = [_fold(word) for word in _WORD.findall(plain)]
             lost = [name for name in wanted if not _is_kept(_fold(name), words)]

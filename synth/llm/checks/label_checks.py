@@ -57,7 +57,7 @@ class ScenesCheck(Check):
         known = case.field(self.labels) if self.labels else None
         seen: set[str] = set()
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             scene, fault = parse_scene(text)
             if scene is None:
                 found.append(fault)
@@ -122,7 +122,7 @@ class Recomposed(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, other labels, and the composition that is not wanted."""
-        texts = self.chosen(case)
+        texts = self.select_texts(case)
         original = _claimed_scene(case)
         if original is None:
             given = next(texts_at(case.answer, self.original), "")
@@ -189,7 +189,7 @@ class TagsCheck(Check):
         vocabulary = _vocabulary(tuple(sorted({*own, *known})))
         return [
             f"{quote(text)} {fault}"
-            for text in self.chosen(case)
+            for text in self.select_texts(case)
             for fault in _tag_faults(text, own, vocabulary)
         ]
 

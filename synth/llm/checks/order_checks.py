@@ -40,7 +40,7 @@ class SameOrder(Check):
         caption = str(case.field(self.source))
         original = parse_content(caption)
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             fault = _explain_change(align(parse_content(text), original), original)
             if fault:
                 found.append(f"{quote(text)} {fault}")
@@ -87,7 +87,7 @@ class Shares(Check):
         """Texts that have little in common with their original."""
         words = parse_content(str(case.field(self.source))).words()
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             ours = Counter(in_words_of(parse_content(text).words(), words))
             kept = (ours & Counter(words)).total()
             if kept < self.least * len(words):
@@ -116,7 +116,7 @@ class NotationTold(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Labels without a word in the text, and an order that the words contradict."""
-        texts, notations = self.chosen(case), list(texts_at(case.answer, self.notation))
+        texts, notations = self.select_texts(case), list(texts_at(case.answer, self.notation))
         if len(texts) == 1:
             texts *= len(notations)
         if len(texts) != len(notations):

@@ -36,7 +36,7 @@ class Plain(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Empty texts, line breaks, spaces at the ends, marks of lists and of code."""
-        return [fault for text in self.chosen(case) for fault in _plain_faults(text)]
+        return [fault for text in self.select_texts(case) for fault in _plain_faults(text)]
 
 
 def _plain_faults(text: str) -> list[str]:
@@ -71,7 +71,7 @@ class Differs(Check):
         original = normalise(str(case.field(self.source)))
         return [
             f"{quote(text)} is the original itself"
-            for text in self.chosen(case)
+            for text in self.select_texts(case)
             if normalise(text) == original
         ]
 
@@ -85,7 +85,7 @@ class Distinct(Check):
         """Every text that repeats one before it."""
         seen: set[str] = set()
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             plain = normalise(text)
             if plain in seen:
                 found.append(f"{quote(text)} is given twice")
@@ -108,7 +108,7 @@ class Words(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Texts that are too short or too long."""
-        counts = [(text, word_count(text)) for text in self.chosen(case)]
+        counts = [(text, word_count(text)) for text in self.select_texts(case)]
         return list(
             chain(
                 (
@@ -154,7 +154,7 @@ class Count(Check):
         """Too few texts, or too many."""
         given = case.field(self.field) if self.field else None
         most = given if isinstance(given, int) else self.most
-        count = len(self.chosen(case))
+        count = len(self.select_texts(case))
         if count > most:
             return [f"{count} texts are given; at most {most} are asked for"]
         least = min(self.least, most)
@@ -182,7 +182,7 @@ class Language(Check):
         """Texts that read as another language, or, if they have some words, as none."""
         wanted = self.code or str(case.field(self.field))
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             languages = detect_languages(text)
             if wanted in languages or (not languages and word_count(text) <= _UNDECIDED):
                 continue

@@ -54,7 +54,7 @@ class Truth(Check):
         if found is None:
             return []
         heard, tolerance = found
-        faults = [(text, self._fault(text, heard, tolerance)) for text in self.chosen(case)]
+        faults = [(text, self._fault(text, heard, tolerance)) for text in self.select_texts(case)]
         return [fault for _, fault in faults if fault]
 
     def _timeline(self, fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:

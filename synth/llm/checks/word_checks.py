@@ -37,7 +37,7 @@ class _SameWords(Check):
         caption = str(case.field(self.source))
         original = parse_content(caption)
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             content = align(parse_content(text), original)
             fault = _explain_words(content, original) or self._fault(content, original)
             if not fault and bool(find_denials(text)) is not bool(find_denials(caption)):

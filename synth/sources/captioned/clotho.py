@@ -100,7 +100,7 @@ class Clotho(Collected):
         rows = read_rows(path, _METADATA_COLUMNS, fallback="latin-1")
         metadata = {row["file_name"]: row for row in drop_duplicates(rows, "file_name")}
         for name, texts in captions.items():
-            location = files.at(*_places(split, name)) if files else f"{split}/{name}"
+            location = files.find_path(*_places(split, name)) if files else f"{split}/{name}"
             known: Mapping[str, str] = metadata.get(name, {})
             seconds = _seconds(known.get("start_end_samples", ""))
             refusal = ""

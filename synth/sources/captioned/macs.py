@@ -91,7 +91,7 @@ class Macs(Collected):
             sentences = (each.sentence.strip() for each in found)
             yield ClipRef(
                 id=f"macs/{stem}",
-                location=files.at(f"audio/{name}", name) if files else name,
+                location=files.find_path(f"audio/{name}", name) if files else name,
                 labels=tuple(tag for tag, _ in tags.most_common()),
                 captions=tuple(sentence for sentence in sentences if sentence),
                 recording=_recording(stem),

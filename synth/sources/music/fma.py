@@ -93,7 +93,7 @@ class Fma(Collected):
         sizes = SIZES[: SIZES.index(self.subset) + 1]
         for row in drop_duplicates(_tracks(folder / "tracks.csv"), "track_id"):
             if row["set.subset"] not in SIZES:
-                row.wrong(
+                row.refuse(
                     f"set.subset is {row['set.subset']!r}, expected {', '.join(SIZES[:3])}",
                     MEND_FILE,
                 )
@@ -118,7 +118,7 @@ class Fma(Collected):
         title = row["track.title"].strip() or f"track {number}"
         return ClipRef(
             id=f"fma/{number:06d}",
-            location=files.at(path) if files else path,
+            location=files.find_path(path) if files else path,
             labels=(),
             recording=f"fma/{number}",
             licence=parse_licence(row["track.license"]).id,
@@ -155,7 +155,7 @@ def _numbers(row: Row, column: str) -> list[str]:
     """The numbers of a list as Python writes it."""
     text = row[column].strip() or "[]"
     if not _NUMBERS.fullmatch(text):
-        row.wrong(f"{column} is {text[:40]!r}, expected a list of numbers", MEND_FILE)
+        row.refuse(f"{column} is {text[:40]!r}, expected a list of numbers", MEND_FILE)
     return [str(int(number)) for number in re.findall(r"[0-9]+", text)]
 
 

@@ -134,7 +134,7 @@ class MagnaTagATune(Collected):
                     )
             yield ClipRef(
                 id=f"magnatagatune/{clip}",
-                location=files.at(place) if files else place,
+                location=files.find_path(place) if files else place,
                 labels=(),
                 recording=recording_of(place, where),
                 licence=LICENCE,

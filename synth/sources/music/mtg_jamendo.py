@@ -210,7 +210,7 @@ def _ref(
     low = f"{track.path.removesuffix('.mp3')}.low.mp3"
     return ClipRef(
         id=f"mtg_jamendo/{number}",
-        location=files.at(track.path, low) if files else track.path,
+        location=files.find_path(track.path, low) if files else track.path,
         labels=(),
         recording=f"jamendo/{number}",
         licence=right.licence,

@@ -70,7 +70,7 @@ class MusicCaps(Collected):
             clip = YouTubeClip.of(row["ytid"], row["start_s"], row["end_s"], where)
             is_eval = truth_of(row, "is_audioset_eval")
             if is_eval is None:
-                row.wrong("is_audioset_eval is '', expected True or False")
+                row.refuse("is_audioset_eval is '', expected True or False")
             before = clips.get(clip.name)
             tags = aspects_of(row["aspect_list"], where)
             captions = (row["caption"].strip(),) if row["caption"].strip() else ()
@@ -79,7 +79,7 @@ class MusicCaps(Collected):
                 tags = tuple(dict.fromkeys((*before.tags, *tags)))
             clips[clip.name] = ClipRef(
                 id=f"musiccaps/{clip.name}",
-                location=files.named(*clip.stems) if files else clip.name,
+                location=files.find_stem(*clip.stems) if files else clip.name,
                 labels=labels_of(row["audioset_positive_labels"], classes, where),
                 captions=captions,
                 recording=clip.recording,

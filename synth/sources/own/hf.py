@@ -63,22 +63,22 @@ class HuggingFaceSource(RowSource):
 
     def _tables(self) -> Iterator[SoundTable]:
         if (self.root / "dataset_dict.json").is_file():
-            for split in self._saved_as(Path("dataset_dict.json"), _Splits).splits:
-                yield from self._saved(Path(split), split)
+            for split in self._read_saved(Path("dataset_dict.json"), _Splits).splits:
+                yield from self._list_saved(Path(split), split)
         elif (self.root / "state.json").is_file():
-            yield from self._saved(Path(), "")
+            yield from self._list_saved(Path(), "")
         else:
             for path in parquet_files(self.root):
                 found = _PART.fullmatch(path.stem)
                 split = found["split"] if found else path.stem
                 yield SoundTable(path.relative_to(self.root), split)
 
-    def _saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
-        state = self._saved_as(folder / "state.json", _State)
+    def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
+        state = self._read_saved(folder / "state.json", _State)
         for part in state.data_files:
             yield SoundTable(folder / part.filename, split or state.split or "")
 
-    def _saved_as(self, path: Path, form: type[Form]) -> Form:
+    def _read_saved(self, path: Path, form: type[Form]) -> Form:
         try:
             return form.model_validate(read_json(self.root / path, _MEND))
         except ValidationError as error:

@@ -69,7 +69,7 @@ class UrbanSound8K(FileSource):
     def _refusal(self, row: Row) -> str:
         salience = row["salience"]
         if salience not in (FOREGROUND, BACKGROUND):
-            row.wrong(f"salience is {salience!r}, expected 1 (foreground) or 2 (background)")
+            row.refuse(f"salience is {salience!r}, expected 1 (foreground) or 2 (background)")
         if salience == BACKGROUND and self.background == "refuse":
             return "is in the background of other sounds (salience 2)"
         return ""
@@ -78,5 +78,5 @@ class UrbanSound8K(FileSource):
 def _length(row: Row) -> Seconds:
     start, end = row.seconds("start"), row.seconds("end")
     if end <= start:
-        row.wrong(f"start is {row['start']!r} and end {row['end']!r}, expected seconds in order")
+        row.refuse(f"start is {row['start']!r} and end {row['end']!r}, expected seconds in order")
     return end - start

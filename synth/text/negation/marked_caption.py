@@ -127,14 +127,14 @@ class MarkedCaption:
             and word not in words("music")
         )
 
-    def written(self, index: int) -> str:
+    def spelling(self, index: int) -> str:
         """The token as the caption has it."""
         token = self.tokens[index]
         return self.text[token.start : token.end]
 
     def run(self, indices: Sequence[int]) -> str:
         """Some tokens, with spaces between."""
-        return " ".join(map(self.written, indices))
+        return " ".join(map(self.spelling, indices))
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         return None
     kept = _join_remaining(caption, range(opening + 1, head), ours)
     named = f"{kept} {caption.run(range(head, last + 1))}".strip()
-    determiner = caption.written(opening)
+    determiner = caption.spelling(opening)
     if caption.at(opening) in {"a", "an"}:
         proper = article(named)
         determiner = proper.capitalize() if determiner[0].isupper() else proper
@@ -118,7 +118,7 @@ def _edge(caption: MarkedCaption, index: int, step: int) -> int:
 
 
 def _alternatives(caption: MarkedCaption, indices: Sequence[int]) -> str:
-    names = dict.fromkeys(_lower_initial(caption.written(at)) for at in indices)
+    names = dict.fromkeys(_lower_initial(caption.spelling(at)) for at in indices)
     return enumerate_words(tuple(names), "or")
 
 
@@ -146,7 +146,7 @@ def _join_remaining(caption: MarkedCaption, span: range, left_out: Collection[in
     """The premodifiers that stay, with the commas and "and" that still part two of them."""
     text, separator = "", ""
     for at in span:
-        word = caption.written(at)
+        word = caption.spelling(at)
         if word.lower() in SEPARATORS:
             separator = word if not separator or word != "," else separator
             continue
@@ -175,7 +175,7 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
         return None
     span = [at for at in range(opening + 1, end) if caption.tokens[at].match]
     ours = [at for at in span if at in caption.denied]
-    kept = [caption.written(at) for at in span if at not in caption.denied]
+    kept = [caption.spelling(at) for at in span if at not in caption.denied]
     if not ours or opening + 1 >= end:
         return None
     denial = f"{caption.negators.quality} {_alternatives(caption, ours)}"

@@ -51,7 +51,7 @@ def _opener(caption: MarkedCaption, opening: int) -> str | None:
         return f"{before} by" if before in words("by opens list") else None
     if word == "with" and (before in words("binds with") or before.endswith("ed")):
         return None
-    return caption.written(opening)
+    return caption.spelling(opening)
 
 
 def _goes_on(caption: MarkedCaption, end: int) -> bool:

@@ -78,20 +78,20 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     """
     part = ClausePart.parse(caption, tagger)
     if not any(token.word is not None for token in part.tokens):
-        return SwapOutcome.left_out(SwapReason.EMPTY)
+        return SwapOutcome.omit(SwapReason.EMPTY)
     found = [each for each in find_connectives(part.words) if each.kind in ORDERING]
     if len(found) == 2 and found[0].kind is ConnectiveKind.THEN and found[0].end == found[1].start:
         found = found[1:]
     if not found:
-        return SwapOutcome.left_out(SwapReason.NO_CONNECTIVE)
+        return SwapOutcome.omit(SwapReason.NO_CONNECTIVE)
     if len(found) > 1:
-        return SwapOutcome.left_out(SwapReason.SEVERAL_CONNECTIVES)
+        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES)
     only = found[0]
     if only.fault:
-        return SwapOutcome.left_out(only.fault, only.kind)
+        return SwapOutcome.omit(only.fault, only.kind)
     made = _swap_fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
     if isinstance(made, SwapReason):
-        return SwapOutcome.left_out(made, only.kind)
+        return SwapOutcome.omit(made, only.kind)
     pieces, steps = made
     text = to_sentence(pieces, part.tokens)
     return SwapOutcome(text, None, only.kind, (Step.SWAPPED, *steps), format_order(pieces))

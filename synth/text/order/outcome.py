@@ -82,6 +82,6 @@ class SwapOutcome:
         return self.reason is None
 
     @classmethod
-    def left_out(cls, reason: SwapReason, connective: str = "") -> SwapOutcome:
+    def omit(cls, reason: SwapReason, connective: str = "") -> SwapOutcome:
         """No text, and why."""
         return cls(reason=reason, connective=connective)

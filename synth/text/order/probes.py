@@ -152,4 +152,4 @@ def _holds(each: Probed, kind: ConnectiveKind) -> bool:
 
 
 def _omit(each: Probed, reason: SwapReason) -> Probed:
-    return replace(each, outcome=SwapOutcome.left_out(reason, each.outcome.connective))
+    return replace(each, outcome=SwapOutcome.omit(reason, each.outcome.connective))

@@ -41,14 +41,14 @@ def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcom
     part = ClausePart.parse(caption, tagger)
     words = [token for token in part.tokens if token.word is not None]
     if not words:
-        return SwapOutcome.left_out(SwapReason.EMPTY)
+        return SwapOutcome.omit(SwapReason.EMPTY)
     kept = [
         token
         for token, tag in zip(part.tokens, part.tags, strict=True)
         if tag in KEPT_TAGS and token.word is not None
     ]
     if not kept:
-        return SwapOutcome.left_out(SwapReason.NOTHING_LEFT)
+        return SwapOutcome.omit(SwapReason.NOTHING_LEFT)
     text = " ".join(token.text for token in kept)
     return SwapOutcome(text, steps=(Step.KEPT,), order=format_order(kept))
 
@@ -63,10 +63,10 @@ def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     part = ClausePart.parse(caption, tagger)
     found, reason = _find_only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
     if found is None:
-        return SwapOutcome.left_out(reason)
+        return SwapOutcome.omit(reason)
     fault = found.fault or _explain_ungoverned(part, found)
     if fault:
-        return SwapOutcome.left_out(fault, found.kind)
+        return SwapOutcome.omit(fault, found.kind)
     token = part.tokens[found.start]
     word = _match_case(_OTHER_ORDER[found.kind], like=token.text)
     text = caption[: token.start] + word + caption[token.start + len(token.text) :]
@@ -85,12 +85,12 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     part = ClausePart.parse(caption, tagger)
     found, reason = _find_only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
     if found is None:
-        return SwapOutcome.left_out(reason)
+        return SwapOutcome.omit(reason)
     others = find_connectives(part.words)
     if any(other.kind not in {found.kind, ConnectiveKind.FOLLOWED_BY} for other in others):
-        return SwapOutcome.left_out(SwapReason.SEVERAL_CONNECTIVES, found.kind)
+        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES, found.kind)
     if found.fault:
-        return SwapOutcome.left_out(found.fault, found.kind)
+        return SwapOutcome.omit(found.fault, found.kind)
     if found.kind is ConnectiveKind.AS:
         return _as_to_then(part, found)
     return _then_to_as(part, found)
@@ -101,9 +101,9 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
         return _swap_fronted_as(part)
     behind = _first_stretch(part[found.end :])
     if behind.shape() not in _GOVERNED:
-        return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, found.kind)
+        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
     if part[: found.start].without_marks().shape() is Shape.UNCLEAR:
-        return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, found.kind)
+        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
     pieces: list[Piece] = [*part.tokens]
     pieces[found.start] = ConnectiveKind.THEN.value
     return _make_outcome(part, pieces, found, (Step.REPLACED,))
@@ -113,12 +113,12 @@ def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
     """Make of "As A, B" the text "A, then B" where a single comma parts them."""
     commas = [index for index, word in enumerate(part.words) if word == ","]
     if len(commas) != 1:
-        return SwapOutcome.left_out(SwapReason.FRONTED, ConnectiveKind.AS)
+        return SwapOutcome.omit(SwapReason.FRONTED, ConnectiveKind.AS)
     front, rear = part[1 : commas[0]], part[commas[0] + 1 :].without_marks()
     if {front.shape(), rear.shape()} != {Shape.CLAUSE} or rear.words[0] == "and":
-        return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, ConnectiveKind.AS)
+        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, ConnectiveKind.AS)
     if any(tag is POS.PRON for tag in front.tags):
-        return SwapOutcome.left_out(SwapReason.PRONOUN, ConnectiveKind.AS)
+        return SwapOutcome.omit(SwapReason.PRONOUN, ConnectiveKind.AS)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
     return SwapOutcome(
         to_sentence(pieces, part.tokens),
@@ -136,18 +136,18 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     front, rear = part[:start].without_marks(), part[found.end :].without_marks()
     behind = _first_stretch(rear)
     if not len(front):
-        return SwapOutcome.left_out(SwapReason.DANGLING, found.kind)
+        return SwapOutcome.omit(SwapReason.DANGLING, found.kind)
     if front.shape() is Shape.UNCLEAR:
-        return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, found.kind)
+        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
     if "," in front.words:
-        return SwapOutcome.left_out(SwapReason.SEVERAL_PARTS, found.kind)
+        return SwapOutcome.omit(SwapReason.SEVERAL_PARTS, found.kind)
     if ORDER_WORDS & {*front.words, *rear.words}:
-        return SwapOutcome.left_out(SwapReason.ORDER_WORD, found.kind)
+        return SwapOutcome.omit(SwapReason.ORDER_WORD, found.kind)
     shape = behind.shape()
     if shape in {Shape.PREDICATE, Shape.GERUND}:
-        return SwapOutcome.left_out(SwapReason.SHARED_SUBJECT, found.kind)
+        return SwapOutcome.omit(SwapReason.SHARED_SUBJECT, found.kind)
     if shape not in _GOVERNED:
-        return SwapOutcome.left_out(SwapReason.NOT_A_CLAUSE, found.kind)
+        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
     clause: tuple[Piece, ...] | None = behind.tokens
     steps: tuple[Step, ...] = (Step.REPLACED,)
     if shape is Shape.GERUND_CLAUSE:
@@ -155,7 +155,7 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
         clause = None if plural is None else to_finite(behind, plural)
         steps = (Step.REPLACED, Step.FINITE)
     if clause is None:
-        return SwapOutcome.left_out(SwapReason.VERB_FORM, found.kind)
+        return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
     pieces: tuple[Piece, ...] = (
         *front.tokens,
         ConnectiveKind.AS.value,

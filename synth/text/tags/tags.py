@@ -100,7 +100,7 @@ class TagVocabulary:
         candidates = [
             (match, size)
             for at in range(len(words))
-            for match, size in self._starting(caption, words, at)
+            for match, size in self._find_starting(caption, words, at)
         ]
         candidates.sort(key=lambda found: (-found[1], found[0].start))
         chosen: list[TagMatch] = []
@@ -111,7 +111,7 @@ class TagVocabulary:
                 chosen.append(match)
         return tuple(sorted(chosen, key=lambda match: match.start))
 
-    def _starting(
+    def _find_starting(
         self, caption: str, words: Sequence[Word], at: int
     ) -> Iterator[tuple[TagMatch, int]]:
         """The tags that begin at a word, each with its length in letters."""

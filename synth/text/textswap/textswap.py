@@ -116,15 +116,17 @@ class Dictionary:
 
     def alternatives(self, tag: Tag, known: Collection[Tag] = ()) -> tuple[Tag, ...]:
         """What may replace a tag of a recording, sorted; see `fits`."""
-        return tuple(each for each in self._contrary(tag, known) if self.fits(tag, each, known))
+        return tuple(
+            each for each in self._find_contraries(tag, known) if self.fits(tag, each, known)
+        )
 
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
-        found = self._contrary(tag, known)
+        found = self._find_contraries(tag, known)
         order = (found[at] for at in rng.permutation(len(found)))
         return next((each for each in order if self.fits(tag, each, known)), None)
 
-    def _contrary(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
+    def _find_contraries(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
         """The tags that contradict a tag and all known ones of its category, sorted."""
         found = self._allowed.get(tag, frozenset())
         for other in known:

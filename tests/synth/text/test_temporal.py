@@ -24,9 +24,9 @@ JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "swaps.csv"
 # Run apart, for speed: this suite checks every call's types.
 COUNT = """
 import csv, json, sys
-from synth.text.order.probes import Caption, Probe, probe
+from synth.text.order.probes import Probe, ProbeCaption, probe
 with open(sys.argv[1], encoding="utf-8", newline="") as file:
-    captions = [Caption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
+    captions = [ProbeCaption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
 counts = {}
 for tool in ("nv", "clause-swap", "before-after", "as-then"):
     answers = probe(Probe(tool), captions)
