@@ -17,8 +17,8 @@ from synth.recipes.base import (
     Setting,
     draft_contrast,
     excerpt,
-    pick,
     explain_too_short,
+    pick,
 )
 from synth.scene.scene import Event, Overlay
 from synth.truth.truth import Tolerance

@@ -253,7 +253,7 @@ def test_what_was_broken_off_goes_when_room_is_needed(
 READER = """
 import sys
 from pathlib import Path
-from synth.storage import Copies, Remote, opened, read_at
+from synth.storage import Copies, Remote, open_file, read_at
 from synth.storage.copies import CORPORA, cache_folder
 
 copies = Copies.open(cache_folder() / CORPORA / "file", Remote(sys.argv[1]))
@@ -264,7 +264,7 @@ for turn in range(60):
         found = read_at(path, 7, 20)
         assert found == name.encode() * 20, (turn, found)
     else:
-        with opened(path) as file:
+        with open_file(path) as file:
             assert file.read() == name.encode() * 1000, turn
 """
 
