@@ -18,13 +18,13 @@ from synth.captions.narrative import Narrator, Pick
 from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase, category
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
-from synth.recipes.bed import Background
+from synth.recipes.bed import Background, Bed
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, SceneVocabulary, draw_weighted, random_template
 from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
 from synth.scene.scene import Event, Overlay, Scene, labels
 from synth.scene.timeline import Placement, timeline
-from synth.truth.truth import Tolerance, proves
+from synth.truth.truth import Hearing, Tolerance
 
 _DRAWS: Final = 500
 _PLACINGS: Final = 8
@@ -65,6 +65,20 @@ class Design:
         if setting.max_frames is not None:
             limits.append(setting.max_frames // count)
         return min(limits, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A scene placed in time, and what is proven of it."""
+
+    scene: Scene
+    member: Member
+
+    def over(self, bed: Bed, setting: Setting) -> _Placed:
+        """The same with a bed under it."""
+        scene = bed.lay_under(self.scene)
+        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, setting.audible))
+        return _Placed(scene, Member(self.member.statement, hearing))
 
 
 @dataclass(frozen=True)
@@ -133,15 +147,15 @@ class SceneGroups:
         if exchanged is None:
             return None
         sounds = self._sounds((*labels(base), *labels(exchanged)), rng)
-        members: list[tuple[Scene, Scene]] = []
+        placed: list[_Placed] = []
         for statement in self._variants(base, exchanged, rng):
-            scene = self._compose(statement, sounds, rng)
-            if scene is not None:
-                members.append((statement, scene))
+            found = self._compose(statement, sounds, rng)
+            if found is not None:
+                placed.append(found)
             elif statement in (base, exchanged):
                 return None
-            if len(members) == self.design.variants:
-                return self._caption(members, rng)
+            if len(placed) == self.design.variants:
+                return self._caption(placed, rng)
         return None
 
     def _exchange_label(self, base: Scene, rng: np.random.Generator) -> Scene | None:
@@ -183,44 +197,42 @@ class SceneGroups:
 
     def _compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
-    ) -> Scene | None:
+    ) -> _Placed | None:
         """The statement placed in time so that its words hold under every reading."""
         for _ in range(_PLACINGS):
             scene = compose(statement, sounds, self.design.joining, rng)
             tolerance = Tolerance.of_scene(scene, self.setting.audible)
             heard = timeline(scene)
-            clear = not _is_blurred(scene, heard.placements, tolerance)
-            if clear and proves(heard, statement, tolerance):
-                return scene
+            if not _is_blurred(scene, heard.placements, tolerance):
+                hearing = Hearing(heard, tolerance)
+                if hearing.proves(statement):
+                    return _Placed(scene, Member(statement, hearing))
         return None
 
-    def _caption(
-        self, composed: Sequence[tuple[Scene, Scene]], rng: np.random.Generator
-    ) -> list[Draft] | None:
-        statements = [statement for statement, _ in composed]
-        scenes = self._add_bed(statements, [scene for _, scene in composed], rng)
-        members = [
-            Member(statement, timeline(scene), Tolerance.of_scene(scene, self.setting.audible))
-            for statement, scene in zip(statements, scenes, strict=True)
-        ]
+    def _caption(self, placed: Sequence[_Placed], rng: np.random.Generator) -> list[Draft] | None:
+        statements = [each.member.statement for each in placed]
+        placed = self._add_bed(statements, placed, rng)
         narrator = Narrator(Phrase.of_label, self.design.style, _picker(rng))
         mains = [narrator.tell(statement, "caption") for statement in statements]
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
         claims = list(pool(statements)) * wordings
+        members = [each.member for each in placed]
         dealt = deal(members, mains, claims, narrator.tell, self.design.captions, rng)
         if dealt is None:
             return None
-        return [Draft(scene, captions) for scene, captions in zip(scenes, dealt, strict=True)]
+        return [Draft(each.scene, captions) for each, captions in zip(placed, dealt, strict=True)]
 
     def _add_bed(
-        self, statements: Sequence[Scene], scenes: list[Scene], rng: np.random.Generator
-    ) -> list[Scene]:
+        self, statements: Sequence[Scene], placed: Sequence[_Placed], rng: np.random.Generator
+    ) -> Sequence[_Placed]:
+        """The scenes with a bed under them. No name they use fits its sound: proofs stay good."""
         background = self.design.background
         if background is None:
-            return scenes
+            return placed
         named = {label for statement in statements for label in labels(statement)}
+        scenes = [each.scene for each in placed]
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
-        return [bed.lay_under(scene) for scene in scenes] if bed else scenes
+        return [each.over(bed, self.setting) for each in placed] if bed else placed
 
 
 def _is_blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
