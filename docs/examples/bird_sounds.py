@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
-from synth.sources.reading.tables import Columns, distinct, read_rows
+from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 
 MEND = "give the folder of calls.csv and audio/"
 COLUMNS = Columns(("file", "species", "place", "recordist"), MEND)
@@ -25,7 +25,7 @@ class Birds(FileSource):
     def refs(self) -> Iterator[ClipRef]:
         """One clip a call; calls of one place are one recording."""
         require_folder(self.root / "audio", "the audio folder", MEND)
-        for row in distinct(read_rows(self.root / "calls.csv", COLUMNS), "file"):
+        for row in drop_duplicates(read_rows(self.root / "calls.csv", COLUMNS), "file"):
             if self.species in ("", row["species"]):
                 yield ClipRef(
                     id=f"birds/{row['file']}",

@@ -8,17 +8,17 @@ from pydantic import PositiveInt
 
 from synth.captions.caption import Connective, Style
 from synth.captions.contrast import Wording
-from synth.labels.lexicon import Phrase, kin
+from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,
     Draft,
     Groups,
     RecipeSettings,
     Setting,
-    contrasted,
+    draft_contrast,
     excerpt,
+    explain_too_short,
     pick,
-    too_short,
 )
 from synth.scene.scene import Event, Overlay
 from synth.truth.truth import Tolerance
@@ -39,7 +39,7 @@ class Together(RecipeSettings):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """Why a clip cannot be used: it needs one label, and enough sound to be made out."""
-        return "needs one label" if len(clip.labels) != 1 else too_short(clip, 0, setting)
+        return "needs one label" if len(clip.labels) != 1 else explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """The groups of every split."""
@@ -62,10 +62,10 @@ class Pairs:
         """One pair, told by "while"; "before" and "after" are its false captions."""
         rng = self.setting.randomness.at(f"together/{self.split}", index)
         first = pick(self.clips, rng)
-        second = pick([c for c in self.clips if not kin(c.labels[0], first.labels[0])], rng)
+        second = pick([c for c in self.clips if not are_kin(c.labels[0], first.labels[0])], rng)
         longest = self.setting.max_frames
         a, b = (Event(c.labels[0], excerpt(c, longest, self.setting, rng)) for c in (first, second))
         words = (Connective.WHILE, Connective.BEFORE, Connective.AFTER)
         wording = Wording(words, Phrase.of_label, Style.NATURAL, frame=0)
         tolerance = Tolerance(0, self.setting.audible)
-        return [contrasted(Overlay(a, b), Connective.WHILE, wording, tolerance)]
+        return [draft_contrast(Overlay(a, b), Connective.WHILE, wording, tolerance)]

@@ -8,12 +8,12 @@ from typing import Final
 
 from experiments.harness.experiment import Row
 from synth.base.rng import uniform_hash
-from synth.captions.caption import Connective, Style, capitalised, realize
+from synth.captions.caption import Connective, Style, capitalise, realize
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import Acba
 from synth.scene.claim import And, claim_to_text
-from synth.scene.scene import Overlay, Sequence, from_json
-from synth.text.order.temporal import nouns_and_verbs
+from synth.scene.scene import Concat, Overlay, from_json
+from synth.text.order.temporal import keep_nouns_and_verbs
 
 ORDERED_SHARE: Final = 0.02
 """Of the paper's 123k original pairs 1.7 % hold before or after (table 4)."""
@@ -39,13 +39,13 @@ def mostly_unordered(row: Row) -> Row:
 def nouns_and_verbs_only(row: Row) -> Row:
     """The nouns and verbs of what `mostly_unordered` says, which tell no order."""
     text = mostly_unordered(row)["caption"]
-    return _unordered(row, nouns_and_verbs(text).text or text)
+    return _unordered(row, keep_nouns_and_verbs(text).text or text)
 
 
 def as_or_then(row: Row) -> Row:
     """A triplet's member said with "then" where its sounds are in order, else with "as"."""
     claim = _pair(row)
-    word = Connective.THEN if isinstance(claim, Sequence) else Connective.AS
+    word = Connective.THEN if isinstance(claim, Concat) else Connective.AS
     text = realize(claim, word, Phrase.of_label, Style.NATURAL)
     return _said(row, text, word.value, row["claim"])
 
@@ -61,7 +61,7 @@ def unordered(caption: str) -> str:
     parts = _FRONTED.fullmatch(caption) or _JOINED.fullmatch(caption)
     if parts is None:
         raise ValueError(f"not joined by before or after: {caption!r}")
-    return capitalised(f"{parts['first']} and {parts['second']}")
+    return capitalise(f"{parts['first']} and {parts['second']}")
 
 
 def _unordered(row: Row, text: str) -> Row:
@@ -69,9 +69,9 @@ def _unordered(row: Row, text: str) -> Row:
     return _said(row, text, "", claim_to_text(And(claim.first, claim.second)))
 
 
-def _pair(row: Row) -> Sequence | Overlay:
+def _pair(row: Row) -> Concat | Overlay:
     claim = from_json(json.loads(row["claim"]))
-    if not isinstance(claim, Sequence | Overlay):
+    if not isinstance(claim, Concat | Overlay):
         raise ValueError(f"not a claim of two sounds: {row['claim']}")
     return claim
 

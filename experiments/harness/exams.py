@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from experiments.harness.experiment import Exam, ExamSplit, Folders
 from synth.corpus.corpus import Corpus
-from synth.text.order.probes import Caption, Probe, probe
+from synth.text.order.probes import Probe, ProbeCaption, probe
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.plan import Benchmark, DataKind, Plan, Refusal, Task
 from train.bench.settings import BenchSettings
@@ -61,7 +61,7 @@ def _probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Ben
     data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
     rows = list(reversed(first.values()))
-    probed = probe(kind, [Caption(row["id"], row["caption"]) for row in rows])
+    probed = probe(kind, [ProbeCaption(row["id"], row["caption"]) for row in rows])
     sentences = [
         Sentence(number, each.caption.text, each.outcome.text or "", str(each.outcome.connective))
         for number, each in enumerate(probed)

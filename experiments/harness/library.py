@@ -13,7 +13,7 @@ from experiments.harness.experiment import Scale
 from pipelines.spec.choice import SourceChoice
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
-from synth.sources import opened, source_class
+from synth.sources import open_source, source_class
 from synth.sources.reading.base import ClipRef
 
 _Steps = TypeVar("_Steps")
@@ -97,7 +97,7 @@ class Library:
     @cached_property
     def _refs(self) -> tuple[ClipRef, ...]:
         chosen: Any = _checked(SourceChoice, self.source, "--source").chosen
-        return tuple(opened(chosen).refs())
+        return tuple(open_source(chosen).refs())
 
     def by_split(self, **counts: int) -> dict[str, int]:
         """The counts of those splits that this library has."""

@@ -18,7 +18,7 @@ from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
 from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
-from synth.corpus.schema import SAMPLES, canonical_json, table
+from synth.corpus.schema import SAMPLES, canonical_json, to_table
 
 _LETTERS: Final = 12
 
@@ -101,7 +101,7 @@ def _write_tables(
 ) -> None:
     metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
     with replacing(folder / SAMPLES_FILE) as partial:
-        pq.write_table(table(rows, SAMPLES).replace_schema_metadata(metadata), partial)
+        pq.write_table(to_table(rows, SAMPLES).replace_schema_metadata(metadata), partial)
     with replacing(folder / CLIPS_FILE) as partial:
         pq.write_table(clips, partial)
 

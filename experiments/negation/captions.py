@@ -11,7 +11,7 @@ from typing import Final
 
 from experiments.harness.experiment import Row
 from synth.base.rng import uniform_hash
-from synth.captions.caption import capitalised
+from synth.captions.caption import capitalise
 from synth.text.negation.negation import lower_initial
 
 IDIOMS: Final = (
@@ -49,7 +49,7 @@ def told(caption: str, idioms: tuple[str, ...]) -> str:
     first, *rest = idioms
     end = len(caption.rstrip(_FINAL))
     body = "".join([lower_initial(caption[:end]), *(f", {each}" for each in rest)])
-    return f"{capitalised(first)}, {body}{caption[end:]}"
+    return f"{capitalise(first)}, {body}{caption[end:]}"
 
 
 def _drawn(sample: str) -> tuple[str, ...]:

@@ -12,13 +12,13 @@ from experiments.negation.captions import with_idioms
 from experiments.scenes.scenes import seconds_of
 from pipelines.spec.spec import Spec
 from synth.base.rng import Randomness
-from synth.captions.caption import Caption, Style, capitalised
+from synth.captions.caption import Caption, Style, capitalise
 from synth.corpus.schema import caption_row
 from synth.labels.tag import Tag
 from synth.scene.claim import claim_to_text
 from synth.text.negation.negation import Mode, Negation, negate
-from synth.text.tags.tag_captions import enumeration
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tag_captions import enumerate_words
+from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 
 CATEGORY: Final = "sound"
@@ -59,8 +59,8 @@ def told_by_labels(row: Row) -> Row:
     tags = _tags(row["labels"])
     rng = Randomness(_SEED).at("negation/sounds", row["index"])
     frame = FRAMES[int(rng.integers(len(FRAMES)))]
-    caption = capitalised(frame.format(enumeration([tag.name for tag in tags])))
-    how = Negation(Vocabulary.of(tags))
+    caption = capitalise(frame.format(enumerate_words([tag.name for tag in tags])))
+    how = Negation(TagVocabulary.of(tags))
     found = (negate(caption, mode, how, rng, tags) for mode in (Mode.HALF, Mode.FULL))
     negatives = [
         Caption(

@@ -22,8 +22,7 @@ from synth.captions.narrative import Narrator
 from synth.corpus.corpus import Corpus
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import Edit, edit_kind, meaning
-from synth.scene.scene import Event, Overlay, Scene, from_json
-from synth.scene.scene import Sequence as Succession
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_json
 from synth.scene.timeline import timeline
 from synth.truth.truth import Hearing, Tolerance
 from train.bench.plan import Benchmark, DataKind, Task
@@ -120,14 +119,14 @@ def _told_apart(rows: Sequence[Row], members: Sequence[Member], audible: Frames)
 def _in_order(group: Numbered, style: Style) -> list[Member]:
     """A before B, B before A and A while B, where a group of two sounds holds all three."""
     told = {meaning(claim): (number, claim) for number, claim in group}
-    pairs = [claim for _, claim in group if isinstance(claim, Succession)]
+    pairs = [claim for _, claim in group if isinstance(claim, Concat)]
     for claim in pairs:
         first, second = claim.first, claim.second
         if not (isinstance(first, Event) and isinstance(second, Event)):
             return []
         wanted: tuple[tuple[Pair, Connective], ...] = (
             (claim, Connective.BEFORE),
-            (Succession(second, first), Connective.BEFORE),
+            (Concat(second, first), Connective.BEFORE),
             (Overlay(first, second), Connective.WHILE),
         )
         if all(meaning(said) in told for said, _ in wanted):

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from experiments.harness.experiment import Exam, ExamSplit, Folders
 from synth.base.rng import Randomness
-from synth.captions.caption import capitalised
+from synth.captions.caption import capitalise
 from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.labels.tag import Tag
-from synth.text.tags.tag_captions import enumeration, joined, views
-from synth.text.tags.tag_words import Form, Kind, said, with_article
+from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
+from synth.text.tags.tag_words import TagCategory, TagForm, add_article, phrase_tag
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, DataKind, Plan, Task
@@ -57,17 +57,17 @@ def reworded(manner: Manner, tags: Sequence[Tag]) -> str:
         manner: One of `MADE`.
         tags: What to say; eras and themes are left out.
     """
-    moods = _words(tags, Kind.MOOD)
-    styles = _words(tags, Kind.GENRE)
-    things = [words.noun for words in map(said, tags) if words.is_thing]
+    moods = _words(tags, TagCategory.MOOD)
+    styles = _words(tags, TagCategory.GENRE)
+    things = [words.noun for words in map(phrase_tag, tags) if words.is_thing]
     if not (moods or styles or things):
         return ""
-    feel, style, heard = map(enumeration, (moods, styles, things))
+    feel, style, heard = map(enumerate_words, (moods, styles, things))
     match manner:
         case Manner.BRIEF:
             parts = [
                 f"something {feel}".strip(),
-                f"in {with_article(f'{style} style')}" if style else "",
+                f"in {add_article(f'{style} style')}" if style else "",
                 f"where you hear {heard}" if heard else "",
             ]
             return _sentence(parts, " ")
@@ -87,13 +87,13 @@ def reworded(manner: Manner, tags: Sequence[Tag]) -> str:
             return _sentence(parts, ", ")
 
 
-def _words(tags: Sequence[Tag], kind: Kind) -> list[str]:
-    found = map(said, tags)
-    return [each.words for each in found if each.form is Form.ADJECTIVE and each.kind is kind]
+def _words(tags: Sequence[Tag], kind: TagCategory) -> list[str]:
+    found = map(phrase_tag, tags)
+    return [each.words for each in found if each.form is TagForm.ADJECTIVE and each.kind is kind]
 
 
 def _sentence(parts: Sequence[str], between: str) -> str:
-    return f"{capitalised(between.join(filter(None, parts)))}."
+    return f"{capitalise(between.join(filter(None, parts)))}."
 
 
 def told_anew(name: str, corpus: str, subset_size: int, subsets: int) -> Exam:
@@ -143,11 +143,11 @@ def _told(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tupl
             case Manner.LEARNT:
                 text = row["caption"]
             case Manner.JOINED:
-                text = joined(tags).text
+                text = join_tags(tags).text
             case Manner.BRIEF:
                 rng = Randomness(0).at("tag-captions/brief", sound)
                 # No view is as large as the whole: one tag of each category may be all there are.
-                text = reworded(manner, next(iter(views(tags, 1, 1, rng)), tags))
+                text = reworded(manner, next(iter(draw_views(tags, 1, 1, rng)), tags))
             case _:
                 text = reworded(manner, tags)
         # A theme alone, say, is worded as in training.

@@ -33,7 +33,7 @@ from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.places import BANKS, Places
 from pipelines.store.site import mirror_of, refuse_unseen, staged, writing
-from synth.base.atomic import readable
+from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import QUARANTINE_FILE
@@ -252,7 +252,7 @@ def _rest(prepared: Prepared) -> str:
     if not done or not left:
         return ""
     mean = sum(each.bytes for each in done) / sum(each.samples for each in done)
-    needed = readable(round(mean * sum(each.samples for each in left)))
+    needed = format_bytes(round(mean * sum(each.samples for each in left)))
     return f"; about {needed} are needed for the {len(left)} shards still to be rendered"
 
 

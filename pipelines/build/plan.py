@@ -25,11 +25,11 @@ from synth.base.errors import PlanError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
-from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canonical_json, table
+from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canonical_json, to_table
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
 from synth.scene.scene import events
 from synth.scene.timeline import duration
-from synth.sources.catalogue import quarantined
+from synth.sources.catalogue import quarantine_row
 
 SHARDS_FILE: Final = "shards.parquet"
 _DIGEST: Final = "build_digest"
@@ -104,7 +104,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
     ):
         tables = ShardTables(writer)
         for rows in _shards(spec, recipe.name, groups, lengths, enrichment, observer):
-            place = tables.add(table(rows, PLAN).cast(writer.schema))
+            place = tables.add(to_table(rows, PLAN).cast(writer.schema))
             shards.append(_shard_plan(rows, place, spec.render_digest(), content))
         tables.flush()
     schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
@@ -146,7 +146,9 @@ def _usable(
         if reason is None:
             clips[row["split"]].append(clip)
         else:
-            refused.append(quarantined(clip.id, row["location"], f"recipe {recipe.name}", reason))
+            refused.append(
+                quarantine_row(clip.id, row["location"], f"recipe {recipe.name}", reason)
+            )
     if not any(clips.values()):
         example = f"the first was refused because it {refused[0]['reason']}" if refused else ""
         raise PlanError(
@@ -259,4 +261,4 @@ def _shard_plan(
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
     with replacing(path) as partial:
-        pq.write_table(table(rows, schema), partial, compression="zstd", row_group_size=2048)
+        pq.write_table(to_table(rows, schema), partial, compression="zstd", row_group_size=2048)

@@ -19,11 +19,11 @@ from pipelines.build.plan import ShardPlan
 from pipelines.store.places import Places
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
-from synth.base.atomic import remove_partials, replacing, state_of, write_text
+from synth.base.atomic import file_state, remove_partials, replacing, write_text
 from synth.base.hashing import file_sha256
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
-from synth.corpus.schema import MEASUREMENTS, canonical_json, table
-from synth.corpus.shards import AudioFormat, serialised, writing
+from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
+from synth.corpus.shards import AudioFormat, serialise_document, writing
 from synth.scene.scene import from_json
 
 TOGETHER: Final = 1 << 22
@@ -92,11 +92,11 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     places = job.places
     path = places.shard(shard.split, shard.shard)
     clips = places.manifests / CLIPS_FILE
-    bank = _bank(job.index, state_of(job.index))
-    rights = _rights(clips, state_of(clips))
+    bank = _bank(job.index, file_state(job.index))
+    rights = _rights(clips, file_state(clips))
     rows = shard.rows(places.manifests / PLAN_FILE)
     # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
-    texts = [serialised(row, rights) for row in rows]
+    texts = [serialise_document(row, rights) for row in rows]
     scenes = [from_json(json.loads(row["scene"])) for row in rows]
     found = []
     with writing(path, job.audio_format) as writer:
@@ -106,7 +106,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
                 found.append(writer.append(rows[k], rendering, texts[k]))
     measured = [asdict(measurement) for measurement in found]
     with replacing(places.measurements(shard.shard)) as partial:
-        pq.write_table(table(measured, MEASUREMENTS), partial)
+        pq.write_table(to_table(measured, MEASUREMENTS), partial)
     receipt = Receipt(
         shard=shard.shard,
         split=shard.split,

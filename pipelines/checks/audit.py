@@ -18,7 +18,7 @@ from synth.corpus.schema import AUDIBLE
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import Scene, from_json
 from synth.scene.timeline import Timeline, timeline
-from synth.truth.annotation import annotated
+from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
 
 _COLUMNS: Final = ("id", "group", "scene", "caption", "claim", "positives", "negatives")
@@ -115,7 +115,7 @@ def _violations(
     row: dict[str, Any], tags: dict[str, list[str]], audible: int
 ) -> Iterator[Violation]:
     scene: Scene = from_json(json.loads(row["scene"]))
-    heard: Timeline = annotated(timeline(scene), tags)
+    heard: Timeline = annotate(timeline(scene), tags)
     tolerance = Tolerance.of_scene(scene, audible)
     true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
     for sentence in true:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
-from synth.base.progress import Observer, Silent, watched
+from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 
 FOLDS: Final = 5
@@ -102,7 +102,7 @@ def _predicted(
     folds = GroupKFold(FOLDS, shuffle=True, random_state=seed % 2**32)
     predicted = np.zeros_like(false)
     parts = list(folds.split(texts, false, groups))
-    for learned, judged in watched(parts, observer, "blind", "folds"):
+    for learned, judged in track(parts, observer, "blind", "folds"):
         fitted = clone(classifier).fit([texts[i] for i in learned], false[learned])
         predicted[judged] = fitted.predict([texts[i] for i in judged])
     return predicted

@@ -15,7 +15,7 @@ from pipelines.store.row_groups import batches
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.leakage.compare import HEARD, Leakage, between_splits, leakage
+from synth.corpus.leakage.compare import HEARD, Leakage, leakage, measure_between_splits
 from synth.corpus.leakage.shelf import COLUMNS
 
 _BATCH: Final = 4096
@@ -56,7 +56,9 @@ def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Le
     used = _used(manifest)
     order = [name for name in SPLITS if name in used] + sorted(set(used) - set(SPLITS))
     clips = {name: _clips(manifest, used[name]) for name in order}
-    return {f"{a} and {b}": found for (a, b), found in between_splits(clips, observer).items()}
+    return {
+        f"{a} and {b}": found for (a, b), found in measure_between_splits(clips, observer).items()
+    }
 
 
 def used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:

@@ -19,10 +19,10 @@ from synth.base.progress import Observer, Silent
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
-from synth.export import Format, format_of
+from synth.export import ExportFormat, find_format
 from synth.export.base import Whole
 from synth.export.folder import KEPT, Folder, Writer
-from synth.export.items import Shard, shards_of
+from synth.export.items import Shard, list_shards
 from synth.storage import is_url
 
 PHASE: Final = "export"
@@ -79,10 +79,10 @@ def export(
     """
     started = time.monotonic()
     observer = observer or Silent()
-    made = format_of(format_name)
+    made = find_format(format_name)
     if is_url(out):
         raise SpecError(f"{out}: exports are written to folders", mend="give a folder")
-    shards = shards_of(corpus, splits)
+    shards = list_shards(corpus, splits)
     folder = Folder(out.resolve())
     identity = _identity(made, corpus, shards)
     _refuse_foreign(folder, identity)
@@ -112,7 +112,7 @@ def export(
     )
 
 
-def write_part(made: Format, shard: Shard, folder: Folder, stamp: str) -> None:
+def write_part(made: ExportFormat, shard: Shard, folder: Folder, stamp: str) -> None:
     """Write the part of one shard, then its receipt."""
     writer = Writer(folder, shard.name)
     made.part(shard, writer)
@@ -120,7 +120,7 @@ def write_part(made: Format, shard: Shard, folder: Folder, stamp: str) -> None:
 
 
 def _write_parts(
-    made: Format,
+    made: ExportFormat,
     pending: Sequence[Shard],
     folder: Folder,
     stamp: str,
@@ -142,7 +142,7 @@ def _write_parts(
             raise
 
 
-def _identity(made: Format, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
+def _identity(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
     """Which export this is; another one must not be written into the same folder."""
     facts = {
         "format": made.name,

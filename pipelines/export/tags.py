@@ -14,16 +14,16 @@ import pyarrow.parquet as pq
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
 from synth.base.errors import SourceError
-from synth.base.progress import Observer, Silent, watched
+from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.labels.tag import Tag
-from synth.text.negation.negation import Mode, Negation, Outcome, negate
+from synth.text.negation.negation import Mode, Negation, NegationOutcome, negate
 from synth.text.negation.negators import Negators, shipped_negators
-from synth.text.tags.tag_captions import FRAMES, Sentence, describe, joined, views
-from synth.text.tags.tag_files import Item, read_captions, read_items, read_vocabulary
-from synth.text.tags.tag_words import listed_kind
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
+from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
+from synth.text.tags.tag_words import find_category
+from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.textswap import Dictionary, build
 
 NEGATED: Final = pa.schema(
@@ -89,14 +89,14 @@ def negate_file(
     check_output(out, captions, vocabulary, negators)
     words = Negators.read(negators) if negators else shipped_negators()
     how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
-    items = watched(read_captions(captions), observer or Silent(), "negate", "captions")
+    items = track(read_captions(captions), observer or Silent(), "negate", "captions")
     rows = list(_negated_rows(items, modes, how, Randomness(seed)))
     _write(out, rows, NEGATED)
     return Report(out, len(rows), _counted(map(_outcome, rows)))
 
 
 def _negated_rows(
-    items: Iterable[Item], modes: Sequence[Mode], how: Negation, randomness: Randomness
+    items: Iterable[TaggedRecording], modes: Sequence[Mode], how: Negation, randomness: Randomness
 ) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
         for mode in modes:
@@ -115,7 +115,7 @@ def _negated_rows(
 
 def _outcome(row: Mapping[str, Any]) -> str:
     reason = row["reason"].split(":")[0]
-    told = f": {reason}" if row["outcome"] == Outcome.NONE else ""
+    told = f": {reason}" if row["outcome"] == NegationOutcome.NONE else ""
     return f"{row['mode']}/{row['outcome']}{told}"
 
 
@@ -140,9 +140,9 @@ def caption_file(
     randomness = Randomness(seed)
     rows: list[dict[str, Any]] = []
     mute = 0
-    for index, item in enumerate(watched(items, observer or Silent(), "caption", "items")):
+    for index, item in enumerate(track(items, observer or Silent(), "caption", "items")):
         rng = randomness.at("tag-captions", index)
-        subsets = [item.tags, *views(item.tags, count, per_category, rng)]
+        subsets = [item.tags, *draw_views(item.tags, count, per_category, rng)]
         told = [_told(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
         mute += not told[0].text
         rows.extend(_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
@@ -159,10 +159,10 @@ def caption_file(
 
 
 def _told(style: Style, tags: Sequence[Tag], frame: int) -> Sentence:
-    return joined(tags) if style is Style.PAPER else describe(tags, (), frame)
+    return join_tags(tags) if style is Style.PAPER else describe(tags, (), frame)
 
 
-def _caption_row(item: Item, at: int, told: Sentence) -> dict[str, Any]:
+def _caption_row(item: TaggedRecording, at: int, told: Sentence) -> dict[str, Any]:
     return {
         "id": item.id,
         "kind": "view" if at else "caption",
@@ -200,8 +200,8 @@ def textswap_file(
     )
 
 
-def _coverage(vocabulary: Vocabulary) -> dict[str, int]:
-    listed = sum(listed_kind(tag.name) is not None for tag in vocabulary.tags)
+def _coverage(vocabulary: TagVocabulary) -> dict[str, int]:
+    listed = sum(find_category(tag.name) is not None for tag in vocabulary.tags)
     return {"tags": len(vocabulary.tags), "tags listed": listed}
 
 

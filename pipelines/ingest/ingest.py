@@ -25,10 +25,10 @@ from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.base.rng import digest
-from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, table
+from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, to_table
 from synth.sources import ClipRef, Source, Unheard
 from synth.sources.block import Blocked
-from synth.sources.catalogue import Acceptance, listed, quarantined
+from synth.sources.catalogue import Acceptance, library_columns, quarantine_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
     refs = list(islice(source.refs(), intake.limit))
     _refuse_repeated(refs)
     refused = [
-        quarantined(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
+        quarantine_row(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
     ]
     refs = [ref for ref in refs if not ref.refusal]
     if isinstance(source, Unheard):
-        rows = [listed(source.name, ref) | source.row(ref) for ref in refs]
+        rows = [library_columns(source.name, ref) | source.row(ref) for ref in refs]
         rows, short = _of_fit_length(rows, intake.acceptance)
         return _library(admission, rows, refused + short, banks / source.name)
     task = Task(source, intake.rate, intake.acceptance)
@@ -230,7 +230,7 @@ def _of_fit_length(
     kept, refused = [], []
     for row in rows:
         if reason := acceptance.refusal(row["frames"] / row["sample_rate"]):
-            refused.append(quarantined(row["id"], row["location"], "ingest", reason))
+            refused.append(quarantine_row(row["id"], row["location"], "ingest", reason))
         else:
             kept.append(row)
     return kept, refused
@@ -239,7 +239,7 @@ def _of_fit_length(
 def _write_index(folder: Path, entries: list[dict[str, Any]], rate: int) -> Path:
     path = folder / f"index-{digest(canonical_json(entries))[:20]}.parquet"
     if not path.is_file():
-        found = table(entries, INDEX_SCHEMA).replace_schema_metadata({"sample_rate": str(rate)})
+        found = to_table(entries, INDEX_SCHEMA).replace_schema_metadata({"sample_rate": str(rate)})
         with replacing(path) as partial:
             pq.write_table(found, partial)
     return path

@@ -22,9 +22,9 @@ from synth.audio.fingerprint import FINGERPRINT_VERSION
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SourceError
 from synth.base.rng import digest, uniform_hash
-from synth.corpus.schema import CLIPS, canonical_json, table
+from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef
-from synth.sources.catalogue import quarantined
+from synth.sources.catalogue import quarantine_row
 
 INGEST_VERSION: Final = 6
 PART_CLIPS: Final = 64
@@ -99,7 +99,7 @@ def store(part: Part, outcomes: Iterable[Outcome]) -> None:
     with replacing(part.path(".pcm")) as partial, partial.open("wb") as file:
         for ref, outcome in zip(part.refs, outcomes, strict=True):
             if isinstance(outcome, str):
-                refused.append(quarantined(ref.id, ref.location, "ingest", outcome))
+                refused.append(quarantine_row(ref.id, ref.location, "ingest", outcome))
                 continue
             frames = len(outcome.pcm)
             file.write(outcome.pcm.astype("<i2").tobytes())
@@ -107,7 +107,7 @@ def store(part: Part, outcomes: Iterable[Outcome]) -> None:
             rows.append(outcome.row | place | {"bank_frames": frames})
             start += frames
     with replacing(part.path(".parquet")) as partial:
-        pq.write_table(table(rows, _PART_SCHEMA), partial)
+        pq.write_table(to_table(rows, _PART_SCHEMA), partial)
     write_text(part.path(".json"), canonical_json({"clips": len(rows), "quarantine": refused}))
     if part.mirror is not None:
         part.mirror.push(*part.files)

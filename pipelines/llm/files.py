@@ -19,7 +19,7 @@ from synth.base.atomic import replacing
 from synth.base.errors import SceneError, SourceError, SpecError
 from synth.corpus.schema import AUDIBLE, canonical_json
 from synth.llm.checks.truth_check import events_timeline
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
 
 ANSWERS: Final = pa.schema(
@@ -137,7 +137,7 @@ def _row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> Ro
         if value is not None and not (value == "" and key in prompt.file.optional):
             fields[key] = _typed(value, schema)
     try:
-        prompt.check_item(Item(name, fields))
+        prompt.check_item(PromptItem(name, fields))
         blank = next((key for key in prompt.file.fields if not str(fields[key]).strip()), None)
         if blank is not None:
             raise SpecError(f"{blank!r} is blank")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pipelines.llm.money.records import ItemState, Member, Status
 from synth.llm.errors import AnswerError
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
 
 MAX_ATTEMPTS: Final = 2
@@ -42,7 +42,7 @@ def judged(
         if answer is None:
             smaller = _half(len(members))
             after[member.digest] = _refused([MISSING], before, smaller, len(members) > 1)
-        elif faults := prompt.faults(Item(member.id, member.fields), answer):
+        elif faults := prompt.faults(PromptItem(member.id, member.fields), answer):
             after[member.digest] = _refused(faults, before, before.together, False)
         else:
             after[member.digest] = _answered(answer, before)

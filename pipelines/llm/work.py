@@ -11,7 +11,7 @@ from pipelines.llm.money.records import ItemState, Member, Scope, Status
 from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
 from synth.corpus.schema import canonical_json
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
 
 REPLY_TOKENS = 64
@@ -43,7 +43,7 @@ class Task:
         """A state as the prompt's checks of today have it: an answer that breaks one is open."""
         if state.answer is None:
             return state
-        faults = self.prompt.faults(Item("1", fields), state.answer)
+        faults = self.prompt.faults(PromptItem("1", fields), state.answer)
         if not faults:
             return state
         return ItemState(Status.OPEN, None, "; ".join(faults), 1, tuple(faults), state.together)
@@ -55,7 +55,7 @@ class Task:
 
     def request(self, members: Sequence[Member], states: Mapping[str, ItemState]) -> Request:
         """The request for some items, with what was wrong with their last answers."""
-        items = [Item(member.id, member.fields) for member in members]
+        items = [PromptItem(member.id, member.fields) for member in members]
         complaints = {
             member.id: "; ".join(states[member.digest].complaints)
             for member in members

@@ -21,12 +21,12 @@ from pipelines.store.parquet import check
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
-from synth.base.progress import Observer, Silent, watched
+from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
-from synth.storage import fetched, opened, shown
+from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (
     "group",
@@ -152,19 +152,19 @@ def verify(
     """
     shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
     observer = observer or Silent()
-    for shard in watched(shards, observer, "verify", "shards"):
+    for shard in track(shards, observer, "verify", "shards"):
         path = corpus.shard(shard["split"], shard["shard"])
-        certified = json.loads(fetched(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
+        certified = json.loads(fetch(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
         try:
-            with opened(path, corpus.receipt(shard["shard"])) as file:
+            with open_file(path, corpus.receipt(shard["shard"])) as file:
                 found = sha256_of(file)
         except FileNotFoundError:
             found = ""
         if found != certified:
             raise CorpusError(
-                f"{shown(path)}: differs from its receipt", mend="delete it and build again"
+                f"{display_path(path)}: differs from its receipt", mend="delete it and build again"
             )
-    for row in watched(rows, observer, "rebuild", "samples"):
+    for row in track(rows, observer, "rebuild", "samples"):
         if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:
             raise CorpusError(
                 f"sample {row['id']} cannot be rebuilt byte for byte",

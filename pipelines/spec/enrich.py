@@ -22,7 +22,7 @@ from synth.base.units import Frames
 from synth.captions.caption import Caption
 from synth.corpus.schema import Sample
 from synth.llm.checks.truth_check import scene_fields
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt
 from synth.scene.claim import Claim, Not
 from synth.scene.notation import parse
@@ -109,7 +109,7 @@ class Enrichment:
     def _check(self, answer: Answer, sample: Sample) -> None:
         fields = {"caption": sample.caption.text} | scene_fields(sample.scene, self.audible)
         wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
-        item = Item(sample.id, {name: fields[name] for name in wanted & fields.keys()})
+        item = PromptItem(sample.id, {name: fields[name] for name in wanted & fields.keys()})
         faults = answer.prompt.faults(item, answer.value)
         if faults:
             raise PlanError(

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
-from synth.base.yaml_faults import explained
+from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import YamlFile, read_yaml
 
 _LISTS: Final = ("enrich", "block")
@@ -63,7 +63,9 @@ def parse_spec(file: YamlFile, folder: Path) -> Spec:
     try:
         return Spec.model_validate(_with_absolute_paths(file.value, folder))
     except ValidationError as error:
-        raise explained(error, file, Spec, "`segue new RECIPE` explains every setting") from error
+        raise explain_errors(
+            error, file, Spec, "`segue new RECIPE` explains every setting"
+        ) from error
 
 
 def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:

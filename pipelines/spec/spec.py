@@ -28,7 +28,7 @@ from synth.corpus.shards import AudioFormat
 from synth.labels.lexicon import words_digest
 from synth.recipes import Recipe
 from synth.recipes.base import Levels, Setting
-from synth.sources import Source, Unheard, opened
+from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance, SplitRule
 
 PLAN_VERSION: Final = 5
@@ -255,7 +255,7 @@ class Spec(_Model):
 
     def make_source(self) -> Source | Unheard:
         """The source with its settings."""
-        return opened(self.source.chosen)  # type: ignore[arg-type]
+        return open_source(self.source.chosen)  # type: ignore[arg-type]
 
     def make_recipe(self) -> Recipe:
         """The recipe with its settings."""

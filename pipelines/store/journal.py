@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from synth.base.atomic import fitting
+from synth.base.atomic import translate_disk_errors
 
 
 def record(path: Path, event: str, **details: Any) -> None:
@@ -24,7 +24,7 @@ def record(path: Path, event: str, **details: Any) -> None:
         **details,
     }
     data = (json.dumps(line, ensure_ascii=False) + "\n").encode()
-    with fitting(path):
+    with translate_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:

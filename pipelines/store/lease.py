@@ -24,7 +24,7 @@ from typing import Any, Final
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 from synth.storage import Remote, StorageError
-from synth.storage.url import joined
+from synth.storage.url import join_keys
 
 BEAT_S: Final = 20.0
 EXPIRY_S: Final = 120.0
@@ -212,7 +212,7 @@ def _numbers(remote: Remote, folder: str) -> list[int]:
 
 
 def _key(folder: str, number: int) -> str:
-    return joined(folder, f"{number:06d}.json")
+    return join_keys(folder, f"{number:06d}.json")
 
 
 def _read(remote: Remote, key: str) -> dict[str, Any]:

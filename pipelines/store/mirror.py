@@ -50,7 +50,7 @@ class Mirror:
 
     def size(self, path: Path) -> int | None:
         """Size in bytes of what the store was last seen to hold for a path; None for nothing."""
-        return self.copies.remembered(self.copies.key(path))
+        return self.copies.known_size(self.copies.key(path))
 
     def holds(self, path: Path) -> bool:
         """Whether the store holds a file now.

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.base.atomic import state_of
+from synth.base.atomic import file_state
 
 LEAST_ROWS: Final = 1024
 
@@ -65,7 +65,7 @@ def read_rows(path: Path, row_group: int, row: int, rows: int) -> pa.Table:
         row: The first of them in the row group.
         rows: How many.
     """
-    return _group(path, state_of(path), row_group).slice(row, rows)
+    return _group(path, file_state(path), row_group).slice(row, rows)
 
 
 @lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ from synth.corpus.corpus import CORPUS_FILE
 from synth.storage import Copies, Remote, StorageError, url_of
 from synth.storage.copies import cache_folder, copies_at
 from synth.storage.filesystems import is_private
-from synth.storage.url import joined
+from synth.storage.url import join_keys
 
 _LEASES: Final = ".leases"
 _BANK_LEASES: Final = f"{BANKS}/{LEASE_FOLDER}"
@@ -101,7 +101,7 @@ def holding(out: Path, corpus: str) -> Iterator[Mirror | None]:
             return
         copies = mirror.copies
         holder = holder_of(copies.root)
-        leases = joined(copies.key(versions), LEASE_FOLDER)
+        leases = join_keys(copies.key(versions), LEASE_FOLDER)
         with held(copies.remote, leases, holder) as lease:
             # Who removes banks takes theirs first, then looks who holds a corpus.
             refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)

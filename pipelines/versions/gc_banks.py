@@ -16,7 +16,7 @@ from pipelines.versions.history import Version, read_facts, versions_on
 from pipelines.versions.removal import Removal, freed_bytes
 from pipelines.versions.shelf import Node, Shelf
 from synth.base.errors import CorpusError
-from synth.storage import fetched
+from synth.storage import fetch
 
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
@@ -52,7 +52,7 @@ def _indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
 
 def _parts(index: Path) -> Iterator[Path]:
     """The files of the parts that an index leads to."""
-    if not fetched(index).is_file():
+    if not fetch(index).is_file():
         return
     try:
         names = pq.read_table(index, columns=["part"]).column("part").unique().to_pylist()

@@ -25,7 +25,7 @@ from pipelines.versions.shelf import files_below
 from synth.base.hashing import file_sha256, sha256_of
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
-from synth.storage.stream import streamed
+from synth.storage.stream import open_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _sha256(places: Places, path: Path) -> str:
     if places.mirror is None:
         return file_sha256(path)
     copies = places.mirror.copies
-    with streamed(copies.remote, copies.key(path)) as file:
+    with open_stream(copies.remote, copies.key(path)) as file:
         return sha256_of(file)
 
 

@@ -14,7 +14,7 @@ from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
 from synth.storage.reading import copies_of_url
-from synth.storage.url import joined
+from synth.storage.url import join_keys
 
 Node: TypeAlias = tuple[int, int]
 """Device and inode: the file behind its names."""
@@ -221,7 +221,7 @@ def _folders(parent: Path, copies: Copies | None) -> dict[Path, Files]:
     for key, stored in copies.remote.list(top).items():
         names = key[len(top) + 1 :].split("/")
         if len(names) > 1 and not any(name.startswith(".") for name in names):
-            path = copies.path(joined(top, *names))
+            path = copies.path(join_keys(top, *names))
             held = Held(stored.size, stored.time_ns, stored=stored)
             found.setdefault(parent / names[0], {})[path] = held
     return dict(found)

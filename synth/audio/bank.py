@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
 from synth.base.errors import CorpusError
 from synth.base.units import Frames
-from synth.storage import fetched, kept
+from synth.storage import fetch, open_mapped
 
 INDEX_SCHEMA = pa.schema(
     [
@@ -33,7 +33,7 @@ INDEX_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BankEntry:
     """Where a clip lies: `frames` samples from `start` of `part`; `scale` restores its level."""
 
     part: str
@@ -60,7 +60,7 @@ class Bank:
 
     folder: Path
     rate: int
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, BankEntry]
 
     @classmethod
     def open(cls, index: Path) -> Bank:
@@ -69,7 +69,7 @@ class Bank:
         Raises:
             CorpusError: If the index is missing.
         """
-        if not fetched(index).is_file():
+        if not fetch(index).is_file():
             raise CorpusError(
                 f"{index}: no such clip bank",
                 mend="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
@@ -78,7 +78,7 @@ class Bank:
         rate = int(table.schema.metadata[b"sample_rate"])
         columns = (table.column(name).to_pylist() for name in INDEX_SCHEMA.names)
         entries = {
-            clip: Entry(part, start, frames, scale)
+            clip: BankEntry(part, start, frames, scale)
             for clip, part, start, frames, scale in zip(*columns, strict=True)
         }
         return cls(index.parent, rate, entries)
@@ -91,7 +91,7 @@ class Bank:
         part = self._parts.get(name)
         if part is None:
             try:
-                with kept(self.folder / name) as file:
+                with open_mapped(self.folder / name) as file:
                     part = self._parts[name] = np.memmap(file, dtype="<i2", mode="r")
             except (FileNotFoundError, ValueError) as error:  # numpy maps no empty file
                 raise CorpusError(
@@ -128,7 +128,7 @@ class Bank:
         audio *= np.float32(gain * entry.scale / 32768)
         return audio
 
-    def _entry(self, clip: str) -> Entry:
+    def _entry(self, clip: str) -> BankEntry:
         entry = self.entries.get(clip)
         if entry is None:
             raise CorpusError(

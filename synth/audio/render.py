@@ -17,7 +17,7 @@ from synth.audio.dsp import PCM_SCALE, Audio, Fade, Pcm, fade_in, peak
 from synth.audio.mixing import between_class
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_decibels, to_gain
-from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
 
 RENDER_VERSION = 1
@@ -30,7 +30,7 @@ class Mixdown:
     """How a scene becomes PCM.
 
     Args:
-        fade: Crossfade law of every sequence.
+        fade: Crossfade law of every concatenation.
         peak_db: Level in dBFS that no sample may exceed; louder scenes are turned down as a whole.
     """
 
@@ -66,7 +66,7 @@ def _play(scene: Scene, bank: Bank, fade: Fade, canvas: Audio) -> None:
             excerpt = scene.heard
             gain = to_gain(excerpt.gain_db)
             canvas[:] = bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
-        case Sequence(first, second, crossfade):
+        case Concat(first, second, crossfade):
             ends = duration(first)
             seam = ends - crossfade
             _play(first, bank, fade, canvas[:ends])

@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         DiskFullError: If it does not fit.
     """
-    with fitting(path):
+    with translate_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         writer = f"{_host()}-{os.getpid()}-{threading.get_ident()}"
         partial = path.with_name(f".{path.name}.{writer}{PARTIAL_SUFFIX}")
@@ -56,7 +56,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def fitting(path: Path) -> Iterator[None]:
+def translate_disk_errors(path: Path) -> Iterator[None]:
     """What the system says when `path` cannot be written for want of room, told clearly.
 
     Raises:
@@ -74,7 +74,7 @@ def fitting(path: Path) -> Iterator[None]:
 def disk_error(error: OSError, path: Path) -> DiskFullError | None:
     """The clear error of a file that did not fit at `path`; None of an error of another kind."""
     if error.errno == errno.ENOSPC:
-        message = f"{path}: the disk is full, {readable(free_bytes(path))} are free"
+        message = f"{path}: the disk is full, {format_bytes(free_bytes(path))} are free"
         mend = f"free some space there, then {GOES_ON}"
     elif error.errno == errno.EDQUOT:
         message = f"{path}: the disk quota is used up"
@@ -95,7 +95,7 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-def readable(count: int) -> str:
+def format_bytes(count: int) -> str:
     """Bytes as a person reads them."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= size:
@@ -103,7 +103,7 @@ def readable(count: int) -> str:
     return f"{count // 1000} kB"
 
 
-def state_of(path: Path) -> tuple[int, int, int]:
+def file_state(path: Path) -> tuple[int, int, int]:
     """What changes when a file is replaced: its inode, its size in bytes, its time in ns."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns

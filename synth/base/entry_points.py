@@ -11,7 +11,7 @@ from synth.base.errors import SegueError
 Base = TypeVar("Base")
 
 
-def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
+def find_entry_points(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
     """The entry points of a group by name; a name of ours is not theirs to take."""
     return {each.name: each for each in entry_points(group=group) if each.name not in ours}
 

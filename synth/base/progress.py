@@ -45,7 +45,7 @@ class Silent:
         """Nothing."""
 
 
-def watched(items: Sequence[T], observer: Observer, phase: str, unit: str) -> Iterator[T]:
+def track(items: Sequence[T], observer: Observer, phase: str, unit: str) -> Iterator[T]:
     """The items, a phase of their own: one is done when the next is asked for."""
     observer.start(phase, len(items), unit)
     for item in items:

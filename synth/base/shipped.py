@@ -9,6 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def shipped(name: str) -> Path:
+def shipped_path(name: str) -> Path:
     """A file that ships, by its path below `data_manifests`."""
     return Path(__file__).resolve().parents[2] / "data_manifests" / name

@@ -22,7 +22,7 @@ Location = tuple[str | int, ...]
 Fault = Mapping[str, Any]
 
 
-def explained(
+def explain_errors(
     error: ValidationError, file: YamlFile, model: type[BaseModel], mend: str = ""
 ) -> SpecError:
     """All faults of a file as one error.
@@ -33,21 +33,24 @@ def explained(
         model: What it was validated as.
         mend: What to do about it.
     """
-    found = sorted(_by_setting(error, file).items(), key=lambda each: file.order(each[0]))
-    lines = [f"{file.place(keys)}: {_told(keys, faults, file, model)}" for keys, faults in found]
+    found = sorted(_group_by_setting(error, file).items(), key=lambda each: file.order(each[0]))
+    lines = [
+        f"{file.place(keys)}: {_describe_faults(keys, faults, file, model)}"
+        for keys, faults in found
+    ]
     return SpecError("\n".join(lines), mend=mend)
 
 
-def _by_setting(error: ValidationError, file: YamlFile) -> dict[Location, list[Fault]]:
+def _group_by_setting(error: ValidationError, file: YamlFile) -> dict[Location, list[Fault]]:
     """The faults by the setting that has them, which may have one for each form it might have.
 
     What holds a faulty part is told to be faulty too, which says nothing new.
     """
     found: dict[Location, list[Fault]] = {}
     for fault in error.errors(include_url=False):
-        keys = file.held(fault["loc"]) or fault["loc"][:1]
+        keys = file.existing_keys(fault["loc"]) or fault["loc"][:1]
         if fault["type"] == "missing":
-            keys = (*file.held(fault["loc"][:-1]), fault["loc"][-1])
+            keys = (*file.existing_keys(fault["loc"][:-1]), fault["loc"][-1])
         found.setdefault(keys, []).append(fault)
     listed = {keys for keys, faults in found.items() if any(map(_wants_list, faults))}
     return {
@@ -57,29 +60,31 @@ def _by_setting(error: ValidationError, file: YamlFile) -> dict[Location, list[F
     }
 
 
-def _told(keys: Location, faults: Sequence[Fault], file: YamlFile, model: type[BaseModel]) -> str:
+def _describe_faults(
+    keys: Location, faults: Sequence[Fault], file: YamlFile, model: type[BaseModel]
+) -> str:
     first = faults[0]
     if first["type"] == "extra_forbidden":
         location: Location = tuple(first["loc"])[:-1]
-        holder = _name(file.held(location))
+        holder = _name(file.existing_keys(location))
         lacks = f"{holder} has no setting" if holder else "there is no setting"
         return f"{lacks} {keys[-1]!r}; {suggestion(str(keys[-1]), fields_at(model, location))}"
     name = _name(keys) or "the file"
     if first["loc"] and first["loc"][-1] == _KEY:
-        return f"{name}: {_unknown(first) or first['msg']}"
+        return f"{name}: {_explain_unknown(first) or first['msg']}"
     if any(map(_wants_list, faults)):
         others = [each["ctx"]["expected"] for each in faults if each["type"] in _CHOICES]
         return f"{name}: " + " or ".join([f"expected a list, as in [{first['input']}]", *others])
-    told = list(dict.fromkeys(map(_in_words, faults)))
+    told = list(dict.fromkeys(map(_describe_fault, faults)))
     joined = " or ".join([told[0], *(each.removeprefix("expected ") for each in told[1:])])
-    return f"{name}: {joined}{_got(first)}"
+    return f"{name}: {joined}{_quote_value(first)}"
 
 
-def _in_words(fault: Fault) -> str:
+def _describe_fault(fault: Fault) -> str:
     match fault["type"]:
         case "missing":
             return "is missing"
-        case "literal_error" | "enum" if (told := _unknown(fault)) is not None:
+        case "literal_error" | "enum" if (told := _explain_unknown(fault)) is not None:
             return told
         case "union_tag_invalid":
             known = _QUOTED.findall(fault["ctx"]["expected_tags"])
@@ -99,13 +104,13 @@ def _in_words(fault: Fault) -> str:
     return told.partition(", unable to parse")[0]
 
 
-def _got(fault: Fault) -> str:
+def _quote_value(fault: Fault) -> str:
     """The value itself, where it is short and the words do not tell it."""
     plain = isinstance(fault["input"], str | int | float | None)
     return f", got {fault['input']!r}" if plain and fault["type"] not in _TOLD else ""
 
 
-def _unknown(fault: Fault) -> str | None:
+def _explain_unknown(fault: Fault) -> str | None:
     """What a name that is none of some few might have meant; None of what is no name."""
     known = _QUOTED.findall(fault["ctx"]["expected"]) if "ctx" in fault else []
     name = fault["input"]
@@ -134,11 +139,11 @@ def fields_at(model: type[BaseModel], location: Iterable[str | int]) -> tuple[st
     """
     models: tuple[type[BaseModel], ...] = (model,)
     for part in location:
-        models = _below(models, str(part))
+        models = _models_below(models, str(part))
     return tuple(dict.fromkeys(name for each in models for name in each.model_fields))
 
 
-def _below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[BaseModel], ...]:
+def _models_below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[BaseModel], ...]:
     found: list[type[BaseModel]] = []
     for model in models:
         if (settings_of := getattr(model, "settings_of", None)) is not None:

@@ -53,7 +53,7 @@ class YamlFile:
         mark = self._mark(keys)
         return 0 if mark is None else mark.index
 
-    def held(self, keys: Sequence[str | int]) -> tuple[str | int, ...]:
+    def existing_keys(self, keys: Sequence[str | int]) -> tuple[str | int, ...]:
         """The parts of `keys` that the file holds; pydantic's names of a value's forms are none."""
         return tuple(key for key, _ in self._steps(keys)) if self.root else tuple(keys)
 
@@ -116,14 +116,14 @@ def parse_yaml(text: str, where: str) -> YamlFile:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = where if mark is None else _place(where, mark)
-        raise SpecError(f"{place}: not YAML: {_problem(error)}") from error
+        raise SpecError(f"{place}: not YAML: {_describe_problem(error)}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise SpecError(f"{where}: not YAML: {told}") from error
     return YamlFile(where, value, root)
 
 
-def _problem(error: yaml.MarkedYAMLError) -> str:
+def _describe_problem(error: yaml.MarkedYAMLError) -> str:
     """What is wrong, in one line; what began further above is told with its line."""
     begun = error.context_mark
     context = " ".join((error.context or "").split())
@@ -152,7 +152,7 @@ def _refuse_repeated_keys(root: yaml.Node, where: str) -> None:
             left += reversed(node.value)
         elif isinstance(node, yaml.MappingNode):
             left += [child for _, child in reversed(node.value)]
-            faults += _repeated(node)
+            faults += _find_repeated(node)
     if faults:
         faults.sort(key=lambda fault: fault[0].index)
         raise SpecError(
@@ -164,7 +164,7 @@ def _refuse_repeated_keys(root: yaml.Node, where: str) -> None:
         )
 
 
-def _repeated(node: yaml.MappingNode) -> list[tuple[Any, str, int]]:
+def _find_repeated(node: yaml.MappingNode) -> list[tuple[Any, str, int]]:
     """Mark and name of the keys that a mapping holds already, and the line of the first."""
     lines: dict[str, int] = {}
     found = []

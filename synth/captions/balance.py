@@ -14,12 +14,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from synth.captions.caption import Caption
-from synth.captions.contrast import CaptionSet, main
+from synth.captions.contrast import CaptionSet, as_main
 from synth.scene.claim import Claim
 from synth.scene.edit import Edit, Edits, Outline
 from synth.scene.scene import Scene
-from synth.scene.timeline import Timeline
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.truth import Hearing
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,11 @@ class Member:
 
     Args:
         statement: The scene over labels.
-        timeline: What is heard.
-        tolerance: What counts as a transition.
+        hearing: What is heard. It proves the statement.
     """
 
     statement: Scene
-    timeline: Timeline
-    tolerance: Tolerance
+    hearing: Hearing
 
 
 _EDITS: Final = tuple(Edit)
@@ -66,7 +63,7 @@ class _Hand:
     """What has been dealt to a member."""
 
     def __init__(self, member: Member) -> None:
-        self.hearing = Hearing(member.timeline, member.tolerance)
+        self.hearing = member.hearing
         self.edits = Edits(member.statement)
         self.true: list[Caption] = []
         self.false: list[Caption] = []
@@ -85,15 +82,15 @@ def deal(
 
     Args:
         members: The scenes.
-        mains: The main caption of each; their texts differ.
+        mains: The main caption of each, which says its statement; their texts differ.
         pool: What else may be said; a claim that comes twice may be worded twice.
         tell: Puts a claim of the pool into words; asked only for what is dealt.
         limit: Most true sentences of a member, its main caption included, and most false ones.
         rng: Decides between equally good sentences.
 
     Returns:
-        One set a member, each with a negative at least; None where a main caption is not proven, or
-        cannot be used against another member.
+        One set a member, each with a negative at least; None where a main caption cannot be used
+        against another member.
     """
     hands = [_Hand(member) for member in members]
     kinds: Counter[Edit] = Counter()
@@ -101,8 +98,6 @@ def deal(
         hand.true.append(caption)
     for hand in hands:
         own = hand.true[0].claim
-        if not hand.hearing.proves(own):
-            return None
         others = [hands[i] for i in rng.permutation(len(hands)) if hands[i] is not hand]
         against = [other for other in others if other.hearing.refutes(own)]
         if not against:
@@ -114,7 +109,7 @@ def deal(
         return None
     return [
         CaptionSet(
-            main(hand.true[0]),
+            as_main(hand.true[0]),
             tuple(caption.of_kind("restatement") for caption in hand.true[1:]),
             tuple(hand.false),
         )

@@ -12,10 +12,10 @@ from enum import StrEnum
 from functools import cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 
 class Style(StrEnum):
@@ -69,7 +69,7 @@ class Caption:
         return Caption(self.text, self.claim, kind, self.connective, self.generator)
 
 
-Pair: TypeAlias = Sequence | Overlay
+Pair: TypeAlias = Concat | Overlay
 Phrases: TypeAlias = Callable[[str], Phrase]
 
 CONNECTIVES: Final = "lexicons/connectives.csv"
@@ -82,7 +82,7 @@ def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
     {a} is heard first and {b} last (or both together). Frame k of before, after and while are
     twins: exchanging the word, or the two sounds, leaves all else as it was.
     """
-    text = shipped(CONNECTIVES).read_text(encoding="utf-8")
+    text = shipped_path(CONNECTIVES).read_text(encoding="utf-8")
     found: dict[tuple[Style, Connective], tuple[str, ...]] = {}
     for row in csv.DictReader(text.splitlines()):
         key = Style(row["style"]), Connective(row["connective"])
@@ -101,8 +101,8 @@ def realize(
     """The sentence that makes `claim` with `connective`.
 
     Args:
-        claim: A sequence or an overlay of two events.
-        connective: A word of order for a sequence, of simultaneity for an overlay.
+        claim: A concatenation or an overlay of two events.
+        connective: A word of order for a concatenation, of simultaneity for an overlay.
         phrases: How a label is said.
         style: `paper` puts the connective between the labels; `natural` writes a sentence.
         frame: Which sentence frame to use, from 0 to `frames(style) - 1`.
@@ -111,21 +111,22 @@ def realize(
         ValueError: If the connective cannot make such a claim, or a part is no event.
     """
     clause = relate(claim, connective, phrases, style, frame)
-    return clause if style is Style.PAPER else capitalised(clause)
+    return clause if style is Style.PAPER else capitalise(clause)
 
 
 def relate(
     claim: Pair, connective: Connective, phrases: Phrases, style: Style, frame: int = 0
 ) -> str:
     """The same as `realize`, as a part of a longer sentence: no capital at its head."""
-    if connective.is_order is not isinstance(claim, Sequence):
-        raise ValueError(f"{connective.value!r} cannot say {type(claim).__name__.lower()}")
+    if connective.is_order is not isinstance(claim, Concat):
+        pair = "sequence" if isinstance(claim, Concat) else "overlay"
+        raise ValueError(f"{connective.value!r} cannot say {pair}")
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
     said = {"a": phrases(claim.first.label), "b": phrases(claim.second.label)}
     return _frames()[style, connective][frame].format_map(said)
 
 
-def capitalised(sentence: str) -> str:
+def capitalise(sentence: str) -> str:
     """The sentence with a capital at its head, all else as it was."""
     return sentence[:1].upper() + sentence[1:]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from synth.base.errors import TruthError
 from synth.captions.caption import Caption, Connective, Pair, Phrases, Style, realize
-from synth.scene.scene import Overlay, Sequence, statement
+from synth.scene.scene import Concat, Overlay, statement
 from synth.scene.timeline import Timeline
 from synth.truth.truth import Hearing, Tolerance
 
@@ -49,7 +49,7 @@ class CaptionSet:
     negatives: tuple[Caption, ...]
 
 
-def main(caption: Caption) -> Caption:
+def as_main(caption: Caption) -> Caption:
     """The same sentence as a sample's main caption."""
     return caption.of_kind("caption")
 
@@ -99,7 +99,7 @@ def contrast(
     first, second = statement(claim.first), statement(claim.second)
     others: list[Caption] = []
     for word in wording.connectives:
-        relate = Sequence if word.is_order else Overlay
+        relate = Concat if word.is_order else Overlay
         kind = "reorder" if word is connective else "relation"
         others.append(wording.say(relate(first, second), word, kind))
         others.append(wording.say(relate(second, first), word, kind))

@@ -8,8 +8,7 @@ span exactly what they speak of: "each of these two sounds", "two sounds follow 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence as Choices
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
@@ -20,16 +19,16 @@ from synth.captions.caption import (
     Connective,
     Phrases,
     Style,
-    capitalised,
+    capitalise,
     frames,
     relate,
 )
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not
-from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 
-Composed: TypeAlias = Sequence | Overlay
-Pick: TypeAlias = Callable[[Choices[Any]], Any]
+Composed: TypeAlias = Concat | Overlay
+Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 """Chooses one of several equally good words."""
 
 _NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
@@ -73,32 +72,32 @@ class Narrator:
         """
         match claim:
             case Event(label):
-                words, said = self._alone(label), None
-            case Sequence() | Overlay():
-                words, said = self._told(claim, avoid)
+                words, said = self._say_alone(label), None
+            case Concat() | Overlay():
+                words, said = self._tell_scene(claim, avoid)
             case And(Event(label), Not(Event(absent))):
-                words, said = self._denying(self._alone(label), absent), None
-            case And(Sequence() | Overlay() as pair, Not(Event(absent))):
-                words, said = self._told(pair, avoid)
-                words = self._denying_at_all(words, absent)
+                words, said = self._deny(self._say_alone(label), absent), None
+            case And(Concat() | Overlay() as pair, Not(Event(absent))):
+                words, said = self._tell_scene(pair, avoid)
+                words = self._deny_throughout(words, absent)
             case And():
-                words, said = self._present(_conjuncts(claim)), None
+                words, said = self._say_present(_conjuncts(claim)), None
             case _:
                 raise ValueError(f"no words for the claim {claim}")
         return Caption(
-            words if self.style is Style.PAPER else _capitals(words),
+            words if self.style is Style.PAPER else _capitalise_sentences(words),
             claim,
             kind,
             said.value if said else "",
             f"rule:narrative/{self.style.value}",
         )
 
-    def _told(self, scene: Composed, avoid: Connective | None) -> tuple[str, Connective]:
+    def _tell_scene(self, scene: Composed, avoid: Connective | None) -> tuple[str, Connective]:
         words = connectives(scene)
         if avoid is not None:
             words = tuple(word for word in words if word is not avoid)
         said: Connective = self.pick(words)
-        return self._composed(scene, said, at_top=True), said
+        return self._compose(scene, said, at_top=True), said
 
     # Presence and absence
 
@@ -108,17 +107,17 @@ class Narrator:
             return Phrase(phrase.plain, phrase.plain, phrase.plain, phrase.plain)
         return phrase
 
-    def _alone(self, label: str) -> str:
+    def _say_alone(self, label: str) -> str:
         said = self._phrase(label)
         return str(
             self.pick((said.clause, f"you can hear {said.noun}", f"{said.noun} can be heard"))
         )
 
-    def _present(self, named: Choices[str]) -> str:
-        nouns = _listed([self._phrase(label).noun for label in named])
+    def _say_present(self, named: Sequence[str]) -> str:
+        nouns = _join_words([self._phrase(label).noun for label in named])
         return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
 
-    def _denying(self, words: str, absent: str) -> str:
+    def _deny(self, words: str, absent: str) -> str:
         noun = self._phrase(absent).noun
         return str(
             self.pick(
@@ -126,7 +125,7 @@ class Narrator:
             )
         )
 
-    def _denying_at_all(self, words: str, absent: str) -> str:
+    def _deny_throughout(self, words: str, absent: str) -> str:
         """A denial that no "after" or "while" before it can be taken to limit."""
         noun = self._phrase(absent).noun
         return str(
@@ -144,25 +143,25 @@ class Narrator:
         if isinstance(scene, Event):
             return self._phrase(scene.label).clause
         sentences = [word for word in connectives(scene) if word is not Connective.FOLLOWED_BY]
-        return self._composed(scene, self.pick(sentences), at_top=False)
+        return self._compose(scene, self.pick(sentences), at_top=False)
 
     def _gerund(self, scene: Scene) -> str:
         if not isinstance(scene, Event):
             raise ValueError("only a single sound has a gerund")
         return self._phrase(scene.label).gerund
 
-    def _composed(self, scene: Composed, word: Connective, at_top: bool) -> str:
+    def _compose(self, scene: Composed, word: Connective, at_top: bool) -> str:
         parts = operands(scene)
         if all(isinstance(part, Event) for part in parts):
             if len(parts) > 2:
-                return self._row(parts, word)
+                return self._say_row(parts, word)
             frame = self.pick(range(frames(self.style))) if at_top else 0
             return relate(scene, word, self.phrases, self.style, frame)
-        if isinstance(scene, Sequence):
-            return self._successive(parts, word)
-        return self._simultaneous(parts, word, at_top)
+        if isinstance(scene, Concat):
+            return self._say_in_order(parts, word)
+        return self._say_together(parts, word, at_top)
 
-    def _row(self, parts: Choices[Scene], word: Connective) -> str:
+    def _say_row(self, parts: Sequence[Scene], word: Connective) -> str:
         """Three or more sounds, one after the other or all at the same time."""
         clauses = [self._clause(part) for part in parts]
         match word:
@@ -171,14 +170,14 @@ class Narrator:
             case Connective.FOLLOWED_BY:
                 return ", followed by ".join(self._gerund(part) for part in parts)
             case Connective.BEFORE | Connective.AFTER:
-                return self._successive(parts, word)
+                return self._say_in_order(parts, word)
             case Connective.WITH:
-                rest = _listed([self._gerund(part) for part in parts[1:]])
+                rest = _join_words([self._gerund(part) for part in parts[1:]])
             case _:
-                rest = _listed(clauses[1:])
+                rest = _join_words(clauses[1:])
         return f"{clauses[0]} {word.value} {rest}, all at the same time"
 
-    def _successive(self, parts: Choices[Scene], word: Connective) -> str:
+    def _say_in_order(self, parts: Sequence[Scene], word: Connective) -> str:
         """Parts in order, some of them composed."""
         if word is Connective.FOLLOWED_BY:
             rest = " and then ".join(self._gerund(part) for part in parts[1:])
@@ -189,33 +188,33 @@ class Narrator:
         if word is Connective.BEFORE:
             clauses, parts = clauses[::-1], parts[::-1]
         # "That" may be the last thing said or the first; where there are several, it is "all of".
-        that = "all of that" if _holds_sequence(parts[0]) else "that"
+        that = "all of that" if _holds_concat(parts[0]) else "that"
         links = [that] + ["all of that"] * (len(parts) - 2)
         further = [
             f"{word.value} {link}, {told}" for link, told in zip(links, clauses[1:], strict=True)
         ]
         return "; ".join([clauses[0], *further])
 
-    def _simultaneous(self, parts: Choices[Scene], word: Connective, at_top: bool) -> str:
-        """Parts at the same time, some of them sequences."""
+    def _say_together(self, parts: Sequence[Scene], word: Connective, at_top: bool) -> str:
+        """Parts at the same time, some of them concatenations."""
         single = [part for part in parts if isinstance(part, Event)]
-        orders = [part for part in parts if isinstance(part, Sequence)]
+        orders = [part for part in parts if isinstance(part, Concat)]
         if len(orders) > 1:
             first, second = orders
             return f"{self._clause(first)}; {_ALONGSIDE[word]}, {self._clause(second)}"
         steps = operands(orders[0])
         in_a_row = all(isinstance(step, Event) for step in steps)
         if at_top and not (in_a_row and self.pick((True, False))):
-            background = self._alongside(single, gerunds=False)
+            background = self._say_alongside(single, gerunds=False)
             spanned = _EACH[word].format(count=_NUMBERS[len(labels(orders[0]))])
             return f"{self._clause(orders[0])}; {spanned}, {background}"
-        background = self._alongside(single, gerunds=word is Connective.WITH)
+        background = self._say_alongside(single, gerunds=word is Connective.WITH)
         listed = ", then ".join(self._clause(step) for step in steps)
         count = _NUMBERS[len(steps)]
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
-    def _alongside(self, single: Choices[Event], gerunds: bool) -> str:
-        said = _listed([(self._gerund if gerunds else self._clause)(event) for event in single])
+    def _say_alongside(self, single: Sequence[Event], gerunds: bool) -> str:
+        said = _join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
         return f"{said} at the same time" if len(single) > 1 else said
 
 
@@ -228,14 +227,14 @@ def connectives(scene: Composed) -> tuple[Connective, ...]:
     return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)
 
 
-def _holds_sequence(scene: Scene) -> bool:
+def _holds_concat(scene: Scene) -> bool:
     match scene:
         case Event():
             return False
-        case Sequence():
+        case Concat():
             return True
         case Overlay(first, second):
-            return _holds_sequence(first) or _holds_sequence(second)
+            return _holds_concat(first) or _holds_concat(second)
         case _:
             assert_never(scene)
 
@@ -249,14 +248,14 @@ def _conjuncts(claim: Claim) -> list[str]:
     raise ValueError(f"no words for the claim {claim}")
 
 
-def _listed(said: Choices[str]) -> str:
+def _join_words(said: Sequence[str]) -> str:
     """The words as a list: "a", "a and b", or "a, b and c"."""
     if len(said) == 1:
         return said[0]
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
-def _capitals(words: str) -> str:
+def _capitalise_sentences(words: str) -> str:
     """Clauses behind a semicolon as sentences of their own, with stops where there are several."""
-    sentences = [capitalised(clause) for clause in words.split("; ")]
+    sentences = [capitalise(clause) for clause in words.split("; ")]
     return ". ".join(sentences) + ("." if len(sentences) > 1 else "")

@@ -7,8 +7,7 @@ from itertools import combinations
 
 from synth.scene.claim import And, Claim, Not
 from synth.scene.edit import meaning, projection
-from synth.scene.scene import Event, Overlay, Scene, labels
-from synth.scene.scene import Sequence as Succession
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 
 
 def pool(members: Sequence[Scene]) -> Iterator[Claim]:
@@ -54,6 +53,6 @@ def _parts(members: Sequence[Scene]) -> Iterator[Scene]:
 
 def _pairs(named: Sequence[str]) -> Iterator[Scene]:
     for first, second in combinations(map(Event, named), 2):
-        yield Succession(first, second)
-        yield Succession(second, first)
+        yield Concat(first, second)
+        yield Concat(second, first)
         yield Overlay(first, second)

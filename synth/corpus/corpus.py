@@ -19,7 +19,7 @@ from synth.audio.render import Mixdown, render
 from synth.base.errors import CorpusError
 from synth.corpus.shards import decode_audio, read_member
 from synth.scene.scene import from_json
-from synth.storage import local_place, shown, url_of
+from synth.storage import display_path, local_place, url_of
 
 CORPUS_FILE: Final = "corpus.json"
 LATEST_FILE: Final = "latest"
@@ -103,8 +103,8 @@ class Corpus:
         path = self.shards / split / name
         if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
             raise CorpusError(
-                f"{shown(path)}: `segue gc` removed the shards of version {self.version}",
-                mend=f"`segue build {shown(self.folder)}` makes them again, byte for byte",
+                f"{display_path(path)}: `segue gc` removed the shards of version {self.version}",
+                mend=f"`segue build {display_path(self.folder)}` makes them again, byte for byte",
             )
         return path
 

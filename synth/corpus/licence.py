@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from synth.corpus.licence_words import NOTHING_SAID, PORTS, Reading, read_words
+from synth.corpus.licence_words import NOTHING_SAID, PORTS, LicenceTerms, read_words
 
 CONDITIONS: Final[dict[str, frozenset[str]]] = {
     "CC0": frozenset(),
@@ -133,7 +133,7 @@ class Licence:
 
 UNKNOWN: Final = Licence("unknown")
 NO_COMMON: Final = Licence(f"{REFERENCE}no-common-licence")
-"""What `licence_mix.effective` gives for clips that no one licence covers."""
+"""What `licence_mix.effective_licence` gives for clips that no one licence covers."""
 
 
 @lru_cache(maxsize=4096)
@@ -153,14 +153,14 @@ def parse_licence(text: str) -> Licence:
     if folded in NOTHING_SAID:
         return UNKNOWN
     if folded.startswith(REFERENCE.casefold()):
-        return _reference(plain[len(REFERENCE) :])
+        return _make_reference(plain[len(REFERENCE) :])
     address = _URL.search(folded)
     if address is None:
-        return _known(read_words(folded)) or _reference(plain)
-    found = _known(_read_address(address))
+        return _find_licence(read_words(folded)) or _make_reference(plain)
+    found = _find_licence(_read_address(address))
     others = (folded[: address.start()] + " " + folded[address.end() :]).strip(" <>()[].,;:-")
-    if found is None or (others and not _agrees(_known(read_words(others)), found)):
-        return _reference(plain)
+    if found is None or (others and not _agrees(_find_licence(read_words(others)), found)):
+        return _make_reference(plain)
     return found
 
 
@@ -178,7 +178,7 @@ def _agrees(words: Licence | None, address: Licence) -> bool:
     )
 
 
-def _read_address(address: re.Match[str]) -> Reading | None:
+def _read_address(address: re.Match[str]) -> LicenceTerms | None:
     code = address["code"].replace("%2b", "+")
     versions = frozenset({address["version"]} if address["version"] else ())
     ports = frozenset({address["port"]} if address["port"] else ())
@@ -189,10 +189,10 @@ def _read_address(address: re.Match[str]) -> Reading | None:
     else:
         parts = code.replace("sampling+", "plus").upper().split("-")
         symbols = set(parts) if set(parts) <= {"BY", "NC", "SA", "ND", "PLUS"} else set()
-    return Reading(frozenset(symbols), versions, ports)
+    return LicenceTerms(frozenset(symbols), versions, ports)
 
 
-def _known(reading: Reading | None) -> Licence | None:
+def _find_licence(reading: LicenceTerms | None) -> Licence | None:
     """The licence of a reading; None where there is no such licence."""
     if reading is None or len(reading.versions) > 1 or len(reading.ports) > 1:
         return None
@@ -222,7 +222,7 @@ def _family(symbols: frozenset[str]) -> str | None:
     )
 
 
-def _reference(words: str) -> Licence:
+def _make_reference(words: str) -> Licence:
     slug = re.sub(r"[^\w.+]+|_", "-", words).strip("-")
     slug = re.sub("-{2,}", "-", slug)
     return Licence(REFERENCE + slug) if slug else UNKNOWN

@@ -54,7 +54,7 @@ class Effective:
         return self.licence.id
 
 
-def effective(licences: Iterable[Licence]) -> Effective:
+def effective_licence(licences: Iterable[Licence]) -> Effective:
     """The least restrictive licence that keeps the conditions of every part.
 
     Neither order nor repetition matter, and parts may be joined first: the licence of a mix with
@@ -70,14 +70,14 @@ def effective(licences: Iterable[Licence]) -> Effective:
     unknown = [part for part in parts if not part.known and part != NO_COMMON]
     if unknown:
         licence = unknown[0] if len(parts) == 1 else UNKNOWN
-        return Effective(licence, f"the terms of {_listed(unknown)} are not known")
+        return Effective(licence, f"the terms of {_join_names(unknown)} are not known")
     if NO_COMMON in parts:
         return Effective(NO_COMMON, "one part has no common licence already")
     for part in parts:
         if part.no_derivatives:
             return Effective(NO_COMMON, f"{part.id} lets no adaptation be shared, as a sample is")
     for one, other in combinations(parts, 2):
-        reason = _conflict(one, other)
+        reason = _explain_conflict(one, other)
         if reason:
             return Effective(NO_COMMON, reason)
     return Effective(_join(parts))
@@ -98,11 +98,11 @@ def hugging_face_licence(licence: Licence) -> str:
     return "cc" if licence.known and licence.attribution else "other"
 
 
-def _listed(licences: Sequence[Licence]) -> str:
+def _join_names(licences: Sequence[Licence]) -> str:
     return " and ".join("a clip" if part == UNKNOWN else part.id for part in licences)
 
 
-def _conflict(one: Licence, other: Licence) -> str:
+def _explain_conflict(one: Licence, other: Licence) -> str:
     """Why no licence covers both; "" where one does."""
     asked = one.conditions | other.conditions
     for strict, lax in ((one, other), (other, one)):

@@ -133,7 +133,7 @@ _VERSION: Final = re.compile(r"v?(?P<major>\d)(?:\.(?P<minor>\d))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LicenceTerms:
     """What the words of a text say, not yet whether there is such a licence.
 
     Args:
@@ -147,22 +147,24 @@ class Reading:
     ports: frozenset[str]
 
 
-def read_words(text: str) -> Reading | None:
+def read_words(text: str) -> LicenceTerms | None:
     """Read a text in lower case; None where a word is not understood."""
     words = [word.strip(".") for word in re.split(r"[^\w.+]+|_", text)]
     words = [word for word in words if word]
     said: dict[str, set[str]] = {"symbol": set(), "version": set(), "port": set(), "": set()}
     at, last = 0, ""
     while at < len(words):
-        length, kind, value = _next(words, at, last)
+        length, kind, value = _match_next(words, at, last)
         if not length:
             return None
         said[kind].add(value)
         at, last = at + length, kind
-    return Reading(frozenset(said["symbol"]), frozenset(said["version"]), frozenset(said["port"]))
+    return LicenceTerms(
+        frozenset(said["symbol"]), frozenset(said["version"]), frozenset(said["port"])
+    )
 
 
-def _next(words: list[str], at: int, last: str) -> tuple[int, str, str]:
+def _match_next(words: list[str], at: int, last: str) -> tuple[int, str, str]:
     """How many words are understood together, and as what; 0 where the first is not."""
     for length in range(min(_LONGEST, len(words) - at), 0, -1):
         phrase = _PHRASES.get(tuple(words[at : at + length]))

@@ -183,7 +183,7 @@ def canonical_json(value: Any) -> str:
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+def to_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """Rows as an Arrow table of `schema`.
 
     Raises:

@@ -21,10 +21,10 @@ from synth.base.atomic import replacing
 from synth.base.errors import CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective
+from synth.corpus.licence_mix import effective_licence
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from synth.storage import read_at, shown
+from synth.storage import display_path, read_at
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -89,7 +89,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
         "split": row["split"],
         "recipe": row["recipe"],
         "notation": row["notation"],
-        "licence": effective(
+        "licence": effective_licence(
             parse_licence(clips[place.excerpt.clip]["licence"]) for place in placements
         ).id,
         "events": [
@@ -109,7 +109,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
     }
 
 
-def serialised(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> bytes:
+def serialise_document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> bytes:
     """`document` as it stands in a shard."""
     return json.dumps(document(row, clips), ensure_ascii=False).encode()
 
@@ -134,7 +134,7 @@ class ShardWriter:
         self, row: Mapping[str, Any], rendering: Rendering, clips: Mapping[str, Mapping[str, str]]
     ) -> Measurement:
         """Append one sample and say where its audio lies."""
-        return self.append(row, rendering, serialised(row, clips))
+        return self.append(row, rendering, serialise_document(row, clips))
 
     def append(self, row: Mapping[str, Any], rendering: Rendering, text: bytes) -> Measurement:
         """Append one sample whose JSON is written already, and say where its audio lies."""
@@ -206,10 +206,10 @@ def read_member(shard: Path, offset: int, size: int, receipt: Path | None = None
         data = read_at(shard, offset, size, receipt)
     except FileNotFoundError as error:
         raise CorpusError(
-            f"{shown(shard)}: no such shard", mend="run `segue build` again"
+            f"{display_path(shard)}: no such shard", mend="run `segue build` again"
         ) from error
     if len(data) < size:
         raise CorpusError(
-            f"{shown(shard)}: ends before byte {offset + size}", mend="build it again"
+            f"{display_path(shard)}: ends before byte {offset + size}", mend="build it again"
         )
     return data

@@ -1,4 +1,4 @@
-"""Corpora in the layouts that others read, each a small file behind the one protocol `Format`."""
+"""Corpora in the layouts that others read, each a small file behind the protocol `ExportFormat`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
-from synth.export.base import Format
+from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
@@ -26,10 +26,10 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where each format is, and what it is in a few words."""
 
-__all__ = ["FORMATS", "Format", "format_of"]
+__all__ = ["FORMATS", "ExportFormat", "find_format"]
 
 
-def format_of(name: str) -> Format:
+def find_format(name: str) -> ExportFormat:
     """The format of a name.
 
     Raises:

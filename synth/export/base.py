@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard
-from synth.storage import fetched
+from synth.storage import fetch
 
 
 @runtime_checkable
-class Format(Protocol):
+class ExportFormat(Protocol):
     """One published layout. Instances are values that travel to workers.
 
     A shard becomes a part: whatever files its samples need, and its pieces of the manifests that
@@ -116,7 +116,7 @@ bookkeeping, no legal advice.
 {rights}
 """
         out.write("README.md", text.encode())
-        ledger = fetched(self.corpus.folder / ATTRIBUTION_FILE)
+        ledger = fetch(self.corpus.folder / ATTRIBUTION_FILE)
         if ledger.is_file():
             out.write(ATTRIBUTION_FILE, ledger.read_bytes())
 

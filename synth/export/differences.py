@@ -6,11 +6,11 @@ import json
 from typing import ClassVar
 
 from synth.base.rng import Randomness
-from synth.derived.differences.difference import tell
+from synth.derived.differences.difference import find_differences
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
-from synth.export.questions import SEED, stored_audio, subjects_of
+from synth.export.questions import SEED, store_audio, subjects_of
 
 _HOW = """\
 `SPLIT.jsonl` has a line for every two samples of a minimal-pair group that can be told apart:
@@ -36,10 +36,10 @@ class Differences:
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and the differences within this shard's groups."""
-        paths = stored_audio(shard, out)
+        paths = store_audio(shard, out)
         about = subjects_of(shard)
         groups = {subject.id: subject.group for subject in about}
-        told = tell(about, Randomness(SEED))
+        told = find_differences(about, Randomness(SEED))
         with out.piece("differences") as lines:
             for difference in told.differences:
                 place = {

@@ -12,7 +12,7 @@ from synth.export.folder import Writer
 from synth.export.items import Shard
 from synth.export.tables import table_line
 from synth.scene.notation import format_scene
-from synth.scene.scene import Event, Overlay, Scene, Sequence, from_json, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_json, operands
 
 COLUMNS = ("filename", "fold", "target", "category", "esc10", "src_file", "take")
 _HOW = """\
@@ -81,16 +81,16 @@ class Esc:
 def category(scene: Scene) -> str:
     """The class of a scene: its notation, the same for all scenes that sound composed alike.
 
-    Nested sequences are one, nested overlays are one with their parts in alphabetical order.
+    Nested concatenations are one, nested overlays are one with their parts in alphabetical order.
     """
     match scene:
         case Event():
             return format_scene(Event(scene.label))
-        case Sequence():
+        case Concat():
             return " + ".join(category(part) for part in operands(scene))
         case Overlay():
             parts = [
-                f"({category(part)})" if isinstance(part, Sequence) else category(part)
+                f"({category(part)})" if isinstance(part, Concat) else category(part)
                 for part in operands(scene)
             ]
             return " * ".join(sorted(parts))

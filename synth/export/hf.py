@@ -14,7 +14,7 @@ from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import hugging_face_licence
 from synth.export.base import Whole
 from synth.export.folder import Writer
-from synth.export.items import Item, Shard
+from synth.export.items import ExportItem, Shard
 
 ROWS_IN_GROUP: Final = 16
 """So few that a reader of a single row, and this writer, hold little audio at a time."""
@@ -75,7 +75,7 @@ class HuggingFace:
             out.open(name) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
-            for rows in _in_groups(shard.items()):
+            for rows in _batch_rows(shard.items()):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
     def finish(self, whole: Whole, out: Writer) -> None:
@@ -91,7 +91,7 @@ class HuggingFace:
         whole.readme(out, _HOW, yaml.safe_dump(facts, sort_keys=False))
 
 
-def _in_groups(items: Iterator[Item]) -> Iterator[list[dict[str, Any]]]:
+def _batch_rows(items: Iterator[ExportItem]) -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     for item in items:
         rows.append(_row(item))
@@ -102,7 +102,7 @@ def _in_groups(items: Iterator[Item]) -> Iterator[list[dict[str, Any]]]:
         yield rows
 
 
-def _row(item: Item) -> dict[str, Any]:
+def _row(item: ExportItem) -> dict[str, Any]:
     return {
         **item.document,
         _AUDIO: {"bytes": item.audio, "path": f"{item.id}{item.suffix}"},

@@ -18,14 +18,14 @@ from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.shards import document
-from synth.storage import opened, shown
+from synth.storage import display_path, open_file
 
 ROWS_AT_ONCE: Final = 64
 _MEND: Final = "run `segue build` again with the corpus's spec, or copy the shards once more"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ExportItem:
     """One sample with its audio.
 
     Args:
@@ -116,7 +116,7 @@ class Shard:
                 if place >= end:
                     break
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[ExportItem]:
         """The samples, in plan order.
 
         Raises:
@@ -125,39 +125,39 @@ class Shard:
         path = self.corpus.shard(self.split, self.name)
         try:
             with (
-                opened(path, self.corpus.receipt(self.name)) as file,
+                open_file(path, self.corpus.receipt(self.name)) as file,
                 tarfile.open(fileobj=file, mode="r:") as tar,
             ):
                 for row in self.rows():
-                    audio = self._member(tar, row["member"])
+                    audio = self._read_member(tar, row["member"])
                     if hashlib.sha256(audio).hexdigest() != row["sha256"]:
-                        raise self._damaged(f"{row['member']} is not what was rendered")
-                    stored = json.loads(self._member(tar, f"{row['id']}.json"))
+                        raise self._damage_error(f"{row['member']} is not what was rendered")
+                    stored = json.loads(self._read_member(tar, f"{row['id']}.json"))
                     told = document(row, {event["clip"]: event for event in stored["events"]})
                     if any(stored[key] != told[key] for key in stored.keys() & told.keys()):
-                        raise self._damaged(f"{row['id']}.json is not what the manifest says")
-                    yield Item(row, audio, told)
+                        raise self._damage_error(f"{row['id']}.json is not what the manifest says")
+                    yield ExportItem(row, audio, told)
                 if tar.next() is not None:
-                    raise self._damaged("holds more samples than its manifest")
+                    raise self._damage_error("holds more samples than its manifest")
         except FileNotFoundError as error:
-            raise CorpusError(f"{shown(path)}: no such shard", mend=_MEND) from error
+            raise CorpusError(f"{display_path(path)}: no such shard", mend=_MEND) from error
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(str(error) or type(error).__name__) from error
+            raise self._damage_error(str(error) or type(error).__name__) from error
 
-    def _member(self, tar: tarfile.TarFile, name: str) -> bytes:
+    def _read_member(self, tar: tarfile.TarFile, name: str) -> bytes:
         member = tar.next()
         file = tar.extractfile(member) if member is not None and member.name == name else None
         if file is None:
             found = member.name if member is not None else "the end"
-            raise self._damaged(f"expected {name}, found {found}")
+            raise self._damage_error(f"expected {name}, found {found}")
         return file.read()
 
-    def _damaged(self, reason: str) -> CorpusError:
+    def _damage_error(self, reason: str) -> CorpusError:
         path = self.corpus.shards / self.split / self.name
-        return CorpusError(f"{shown(path)}: damaged: {reason}", mend=_MEND)
+        return CorpusError(f"{display_path(path)}: damaged: {reason}", mend=_MEND)
 
 
-def shards_of(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
+def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
     """The shards of some splits, or of all, in plan order.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from synth.export.base import Whole
 from synth.export.folder import Writer
-from synth.export.items import Item, Shard
+from synth.export.items import ExportItem, Shard
 
 SCHEMA_VERSION: Final = "0.3.4"
 _HOW = """\
@@ -40,7 +40,7 @@ class Jams:
         whole.readme(out, _HOW)
 
 
-def _jam(item: Item, shard: Shard) -> dict[str, Any]:
+def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
     corpus = shard.corpus
     metadata = {
         "corpus": corpus.name,
@@ -88,7 +88,7 @@ def _jam(item: Item, shard: Shard) -> dict[str, Any]:
 
 
 def _annotation(
-    namespace: str, data: list[dict[str, Any]], metadata: dict[str, Any], item: Item
+    namespace: str, data: list[dict[str, Any]], metadata: dict[str, Any], item: ExportItem
 ) -> dict[str, Any]:
     return {
         "namespace": namespace,

@@ -20,7 +20,7 @@ from synth.base.units import resampled_frames, to_decibels
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
-from synth.export.items import Item, Shard
+from synth.export.items import ExportItem, Shard
 from synth.sources.catalogue import resample
 
 RATE: Final = 48_000
@@ -92,7 +92,7 @@ def _folder(shard: Shard) -> str:
     return f"{shard.corpus.name}/{SPLIT_NAMES.get(shard.split, shard.split)}"
 
 
-def _flac(item: Item) -> tuple[bytes, float]:
+def _flac(item: ExportItem) -> tuple[bytes, float]:
     """The audio as FLAC at 48 kHz, and the gain in dB where it had to be turned down for that."""
     rate = item.row["sample_rate"]
     if rate == RATE and item.suffix == ".flac":
@@ -109,7 +109,7 @@ def _flac(item: Item) -> tuple[bytes, float]:
     return encode_audio(pcm, RATE, AudioFormat.FLAC), to_decibels(gain)
 
 
-def _document(item: Item, gain_db: float) -> dict[str, Any]:
+def _document(item: ExportItem, gain_db: float) -> dict[str, Any]:
     told = dict(item.document)
     frames = resampled_frames(item.row["frames"], item.row["sample_rate"], RATE)
     return {

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
-from synth.export.items import Item, Shard
+from synth.export.items import ExportItem, Shard
 
 _MANIFESTS = ("recordings", "supervisions", "cuts")
 _HOW = """\
@@ -33,9 +33,9 @@ class Lhotse:
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifests."""
         with (
-            _zipped(out, "recordings") as recordings,
-            _zipped(out, "supervisions") as supervisions,
-            _zipped(out, "cuts") as cuts,
+            _open_gzip(out, "recordings") as recordings,
+            _open_gzip(out, "supervisions") as supervisions,
+            _open_gzip(out, "cuts") as cuts,
         ):
             for item in shard.items():
                 path = item.path
@@ -57,7 +57,7 @@ class Lhotse:
 
 
 @contextmanager
-def _zipped(out: Writer, piece: str) -> Iterator[BinaryIO]:
+def _open_gzip(out: Writer, piece: str) -> Iterator[BinaryIO]:
     """A gzipped piece, without time or name in its header."""
     with (
         out.piece(piece) as file,
@@ -66,7 +66,7 @@ def _zipped(out: Writer, piece: str) -> Iterator[BinaryIO]:
         yield zipped  # type: ignore[misc]
 
 
-def _recording(item: Item, path: str) -> dict[str, Any]:
+def _recording(item: ExportItem, path: str) -> dict[str, Any]:
     return {
         "id": item.id,
         "sources": [{"type": "file", "channels": [0], "source": path}],
@@ -77,7 +77,7 @@ def _recording(item: Item, path: str) -> dict[str, Any]:
     }
 
 
-def _supervisions(item: Item) -> list[dict[str, Any]]:
+def _supervisions(item: ExportItem) -> list[dict[str, Any]]:
     return [
         {
             "id": f"{item.id}-{number}",
@@ -96,7 +96,9 @@ def _supervisions(item: Item) -> list[dict[str, Any]]:
     ]
 
 
-def _cut(item: Item, recording: dict[str, Any], sounds: list[dict[str, Any]]) -> dict[str, Any]:
+def _cut(
+    item: ExportItem, recording: dict[str, Any], sounds: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "id": item.id,
         "start": 0.0,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from synth.export.base import Whole, json_line
 from synth.export.folder import Writer
-from synth.export.items import Item, Shard
+from synth.export.items import ExportItem, Shard
 
 _HOW = """\
 `SPLIT_manifest.jsonl` has a line a sample. `audio_filepath` is relative to the manifest, as NeMo
@@ -37,7 +37,7 @@ class Nemo:
         whole.readme(out, _HOW)
 
 
-def _entry(item: Item, path: str) -> dict[str, object]:
+def _entry(item: ExportItem, path: str) -> dict[str, object]:
     return {
         "audio_filepath": path,
         "offset": 0.0,

@@ -51,7 +51,7 @@ class Questions:
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's questions, which are made together."""
-        paths = stored_audio(shard, out)
+        paths = store_audio(shard, out)
         about = subjects_of(shard)
         groups = {subject.id: subject.group for subject in about}
         asked = ask(about, Randomness(SEED))
@@ -73,7 +73,7 @@ class Questions:
         whole.readme(out, _HOW.replace("UNASKED", table))
 
 
-def stored_audio(shard: Shard, out: Writer) -> dict[str, str]:
+def store_audio(shard: Shard, out: Writer) -> dict[str, str]:
     """Write the audio files of a shard; where each sample's lies."""
     paths: dict[str, str] = {}
     for item in shard.items():

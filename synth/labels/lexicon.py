@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from synth.base.rng import digest
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 
 PHRASES: Final = "lexicons/phrases.csv"
 OTHER: Final = "other"
@@ -71,21 +71,21 @@ def shipped_phrases() -> Mapping[str, Phrase]:
     """The phrases that ship with the project, by label."""
     return {
         label: Phrase(label.replace("_", " "), row["noun"], row["clause"], row["gerund"])
-        for label, row in _shipped().items()
+        for label, row in _read_phrases().items()
     }
 
 
 @lru_cache(maxsize=_KIN_CACHE)
 def families(label: str) -> tuple[str, ...]:
     """The family paths of a listed label, as "animal/dog"; none for a label that is not listed."""
-    row = _shipped().get(label)
+    row = _read_phrases().get(label)
     return tuple(row["family"].split(";")) if row is not None else ()
 
 
 @lru_cache(maxsize=_KIN_CACHE)
-def also(label: str) -> tuple[str, ...]:
+def other_families(label: str) -> tuple[str, ...]:
     """The family paths of what a listed label's recordings could be called besides, often none."""
-    row = _shipped().get(label)
+    row = _read_phrases().get(label)
     return tuple(row["also"].split(";")) if row is not None and row["also"] else ()
 
 
@@ -96,18 +96,19 @@ def category(label: str) -> str:
 
 
 @lru_cache(maxsize=_KIN_CACHE)
-def kin(first: str, second: str) -> bool:
+def are_kin(first: str, second: str) -> bool:
     """Whether one recording could be called by either label.
 
-    True for equal labels. Two listed labels are kin if their family paths are `related`. Any other
-    two are kin if the words of one are a run of the other's words: "rock" and "alternative rock".
+    True for equal labels. Two listed labels are kin if `are_related` holds of their family paths.
+    Any other two are kin if the words of one are a run of the other's: "rock" and "alternative
+    rock".
     """
     if first == second:
         return True
     ours, theirs = families(first), families(second)
     if ours and theirs:
-        return related(ours, theirs)
-    words, others = sorted((_words(first), _words(second)), key=len)
+        return are_related(ours, theirs)
+    words, others = sorted((_split_words(first), _split_words(second)), key=len)
     size = len(words)
     return size > 0 and any(
         others[start : start + size] == words for start in range(len(others) - size + 1)
@@ -121,15 +122,15 @@ def could_be_called(sound: str, name: str) -> bool:
     True for kin, and where `name` is related to what the sound is called besides: an airplane could
     be called an engine, an engine no airplane.
     """
-    return kin(sound, name) or related(also(sound), families(name))
+    return are_kin(sound, name) or are_related(other_families(sound), families(name))
 
 
-def confusable(first: str, second: str) -> bool:
+def are_confusable(first: str, second: str) -> bool:
     """Whether one of two labels could be said of the other's recordings."""
     return could_be_called(first, second) or could_be_called(second, first)
 
 
-def related(first: Sequence[str], second: Sequence[str]) -> bool:
+def are_related(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a path of one equals, or is above, a path of the other: "animal" and "animal/dog"."""
     return any(
         f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
@@ -141,7 +142,7 @@ def related(first: Sequence[str], second: Sequence[str]) -> bool:
 @cache
 def words_digest() -> str:
     """Of every shipped word list: captions made with other lists are other captions."""
-    folder = shipped("lexicons")
+    folder = shipped_path("lexicons")
     lists = sorted(
         (each for each in folder.iterdir() if each.name.endswith((".csv", ".txt"))),
         key=lambda each: each.name,
@@ -150,13 +151,13 @@ def words_digest() -> str:
 
 
 @cache
-def _shipped() -> Mapping[str, Mapping[str, str]]:
-    text = shipped(PHRASES).read_text(encoding="utf-8")
+def _read_phrases() -> Mapping[str, Mapping[str, str]]:
+    text = shipped_path(PHRASES).read_text(encoding="utf-8")
     return {row["label"]: row for row in csv.DictReader(text.splitlines())}
 
 
 @lru_cache(maxsize=_KIN_CACHE)
-def _words(label: str) -> tuple[str, ...]:
+def _split_words(label: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", label.replace("_", " ")).casefold()
     return tuple(_WORD.findall(plain))
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 from synth.base.errors import LexiconError
-from synth.base.shipped import shipped
-from synth.labels.lexicon import PHRASES, related
+from synth.base.shipped import shipped_path
+from synth.labels.lexicon import PHRASES, are_related
 
 Inflect: TypeAlias = Callable[[str, str], str]
 """The form of a verb (base form) under a Penn tag: VBZ, VBP or VBG."""
@@ -69,7 +69,7 @@ _PATH = re.compile(r"[a-z]+(?:/[a-z]+){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LexiconEntry:
     """One label as it is built.
 
     Args:
@@ -95,17 +95,17 @@ class _Place:
     line: int
     label: str = ""
 
-    def wrong(self, reason: str, mend: str) -> NoReturn:
+    def refuse(self, reason: str, mend: str) -> NoReturn:
         label = f" ({self.label!r})" if self.label else ""
         raise LexiconError(f"{self.file}, line {self.line}{label}: {reason}", mend=mend)
 
 
 def lexicon_folder() -> Path:
     """Where the shipped lexicons are."""
-    return shipped(PHRASES).parent
+    return shipped_path(PHRASES).parent
 
 
-def inflector() -> Inflect:
+def make_inflector() -> Inflect:
     """The inflector of the lemminflect package, and `IRREGULAR`.
 
     Raises:
@@ -129,7 +129,7 @@ def inflector() -> Inflect:
     return inflect
 
 
-def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]]:
+def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[LexiconEntry]]:
     """The checked entries of every source, in the order of their labels.
 
     Args:
@@ -139,17 +139,17 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]
     Raises:
         LexiconError: If a row breaks a rule: what, where and how to mend it.
     """
-    built: dict[str, list[Entry]] = {}
+    built: dict[str, list[LexiconEntry]] = {}
     owners: dict[str, _Place] = {}
     for name in sorted(sources):
-        entries: list[Entry] = []
+        entries: list[LexiconEntry] = []
         said: dict[tuple[str, str], str] = {}
         for place, row in _rows(name, sources[name]):
             if place.label in owners:
                 other = owners[place.label]
-                place.wrong(f"already in {other.file}, line {other.line}", "delete one of the two")
+                place.refuse(f"already in {other.file}, line {other.line}", "delete one of the two")
             if entries and place.label < entries[-1].label:
-                place.wrong(f"comes after {entries[-1].label!r}", "sort the rows by label")
+                place.refuse(f"comes after {entries[-1].label!r}", "sort the rows by label")
             owners[place.label] = place
             entry = _entry(place, row, inflect)
             _check_new(place, entry, said)
@@ -160,7 +160,7 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Entry]
     return built
 
 
-def table(built: Mapping[str, list[Entry]]) -> str:
+def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     """The text of phrases.csv: all entries, sorted by label."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -180,27 +180,27 @@ def read_sources(folder: Path) -> dict[str, str]:
 def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
     reader = csv.reader(io.StringIO(text))
     if tuple(next(reader, ())) != COLUMNS:
-        _Place(name, 1).wrong("a wrong header", f"write {','.join(COLUMNS)}")
+        _Place(name, 1).refuse("a wrong header", f"write {','.join(COLUMNS)}")
     for row in reader:
         place = _Place(name, reader.line_num, row[0] if row else "")
         if len(row) != len(COLUMNS):
-            place.wrong(
+            place.refuse(
                 f"{len(row)} columns, not {len(COLUMNS)}",
                 "quote a label that holds a comma",
             )
         if not place.label.strip():
-            place.wrong("no label", "name the label, or delete the row")
+            place.refuse("no label", "name the label, or delete the row")
         yield place, dict(zip(COLUMNS, row, strict=True))
 
 
-def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Entry:
+def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEntry:
     if row["plural"] not in ("yes", "no"):
-        place.wrong(f"plural is {row['plural']!r}", "write yes or no")
+        place.refuse(f"plural is {row['plural']!r}", "write yes or no")
     for column in ("noun", "subject", "verb"):
         if not row[column]:
-            place.wrong(f"no {column}", f"fill in the {column}")
-    finite = _inflected(place, row["verb"], "VBP" if row["plural"] == "yes" else "VBZ", inflect)
-    gerund = _inflected(place, row["verb"], "VBG", inflect)
+            place.refuse(f"no {column}", f"fill in the {column}")
+    finite = _inflect(place, row["verb"], "VBP" if row["plural"] == "yes" else "VBZ", inflect)
+    gerund = _inflect(place, row["verb"], "VBG", inflect)
     rest = f" {row['rest']}" if row["rest"] else ""
     forms = {
         "noun": row["noun"],
@@ -209,20 +209,20 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Entry:
     }
     for form, text in forms.items():
         _check_form(place, form, text)
-    families = _paths(place, "family", row["family"])
-    also = _paths(place, "also", row["also"]) if row["also"] else ()
+    families = _parse_paths(place, "family", row["family"])
+    also = _parse_paths(place, "also", row["also"]) if row["also"] else ()
     for path in also:
-        if related(families, (path,)):
-            place.wrong(f"the also path {path!r} is in its family", "leave it out of also")
-    return Entry(place.label, **forms, families=families, also=also)
+        if are_related(families, (path,)):
+            place.refuse(f"the also path {path!r} is in its family", "leave it out of also")
+    return LexiconEntry(place.label, **forms, families=families, also=also)
 
 
-def _inflected(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
+def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
     if not re.fullmatch("[a-z]+", verb):
-        place.wrong(f"the verb {verb!r} is not one word", "put other words into rest")
+        place.refuse(f"the verb {verb!r} is not one word", "put other words into rest")
     form = inflect(verb, tag)
     if not form:
-        place.wrong(
+        place.refuse(
             f"no {tag} form of {verb!r}", "add it to IRREGULAR in synth/labels/lexicon_build.py"
         )
     return form
@@ -230,50 +230,50 @@ def _inflected(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
 
 def _check_form(place: _Place, form: str, text: str) -> None:
     if not _FORM.fullmatch(text):
-        place.wrong(
+        place.refuse(
             f"the {form} {text!r} is not plain words",
             "use lower-case words, single spaces, hyphens and apostrophes only",
         )
     barred = sorted(BARRED.intersection(re.split("[ -]", text)))
     if barred:
-        place.wrong(f"the {form} {text!r} holds {barred[0]!r}", "say it without that word")
+        place.refuse(f"the {form} {text!r} holds {barred[0]!r}", "say it without that word")
 
 
-def _paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
+def _parse_paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
     paths = tuple(text.split(";"))
     for path in paths:
         if not _PATH.fullmatch(path):
-            place.wrong(
+            place.refuse(
                 f"the {column} path {path!r} is malformed",
                 "write category/source, ';' between two",
             )
         if path.split("/", 1)[0] not in CATEGORIES:
-            place.wrong(
+            place.refuse(
                 f"the {column} path {path!r} has no known category",
                 f"start it with one of: {', '.join(sorted(CATEGORIES))}",
             )
     for first, second in combinations(paths, 2):
-        if related((first,), (second,)):
-            place.wrong(
+        if are_related((first,), (second,)):
+            place.refuse(
                 f"the {column} paths {first!r} and {second!r} overlap", "keep the shorter one"
             )
     return paths
 
 
-def _check_new(place: _Place, entry: Entry, said: dict[tuple[str, str], str]) -> None:
+def _check_new(place: _Place, entry: LexiconEntry, said: dict[tuple[str, str], str]) -> None:
     forms = {"noun": entry.noun, "clause": entry.clause, "gerund": entry.gerund}
     for form, text in forms.items():
         if (form, text) in said:
-            place.wrong(
+            place.refuse(
                 f"the {form} {text!r} is also that of {said[form, text]!r}", "say one otherwise"
             )
         said[form, text] = place.label
 
 
-def _check_exclusive(entries: list[Entry], owners: Mapping[str, _Place]) -> None:
+def _check_exclusive(entries: list[LexiconEntry], owners: Mapping[str, _Place]) -> None:
     for first, second in combinations(entries, 2):
-        if related(first.families, second.families):
-            owners[second.label].wrong(
+        if are_related(first.families, second.families):
+            owners[second.label].refuse(
                 f"kin to {first.label!r}, though the labels of this file exclude one another",
                 "give the two family paths that part",
             )

@@ -32,7 +32,7 @@ _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
 _BROKEN: Final = frozenset({"Cc", "Cs", "Co", "Cn"})
 
 
-def strict(schema: Any, where: str = "answer") -> dict[str, Any]:
+def make_strict(schema: Any, where: str = "answer") -> dict[str, Any]:
     """A schema with what strictness asks for filled in.
 
     Args:
@@ -54,7 +54,7 @@ def strict(schema: Any, where: str = "answer") -> dict[str, Any]:
     if kind == "object":
         made |= _strict_object(schema, where)
     elif kind == "array":
-        made["items"] = strict(schema.get("items"), f"{where}.items")
+        made["items"] = make_strict(schema.get("items"), f"{where}.items")
     _check_bounds(schema, where)
     return made
 
@@ -72,7 +72,7 @@ def _strict_object(schema: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise ValueError(f"{where}.additionalProperties: must be false")
     return {
         "properties": {
-            name: strict(inner, f"{where}.{name}") for name, inner in properties.items()
+            name: make_strict(inner, f"{where}.{name}") for name, inner in properties.items()
         },
         "required": list(properties),
         "additionalProperties": False,
@@ -98,7 +98,7 @@ def reply_schema(answer: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: If the answer is not an object of the strict subset, or names its own `id`.
     """
-    checked = strict(answer)
+    checked = make_strict(answer)
     if checked["type"] != "object":
         raise ValueError(f"answer.type: an answer is an object, not of type {checked['type']}")
     if "id" in checked["properties"]:
@@ -110,12 +110,12 @@ def reply_schema(answer: Mapping[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-    return strict(
+    return make_strict(
         {"type": "object", "properties": {"answers": {"type": "array", "items": each}}}, "reply"
     )
 
 
-def violations(value: Any, schema: Mapping[str, Any], where: str = "the answer") -> list[str]:
+def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the answer") -> list[str]:
     """What in a value breaks a strict schema, in plain words; an empty list for nothing."""
     kind = str(schema["type"])
     is_of = isinstance(value, _PYTHON[kind]) and (kind == "boolean") == isinstance(value, bool)
@@ -140,7 +140,7 @@ def _in_object(value: dict[str, Any], schema: Mapping[str, Any], where: str) -> 
     found += [f"{where} has {name!r}, which is not asked for" for name in value.keys() - properties]
     for name, inner in properties.items():
         if name in value:
-            found += violations(value[name], inner, repr(name))
+            found += find_violations(value[name], inner, repr(name))
     return found
 
 
@@ -151,7 +151,7 @@ def _in_array(value: list[Any], schema: Mapping[str, Any], where: str) -> list[s
     if len(value) > schema.get("maxItems", len(value)):
         found.append(f"{where} may have at most {schema['maxItems']} entries")
     for place, each in enumerate(value, start=1):
-        found += violations(each, schema["items"], f"entry {place} of {where}")
+        found += find_violations(each, schema["items"], f"entry {place} of {where}")
     return found
 
 

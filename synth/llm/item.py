@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PromptItem:
     """One thing to ask about.
 
     Args:

@@ -20,10 +20,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.answer_schema import reply_schema, violations
+from synth.llm.answer_schema import find_violations, reply_schema
 from synth.llm.checks.check import Case, Check, reaches, texts_at
 from synth.llm.checks.registry import read_checks
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt_file import PromptFile, file_text, read_prompt_file, shipped_files
 from synth.llm.reply import read_reply
 
@@ -86,7 +86,7 @@ class Prompt:
         return digest(_FORMAT, json.dumps(said, sort_keys=True, ensure_ascii=False))
 
     def messages(
-        self, items: Sequence[Item], complaints: Mapping[str, str] = _NO_COMPLAINTS
+        self, items: Sequence[PromptItem], complaints: Mapping[str, str] = _NO_COMPLAINTS
     ) -> list[dict[str, str]]:
         """The messages that ask about items.
 
@@ -107,7 +107,7 @@ class Prompt:
         asked = {"role": "user", "content": self._request(items, complaints)}
         return [dict(each) for each in (*self._opening, asked)]
 
-    def check_item(self, item: Item) -> None:
+    def check_item(self, item: PromptItem) -> None:
         """See that an item has the fields that the prompt needs.
 
         Raises:
@@ -118,7 +118,7 @@ class Prompt:
             if name not in item.fields:
                 found = [f"{name!r} is missing"] * (name in self.file.fields)
             else:
-                found = violations(value, schema, repr(name)) if schema else []
+                found = find_violations(value, schema, repr(name)) if schema else []
             if found:
                 raise SpecError(f"prompt {self.id}: item {item.id!r}: {found[0]}")
 
@@ -133,12 +133,12 @@ class Prompt:
         """
         return read_reply(text)
 
-    def faults(self, item: Item, answer: Mapping[str, Any]) -> list[str]:
+    def faults(self, item: PromptItem, answer: Mapping[str, Any]) -> list[str]:
         """Why an answer is refused, in words that can be told to the model; none if it is taken.
 
         An answer that breaks the schema is put to no further check.
         """
-        broken = violations(dict(answer), self.file.answer)
+        broken = find_violations(dict(answer), self.file.answer)
         if broken:
             return broken
         case = Case(item, answer, self.texts(answer))
@@ -179,12 +179,12 @@ class Prompt:
             said.append({"role": "assistant", "content": _json(reply)})
         return tuple(said)
 
-    def examples(self) -> Iterator[tuple[Item, dict[str, Any]]]:
+    def examples(self) -> Iterator[tuple[PromptItem, dict[str, Any]]]:
         """The examples as items and their answers."""
         for number, example in enumerate(self.file.examples, start=1):
-            yield Item(f"example-{number}", example.fields), example.answer
+            yield PromptItem(f"example-{number}", example.fields), example.answer
 
-    def _request(self, items: Sequence[Item], complaints: Mapping[str, str]) -> str:
+    def _request(self, items: Sequence[PromptItem], complaints: Mapping[str, str]) -> str:
         views = [
             {"id": item.id, "fields": dict(item.fields), "refused": complaints.get(item.id, "")}
             for item in items

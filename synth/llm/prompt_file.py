@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from synth.base.errors import SpecError
 from synth.base.names import nearest
-from synth.base.yaml_faults import explained
+from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import parse_yaml
-from synth.llm.answer_schema import reply_schema, strict
+from synth.llm.answer_schema import make_strict, reply_schema
 
 _SUFFIXES: Final = (".yaml", ".yml")
 
@@ -85,14 +85,14 @@ class PromptFile(_Part):
         for name, schema in given.items():
             if not name.isidentifier() or name in {"id", "refused"}:
                 raise ValueError(f"{name!r} cannot be the name of a field")
-            made[name] = {} if schema == {} else strict(schema, name)
+            made[name] = {} if schema == {} else make_strict(schema, name)
         return made
 
     @field_validator("answer")
     @classmethod
     def _of_a_reply(cls, answer: dict[str, Any]) -> dict[str, Any]:
         reply_schema(answer)
-        return strict(answer)
+        return make_strict(answer)
 
     @field_validator("messages")
     @classmethod
@@ -148,7 +148,7 @@ def read_prompt_file(where: str, text: str) -> PromptFile:
     try:
         read = PromptFile.model_validate(file.value)
     except ValidationError as error:
-        raise explained(error, file, PromptFile) from error
+        raise explain_errors(error, file, PromptFile) from error
     if read.id != Path(where).stem:
         raise SpecError(
             f"{file.place(['id'])}: id: {read.id!r} is not the file's name",

@@ -47,14 +47,14 @@ def _read_json(text: str) -> Any:
     try:
         return json.loads(plain, object_pairs_hook=_object, parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        raise AnswerError(_explained(plain, error)) from error
+        raise AnswerError(_explain(plain, error)) from error
     except RecursionError as error:
         raise AnswerError("the reply is nested too deep to be read") from error
     except ValueError as error:
         raise AnswerError(f"the reply is not JSON: {error}") from error
 
 
-def _explained(plain: str, error: json.JSONDecodeError) -> str:
+def _explain(plain: str, error: json.JSONDecodeError) -> str:
     if plain[0] == "{" and not plain.endswith("}"):
         return f"the reply is cut short after {plain[-_SHOWN:]!r}"
     return f"the reply is not JSON: {error.msg} at {plain[error.pos :][:_SHOWN]!r}"

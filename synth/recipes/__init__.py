@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint
 from typing import Final
 
-from synth.base.entry_points import load_class, offered
+from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import PlanError
 from synth.recipes.acba import Acba
 from synth.recipes.base import Recipe, RecipeSettings
@@ -62,7 +62,7 @@ class _Recipes(Mapping[str, type[RecipeSettings]]):
         return len(_OURS) + len(self._others())
 
     def _others(self) -> dict[str, EntryPoint]:
-        return offered(ENTRY_POINTS, _OURS)
+        return find_entry_points(ENTRY_POINTS, _OURS)
 
 
 RECIPES: Final[Mapping[str, type[RecipeSettings]]] = _Recipes()

@@ -19,7 +19,7 @@ from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Connective, Style, frames
 from synth.captions.contrast import Wording
-from synth.labels.lexicon import Phrase, kin
+from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -27,17 +27,16 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     check_splits,
-    contrasted,
+    draft_contrast,
     excerpt,
+    explain_misleading,
+    explain_too_short,
     longest_event,
-    misleading,
     permutation,
     pick,
-    shared_out,
-    too_short,
+    share_out,
 )
-from synth.scene import scene as scenes
-from synth.scene.scene import Event
+from synth.scene.scene import Concat, Event
 from synth.text.grammar.words import content_words, whole_words
 from synth.truth.truth import Tolerance
 
@@ -97,9 +96,9 @@ class Acba(RecipeSettings):
             )
         if not clip.captions and len(clip.labels) != 1:
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
-        if not clip.captions and (reason := misleading(clip.labels[0], self.style)):
+        if not clip.captions and (reason := explain_misleading(clip.labels[0], self.style)):
             return reason
-        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
+        return explain_too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
 
     def sentences(self, clip: Clip) -> list[str]:
         """The captions that can be joined."""
@@ -133,7 +132,7 @@ class Acba(RecipeSettings):
     def _samples(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
         if not isinstance(self.pairs, int):
             return self.pairs
-        return shared_out(self.pairs, clips)
+        return share_out(self.pairs, clips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +201,12 @@ class ClipPairs:
         opposite = _OPPOSITE.get(word, word)
         mirrored = opposite if opposite in relations else word
         orders = (
-            (scenes.Sequence(a, b, crossfade), word),
-            (scenes.Sequence(b, a, crossfade), mirrored),
+            (Concat(a, b, crossfade), word),
+            (Concat(b, a, crossfade), mirrored),
         )
         tolerance = Tolerance(crossfade, self.setting.audible)
         return [
-            contrasted(scene, connective, wording, tolerance)
+            draft_contrast(scene, connective, wording, tolerance)
             for scene, connective in orders[: self._group_size]
         ]
 
@@ -225,7 +224,7 @@ class ClipPairs:
             if partner.recording == leader.recording:
                 continue
             answer = self._saying(partner, rng)
-            if kin(answer.label, said.label):
+            if are_kin(answer.label, said.label):
                 continue
             if self.settings.share_words or not words & content_words(answer.phrase.clause):
                 return partner, answer

@@ -176,7 +176,7 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
         )
 
 
-def shared_out(total: int, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
+def share_out(total: int, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
     """`total` dealt to the splits by their number of clips; those that get nothing are left out."""
     sizes = np.cumsum([0, *map(len, clips.values())])
     edges = sizes * total // max(int(sizes[-1]), 1)
@@ -192,7 +192,7 @@ def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
     return found
 
 
-def too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
+def explain_too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
     """Why a clip is too short: half of it at least must be heard alone, and be audible."""
     if clip.frames >= max(2 * crossfade, setting.audible):
         return None
@@ -202,7 +202,7 @@ def too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
     return f"{heard}; a crossfade of {crossfade / setting.rate:g} s needs twice its length"
 
 
-def misleading(label: str, style: Style) -> str | None:
+def explain_misleading(label: str, style: Style) -> str | None:
     """Why a label cannot stand in a sentence of a style, None where it can."""
     relating = whole_words(tuple(connective.value for connective in Connective))
     phrase = Phrase.of_label(label)
@@ -270,7 +270,7 @@ def pick(clips: Sequence[Clip], rng: np.random.Generator) -> Clip:
     return clips[int(rng.integers(len(clips)))]
 
 
-def contrasted(
+def draft_contrast(
     scene: Pair, connective: Connective, wording: Wording, tolerance: Tolerance
 ) -> Draft:
     """A sample whose caption states the whole scene.

@@ -90,7 +90,7 @@ class Bed:
 
     event: Event
 
-    def under(self, scene: Scene) -> Overlay:
+    def lay_under(self, scene: Scene) -> Overlay:
         """The scene with as much of the bed as it lasts."""
         heard = replace(self.event.heard, frames=duration(scene))
         return Overlay(scene, Event(self.event.label, heard))

@@ -11,7 +11,7 @@ from typing import assert_never
 import numpy as np
 
 from synth.base.units import Decibels
-from synth.scene.scene import Event, Overlay, Scene, Sequence, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, operands
 from synth.scene.timeline import duration
 
 
@@ -51,7 +51,7 @@ def compose(
     match statement:
         case Event(label):
             return sounds[label]
-        case Sequence():
+        case Concat():
             parts = [compose(part, sounds, joining, rng) for part in operands(statement)]
             return _join(parts, joining)
         case Overlay():
@@ -65,7 +65,7 @@ def _join(parts: list[Scene], joining: Joining) -> Scene:
     joined = parts[0]
     for previous, part in pairwise(parts):
         shorter = min(duration(previous), duration(part))
-        joined = Sequence(joined, part, int(joining.crossfade * shorter))
+        joined = Concat(joined, part, int(joining.crossfade * shorter))
     return joined
 
 
@@ -75,19 +75,19 @@ def _mix(parts: list[Scene], joining: Joining, rng: np.random.Generator) -> Scen
     ratio = joining.ratio if joining.mixing is Mixing.BETWEEN_CLASS else None
     for part in longest_last[1:]:
         if joining.mixing is Mixing.SNR:
-            mixed = louder(mixed, -round(float(rng.uniform(*joining.snr_db)), 2))
+            mixed = amplify(mixed, -round(float(rng.uniform(*joining.snr_db)), 2))
         room = duration(part) - duration(mixed)
         mixed = Overlay(part, mixed, int(rng.integers(room + 1)), ratio)
     return mixed
 
 
-def louder(scene: Scene, gain_db: Decibels) -> Scene:
+def amplify(scene: Scene, gain_db: Decibels) -> Scene:
     """The scene with every sound raised by `gain_db`."""
     match scene:
         case Event(label):
             heard = scene.heard
             return Event(label, replace(heard, gain_db=round(heard.gain_db + gain_db, 2)))
-        case Sequence(first, second) | Overlay(first, second):
-            return replace(scene, first=louder(first, gain_db), second=louder(second, gain_db))
+        case Concat(first, second) | Overlay(first, second):
+            return replace(scene, first=amplify(first, gain_db), second=amplify(second, gain_db))
         case _:
             assert_never(scene)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from collections.abc import Sequence as Options
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeVar
@@ -11,9 +10,9 @@ from typing import Final, TypeVar
 import numpy as np
 
 from synth.base.errors import PlanError
-from synth.labels.lexicon import category, confusable, kin
+from synth.labels.lexicon import are_confusable, are_kin, category
 from synth.scene.notation import format_scene
-from synth.scene.scene import Event, Overlay, Scene, Sequence, events, labels
+from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels
 
 T = TypeVar("T")
 ANY: Final = "any"
@@ -29,10 +28,10 @@ def random_template(count: int, rng: np.random.Generator) -> Scene:
         return Event(ANY)
     left = int(rng.integers(1, count))
     parts = random_template(left, rng), random_template(count - left, rng)
-    return Sequence(*parts) if rng.random() < 0.5 else Overlay(*parts)
+    return Concat(*parts) if rng.random() < 0.5 else Overlay(*parts)
 
 
-def weighted(options: Options[T], weights: Options[float], rng: np.random.Generator) -> T:
+def draw_weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
     """One of the options, drawn by their weights."""
     cumulative = np.cumsum(weights)
     drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
@@ -40,7 +39,7 @@ def weighted(options: Options[T], weights: Options[float], rng: np.random.Genera
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class SceneVocabulary:
     """The labels that scenes are made of.
 
     Args:
@@ -52,7 +51,7 @@ class Vocabulary:
     weights: Mapping[str, float]
 
     @classmethod
-    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> Vocabulary:
+    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> SceneVocabulary:
         """Labels sorted into the lexicon's categories, each as likely as the others.
 
         Args:
@@ -98,8 +97,8 @@ class Vocabulary:
                     f"{where}: {format_scene(template)} names {leaf!r}, which no clip is labelled",
                     mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
                 )
-        for first, second in combinations(self._named(template), 2):
-            if kin(first, second):
+        for first, second in combinations(self._named_labels(template), 2):
+            if are_kin(first, second):
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
                     "which could be said of one sound",
@@ -109,18 +108,18 @@ class Vocabulary:
     def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
         """A label for `any` or a category that is confused with none of those taken, or None."""
         for _ in range(_TRIES):
-            among = self.categories[self._category(rng) if leaf == ANY else leaf]
+            among = self.categories[self._draw_category(rng) if leaf == ANY else leaf]
             label = among[int(rng.integers(len(among)))]
-            if not any(confusable(label, other) for other in taken):
+            if not any(are_confusable(label, other) for other in taken):
                 return label
         return None
 
-    def _named(self, template: Scene) -> list[str]:
+    def _named_labels(self, template: Scene) -> list[str]:
         """The leaves that are labels themselves."""
         return [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
 
-    def _category(self, rng: np.random.Generator) -> str:
-        return weighted(tuple(self.weights), tuple(self.weights.values()), rng)
+    def _draw_category(self, rng: np.random.Generator) -> str:
+        return draw_weighted(tuple(self.weights), tuple(self.weights.values()), rng)
 
     def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
         """The template with a label for every leaf; None where one leaf finds none.
@@ -128,7 +127,7 @@ class Vocabulary:
         What is drawn is confused with no other label, whereas a template may name two that are,
         such as rain and thunder.
         """
-        named = self._named(template)
+        named = self._named_labels(template)
         drawn: list[str] = []
         for event in events(template):
             fixed = event.label in named
@@ -136,14 +135,14 @@ class Vocabulary:
             if label is None:
                 return None
             drawn.append(label)
-        return _labelled(template, iter(drawn))
+        return _fill_labels(template, iter(drawn))
 
 
-def _labelled(template: Scene, names: Iterable[str]) -> Scene:
+def _fill_labels(template: Scene, names: Iterable[str]) -> Scene:
     names = iter(names)
     match template:
         case Event():
             return Event(next(names))
-        case Sequence(first, second) | Overlay(first, second):
-            left = _labelled(first, names)
-            return type(template)(left, _labelled(second, names))
+        case Concat(first, second) | Overlay(first, second):
+            left = _fill_labels(first, names)
+            return type(template)(left, _fill_labels(second, names))

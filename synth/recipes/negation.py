@@ -18,13 +18,21 @@ from pydantic import Field
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet, judge
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, excerpt, too_short
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Groups,
+    RecipeSettings,
+    Setting,
+    excerpt,
+    explain_too_short,
+)
 from synth.scene.scene import Event
 from synth.scene.timeline import timeline
-from synth.text.negation.negation import Mode, Negated, Negation, negate, stated_tags
+from synth.text.negation.negation import Mode, Negated, Negation, find_stated_tags, negate
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tags import Vocabulary
-from synth.truth.annotation import annotated, tag_claim
+from synth.text.tags.tags import TagVocabulary
+from synth.truth.annotation import annotate, tag_claim
 from synth.truth.truth import Tolerance
 
 MUSIC: Final = "music"
@@ -54,11 +62,13 @@ class NegationRecipe(RecipeSettings):
         """A clip must have a caption, or tags that can be said."""
         if not clip.captions and not describe(clip.tags).text:
             return "has neither a caption nor a tag that can be said"
-        return too_short(clip, 0, setting)
+        return explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """One group, of one sample, for each clip; the tags of all clips are the vocabulary."""
-        found = Vocabulary.of(tag for each in clips.values() for clip in each for tag in clip.tags)
+        found = TagVocabulary.of(
+            tag for each in clips.values() for clip in each for tag in clip.tags
+        )
         how = Negation(found, natural=self.style is Style.NATURAL)
         return {split: Negations(self, split, each, how, setting) for split, each in clips.items()}
 
@@ -83,8 +93,8 @@ class Negations:
         scene = whole_clip(clip, self.setting, rng)
         told = describe(clip.tags, (), int(rng.integers(FRAMES)))
         text = str(rng.choice(clip.captions)) if clip.captions else told.text
-        stated = stated_tags(text, self.how.vocabulary)
-        heard = annotated(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
+        stated = find_stated_tags(text, self.how.vocabulary)
+        heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
         origin = "source:caption" if clip.captions else "rule:tags"
         sure = [tag for tag in stated if tag in clip.tags]
         if not sure:

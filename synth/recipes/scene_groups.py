@@ -18,13 +18,13 @@ from synth.captions.narrative import Narrator, Pick
 from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase, category
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
-from synth.recipes.bed import Background
+from synth.recipes.bed import Background, Bed
 from synth.recipes.composing import Joining, compose
-from synth.recipes.grammar import ANY, Vocabulary, random_template, weighted
-from synth.scene.edit import Edit, Edits, Outline, recompositions, renamed
+from synth.recipes.grammar import ANY, SceneVocabulary, draw_weighted, random_template
+from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
 from synth.scene.scene import Event, Overlay, Scene, labels
 from synth.scene.timeline import Placement, timeline
-from synth.truth.truth import Tolerance, proves
+from synth.truth.truth import Hearing, Tolerance
 
 _DRAWS: Final = 500
 _PLACINGS: Final = 8
@@ -67,6 +67,20 @@ class Design:
         return min(limits, default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A scene placed in time, and what is proven of it."""
+
+    scene: Scene
+    member: Member
+
+    def over(self, bed: Bed, setting: Setting) -> _Placed:
+        """The same with a bed under it."""
+        scene = bed.lay_under(self.scene)
+        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, setting.audible))
+        return _Placed(scene, Member(self.member.statement, hearing))
+
+
 @dataclass(frozen=True)
 class SceneGroups:
     """The groups of one split, each computed alone."""
@@ -92,9 +106,9 @@ class SceneGroups:
         return by_label(self.clips)
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> SceneVocabulary:
         """The labels, by category."""
-        return Vocabulary.of_labels(self.by_label, self.design.categories)
+        return SceneVocabulary.of_labels(self.by_label, self.design.categories)
 
     @cached_property
     def bed_clips(self) -> Sequence[Clip]:
@@ -110,7 +124,7 @@ class SceneGroups:
         """
         rng = self.setting.randomness.at(f"scenes/{self.split}", index)
         for _ in range(_DRAWS):
-            drafts = self._drawn(rng)
+            drafts = self._draw(rng)
             if drafts is not None:
                 return drafts
         raise PlanError(
@@ -121,30 +135,30 @@ class SceneGroups:
     def _template(self, rng: np.random.Generator) -> Scene:
         templates = self.design.templates
         if templates:
-            return weighted(tuple(templates), tuple(templates.values()), rng)
+            return draw_weighted(tuple(templates), tuple(templates.values()), rng)
         return random_template(int(rng.integers(2, self.design.max_events + 1)), rng)
 
-    def _drawn(self, rng: np.random.Generator) -> list[Draft] | None:
+    def _draw(self, rng: np.random.Generator) -> list[Draft] | None:
         template = self._template(rng)
         base = self.vocabulary.fill(template, rng)
         if base is None:
             return None
-        exchanged = self._exchanged(base, rng)
+        exchanged = self._exchange_label(base, rng)
         if exchanged is None:
             return None
         sounds = self._sounds((*labels(base), *labels(exchanged)), rng)
-        members: list[tuple[Scene, Scene]] = []
+        placed: list[_Placed] = []
         for statement in self._variants(base, exchanged, rng):
-            scene = self._composed(statement, sounds, rng)
-            if scene is not None:
-                members.append((statement, scene))
+            found = self._compose(statement, sounds, rng)
+            if found is not None:
+                placed.append(found)
             elif statement in (base, exchanged):
                 return None
-            if len(members) == self.design.variants:
-                return self._captioned(members, rng)
+            if len(placed) == self.design.variants:
+                return self._caption(placed, rng)
         return None
 
-    def _exchanged(self, base: Scene, rng: np.random.Generator) -> Scene | None:
+    def _exchange_label(self, base: Scene, rng: np.random.Generator) -> Scene | None:
         """The statement with one label exchanged, for another of its category if there is one."""
         named = labels(base)
         gone = named[int(rng.integers(len(named)))]
@@ -152,7 +166,7 @@ class SceneGroups:
             known = leaf == ANY or leaf in self.vocabulary.categories
             label = self.vocabulary.draw(leaf, named, rng) if known else None
             if label is not None:
-                return renamed(base, {gone: label})
+                return rename_labels(base, {gone: label})
         return None
 
     def _variants(self, base: Scene, exchanged: Scene, rng: np.random.Generator) -> list[Scene]:
@@ -181,49 +195,47 @@ class SceneGroups:
             sounds[label] = Event(label, excerpt(clip, longest, self.setting, rng))
         return sounds
 
-    def _composed(
+    def _compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
-    ) -> Scene | None:
+    ) -> _Placed | None:
         """The statement placed in time so that its words hold under every reading."""
         for _ in range(_PLACINGS):
             scene = compose(statement, sounds, self.design.joining, rng)
             tolerance = Tolerance.of_scene(scene, self.setting.audible)
             heard = timeline(scene)
-            clear = not _blurred(scene, heard.placements, tolerance)
-            if clear and proves(heard, statement, tolerance):
-                return scene
+            if not _is_blurred(scene, heard.placements, tolerance):
+                hearing = Hearing(heard, tolerance)
+                if hearing.proves(statement):
+                    return _Placed(scene, Member(statement, hearing))
         return None
 
-    def _captioned(
-        self, composed: Sequence[tuple[Scene, Scene]], rng: np.random.Generator
-    ) -> list[Draft] | None:
-        statements = [statement for statement, _ in composed]
-        scenes = self._with_bed(statements, [scene for _, scene in composed], rng)
-        members = [
-            Member(statement, timeline(scene), Tolerance.of_scene(scene, self.setting.audible))
-            for statement, scene in zip(statements, scenes, strict=True)
-        ]
+    def _caption(self, placed: Sequence[_Placed], rng: np.random.Generator) -> list[Draft] | None:
+        statements = [each.member.statement for each in placed]
+        placed = self._add_bed(statements, placed, rng)
         narrator = Narrator(Phrase.of_label, self.design.style, _picker(rng))
         mains = [narrator.tell(statement, "caption") for statement in statements]
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
         claims = list(pool(statements)) * wordings
+        members = [each.member for each in placed]
         dealt = deal(members, mains, claims, narrator.tell, self.design.captions, rng)
         if dealt is None:
             return None
-        return [Draft(scene, captions) for scene, captions in zip(scenes, dealt, strict=True)]
+        return [Draft(each.scene, captions) for each, captions in zip(placed, dealt, strict=True)]
 
-    def _with_bed(
-        self, statements: Sequence[Scene], scenes: list[Scene], rng: np.random.Generator
-    ) -> list[Scene]:
+    def _add_bed(
+        self, statements: Sequence[Scene], placed: Sequence[_Placed], rng: np.random.Generator
+    ) -> Sequence[_Placed]:
+        """The scenes with a bed under them. No name they use fits its sound: proofs stay good."""
         background = self.design.background
         if background is None:
-            return scenes
+            return placed
         named = {label for statement in statements for label in labels(statement)}
+        scenes = [each.scene for each in placed]
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
-        return [bed.under(scene) for scene in scenes] if bed else scenes
+        return [each.over(bed, self.setting) for each in placed] if bed else placed
 
 
-def _blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
+def _is_blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
     """Whether two sounds overlap no longer than a crossfade does, although none joins them.
 
     They would count as following one another, and a listener hears them together.
@@ -237,7 +249,9 @@ def _blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) ->
             overlap = min(one.offset, other.offset) - max(one.onset, other.onset)
             if 0 < overlap <= tolerance.transition:
                 return True
-    return _blurred(scene.first, first, tolerance) or _blurred(scene.second, second, tolerance)
+    return _is_blurred(scene.first, first, tolerance) or _is_blurred(
+        scene.second, second, tolerance
+    )
 
 
 def _picker(rng: np.random.Generator) -> Pick:

@@ -28,8 +28,8 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     check_splits,
-    misleading,
-    shared_out,
+    explain_misleading,
+    share_out,
 )
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
@@ -137,7 +137,7 @@ class Scenes(RecipeSettings):
         label = clip.labels[0]
         if category(label) == "none":
             return f"its label {label!r} names no sound"
-        if reason := misleading(label, self.style):
+        if reason := explain_misleading(label, self.style):
             return reason
         if clip.frames < setting.audible:
             return f"sounds for {clip.frames / setting.rate:.2f} s, which cannot be made out"
@@ -157,7 +157,7 @@ class Scenes(RecipeSettings):
     def _groups(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
         if isinstance(self.scenes, dict):
             return {split: count // self.variants for split, count in self.scenes.items()}
-        return shared_out(self.scenes // self.variants, clips)
+        return share_out(self.scenes // self.variants, clips)
 
 
 def _template(text: str) -> Scene:

@@ -16,14 +16,14 @@ from pydantic import Field, PositiveInt
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import judge
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, too_short
+from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, explain_too_short
 from synth.recipes.negation import whole_clip
 from synth.scene.claim import Claim
 from synth.scene.timeline import timeline
-from synth.text.tags.tag_captions import FRAMES, Sentence, describe, joined, views
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
+from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.textswap import Dictionary, Swapped, build, swap
-from synth.truth.annotation import annotated, tag_claim
+from synth.truth.annotation import annotate, tag_claim
 from synth.truth.truth import Tolerance
 
 
@@ -51,18 +51,18 @@ class TagCaptions(RecipeSettings):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a tag that can be said."""
-        if not self.told(clip.tags, 0).text:
+        if not self.describe(clip.tags, 0).text:
             return "has no tag that can be said"
-        return too_short(clip, 0, setting)
+        return explain_too_short(clip, 0, setting)
 
-    def told(self, tags: Sequence[Tag], frame: int) -> Sentence:
+    def describe(self, tags: Sequence[Tag], frame: int) -> Sentence:
         """Tags in words."""
-        return joined(tags) if self.style is Style.PAPER else describe(tags, (), frame)
+        return join_tags(tags) if self.style is Style.PAPER else describe(tags, (), frame)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """One group, of one sample, for each clip; what contradicts is learnt from all clips."""
         tags = [clip.tags for each in clips.values() for clip in each]
-        found = Vocabulary.of(tag for each in tags for tag in each)
+        found = TagVocabulary.of(tag for each in tags for tag in each)
         dictionary = Dictionary(tuple(build(found, tags, self.max_share)))
         return {
             split: TaggedClips(self, split, each, dictionary, setting)
@@ -88,11 +88,11 @@ class TaggedClips:
         clip = self.clips[index]
         rng = self.setting.randomness.at(f"tag_captions/{self.split}", index)
         scene = whole_clip(clip, self.setting, rng)
-        heard = annotated(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
+        heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
         frame = int(rng.integers(FRAMES))
-        told = self.settings.told(clip.tags, frame)
+        told = self.settings.describe(clip.tags, frame)
         main = self._caption(told, "caption")
-        others = [*self._views(clip, rng), *self._swapped(told, clip, rng)]
+        others = [*self._views(clip, rng), *self._swap_tags(told, clip, rng)]
         return [Draft(scene, judge(main, others, heard, Tolerance()))]
 
     def _caption(self, sentence: Sentence, kind: str) -> Caption:
@@ -100,22 +100,22 @@ class TaggedClips:
         return Caption(sentence.text, tag_claim(sentence.present), kind, "", rule)
 
     def _views(self, clip: Clip, rng: np.random.Generator) -> list[Caption]:
-        found = views(clip.tags, self.settings.views, self.settings.per_category, rng)
-        told = [self.settings.told(view, int(rng.integers(FRAMES))) for view in found]
+        found = draw_views(clip.tags, self.settings.views, self.settings.per_category, rng)
+        told = [self.settings.describe(view, int(rng.integers(FRAMES))) for view in found]
         return [self._caption(sentence, "restatement") for sentence in told if sentence.text]
 
-    def _swapped(self, told: Sentence, clip: Clip, rng: np.random.Generator) -> list[Caption]:
+    def _swap_tags(self, told: Sentence, clip: Clip, rng: np.random.Generator) -> list[Caption]:
         drawn = [
             swap(told.text, clip.tags, self.dictionary, rng) for _ in range(self.settings.swaps)
         ]
         return [
-            Caption(each.text, _exchanged(told.present, each), "replace", "", "rule:textswap")
+            Caption(each.text, _exchange_tags(told.present, each), "replace", "", "rule:textswap")
             for each in drawn
             if each.swaps
         ]
 
 
-def _exchanged(tags: Sequence[Tag], swapped: Swapped) -> Claim:
+def _exchange_tags(tags: Sequence[Tag], swapped: Swapped) -> Claim:
     """The claim of a caption over these tags after the exchange."""
     instead = dict(swapped.swaps)
     return tag_claim([instead.get(tag, tag) for tag in tags])

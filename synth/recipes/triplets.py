@@ -21,8 +21,8 @@ from pydantic import Field, PositiveInt
 from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
-from synth.captions.contrast import Wording, judge, main
-from synth.labels.lexicon import Phrase, kin
+from synth.captions.contrast import Wording, as_main, judge
+from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -31,17 +31,16 @@ from synth.recipes.base import (
     Setting,
     by_label,
     check_splits,
-    contrasted,
+    draft_contrast,
     excerpt,
+    explain_misleading,
+    explain_too_short,
     longest_event,
-    misleading,
     permutation,
     pick,
-    too_short,
 )
-from synth.scene import scene as scenes
 from synth.scene.claim import And, Only
-from synth.scene.scene import Event, Overlay
+from synth.scene.scene import Concat, Event, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.truth import Tolerance
 
@@ -76,15 +75,15 @@ class Triplets(RecipeSettings):
         """A clip must have one label and be twice as long as the crossfade."""
         if len(clip.labels) != 1:
             return f"has {len(clip.labels)} labels; triplets need exactly one"
-        if reason := misleading(clip.labels[0], self.style):
+        if reason := explain_misleading(clip.labels[0], self.style):
             return reason
-        return too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
+        return explain_too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Every ordered pair of a split's classes, `repeats` times.
 
-        Kin (`lexicon.kin`: a dog and a bark, rain and heavy rain) make no pair; ESC-50 has none.
-        An airplane and an engine do: every caption names both, and denies neither.
+        Kin (`lexicon.are_kin`: a dog and a bark, rain and heavy rain) make no pair; ESC-50 has
+        none. An airplane and an engine do: every caption names both, and denies neither.
 
         Raises:
             PlanError: If a split holds clips of one class only.
@@ -109,7 +108,9 @@ class Triplets(RecipeSettings):
                 mend="add clips, change the splits, or try another `seed`",
             )
         _refuse_namesakes(found)
-        pairs = tuple(pair for pair in permutations(sorted(found), 2) if not kin(pair[0], pair[1]))
+        pairs = tuple(
+            pair for pair in permutations(sorted(found), 2) if not are_kin(pair[0], pair[1])
+        )
         if not pairs:
             raise PlanError(
                 f"split {split}: each of the labels {', '.join(sorted(found))} could be said of "
@@ -153,7 +154,7 @@ class ClassPairs:
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
         longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
         clip_a = pick(self.clips[first], rng)
-        clip_b = pick(_of_other_recordings(self.clips[second], clip_a), rng)
+        clip_b = pick(_from_other_recordings(self.clips[second], clip_a), rng)
         a, b = (
             Event(clip.labels[0], excerpt(clip, longest, self.setting, rng))
             for clip in (clip_a, clip_b)
@@ -169,7 +170,7 @@ class ClassPairs:
         return permutation(self.setting.randomness, operation, round_, len(self.pairs))
 
 
-def _of_other_recordings(clips: Sequence[Clip], clip: Clip) -> Sequence[Clip]:
+def _from_other_recordings(clips: Sequence[Clip], clip: Clip) -> Sequence[Clip]:
     """The clips that were not cut from the same recording, where there are any."""
     return [other for other in clips if other.recording != clip.recording] or clips
 
@@ -178,11 +179,11 @@ def _triplet(
     a: Event, b: Event, crossfade: Frames, wording: Wording, tolerance: Tolerance
 ) -> list[Draft]:
     members: tuple[tuple[Pair, Connective], ...] = (
-        (scenes.Sequence(a, b, crossfade), Connective.BEFORE),
-        (scenes.Sequence(b, a, crossfade), Connective.AFTER),
+        (Concat(a, b, crossfade), Connective.BEFORE),
+        (Concat(b, a, crossfade), Connective.AFTER),
         (Overlay(a, b), Connective.WHILE),
     )
-    return [contrasted(scene, word, wording, tolerance) for scene, word in members]
+    return [draft_contrast(scene, word, wording, tolerance) for scene, word in members]
 
 
 def _single_and_combined(a: Event, b: Event) -> list[Draft]:
@@ -199,6 +200,6 @@ def _single_and_combined(a: Event, b: Event) -> list[Draft]:
     )
     single, combined = a, Overlay(a, b)
     return [
-        Draft(single, judge(main(alone), [both], timeline(single), Tolerance())),
-        Draft(combined, judge(main(both), [alone], timeline(combined), Tolerance())),
+        Draft(single, judge(as_main(alone), [both], timeline(single), Tolerance())),
+        Draft(combined, judge(as_main(both), [alone], timeline(combined), Tolerance())),
     ]

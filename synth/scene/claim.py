@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from synth.base.errors import SceneError
-from synth.scene.scene import Event, Overlay, Scene, Sequence, from_json, to_json, to_text
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_json, to_json, to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
             return {"not": claim_to_json(inner)}
         case Only(inner):
             return {"only": claim_to_json(inner)}
-        case Event() | Sequence() | Overlay():
+        case Event() | Concat() | Overlay():
             return to_json(claim)
         case _:
             assert_never(claim)
@@ -58,7 +58,7 @@ def claim_to_text(claim: Claim) -> str:
             return f'{{"not":{claim_to_text(inner)}}}'
         case Only(inner):
             return f'{{"only":{claim_to_text(inner)}}}'
-        case Event() | Sequence() | Overlay():
+        case Event() | Concat() | Overlay():
             return to_text(claim)
         case _:
             assert_never(claim)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
-from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 
 
 class Edit(StrEnum):
@@ -42,8 +42,8 @@ def _form(statement: Scene, ordered: bool) -> Meaning:
     if isinstance(statement, Event):
         return statement.label
     parts = [_form(part, ordered) for part in operands(statement)]
-    if ordered and isinstance(statement, Sequence):
-        return Sequence, tuple(parts)
+    if ordered and isinstance(statement, Concat):
+        return Concat, tuple(parts)
     return type(statement), frozenset(parts)
 
 
@@ -137,14 +137,14 @@ def _operators(statement: Scene) -> tuple[int, int]:
         return (0, 0)
     order, company = _operators(statement.first)
     orders, companies = _operators(statement.second)
-    in_order = isinstance(statement, Sequence)
+    in_order = isinstance(statement, Concat)
     return order + orders + in_order, company + companies + (not in_order)
 
 
 def recompositions(statement: Scene) -> Iterator[Scene]:
     """The statements one edit away over the same labels, each meaning once, not its own.
 
-    Operands of a sequence exchanged, an operator changed, two labels exchanged.
+    Operands of a concatenation exchanged, an operator changed, two labels exchanged.
     """
     seen = {meaning(statement)}
     for edited in _edits(statement):
@@ -159,31 +159,31 @@ def _edits(statement: Scene) -> Iterator[Scene]:
     named = labels(statement)
     for i, first in enumerate(named):
         for second in named[i + 1 :]:
-            yield renamed(statement, {first: second, second: first})
+            yield rename_labels(statement, {first: second, second: first})
 
 
 def _operator_edits(statement: Scene) -> Iterator[Scene]:
     if isinstance(statement, Event):
         return
     first, second = statement.first, statement.second
-    if isinstance(statement, Sequence):
-        yield Sequence(second, first)
+    if isinstance(statement, Concat):
+        yield Concat(second, first)
         yield Overlay(first, second)
     else:
-        yield Sequence(first, second)
-        yield Sequence(second, first)
+        yield Concat(first, second)
+        yield Concat(second, first)
     for edited in _operator_edits(first):
         yield type(statement)(edited, second)
     for edited in _operator_edits(second):
         yield type(statement)(first, edited)
 
 
-def renamed(statement: Scene, names: dict[str, str]) -> Scene:
+def rename_labels(statement: Scene, names: dict[str, str]) -> Scene:
     """The statement with some labels exchanged for others."""
     match statement:
         case Event(label):
             return Event(names.get(label, label))
-        case Sequence(first, second) | Overlay(first, second):
-            return type(statement)(renamed(first, names), renamed(second, names))
+        case Concat(first, second) | Overlay(first, second):
+            return type(statement)(rename_labels(first, names), rename_labels(second, names))
         case _:
             assert_never(statement)

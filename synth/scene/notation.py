@@ -1,6 +1,6 @@
 r"""The papers' scene notation: `(Tap dance + Applause) * Female speech, woman speaking`.
 
-`+` is sequence, `*` is overlay; `*` binds tighter and both are left-associative (CompA, section
+`+` concatenates, `*` overlays; `*` binds tighter and both are left-associative (CompA, section
 3.4). A label is written bare, with balanced parentheses where it holds them (`Whimper (dog)`), or
 in double quotes with `\"` and `\\` as escapes where a bare one would be misread.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from synth.base.errors import NotationError, SceneError
-from synth.scene.scene import MAX_DEPTH, Event, Overlay, Scene, Sequence
+from synth.scene.scene import MAX_DEPTH, Concat, Event, Overlay, Scene
 
 OPERATORS = "+*"
 
@@ -23,7 +23,7 @@ def parse(text: str) -> Scene:
         NotationError: If `text` is not a scene; the error points at the column.
     """
     parser = _Parser(text)
-    scene = parser.sequence(depth=0)
+    scene = parser.concat(depth=0)
     if parser.peek():
         raise parser.error("')' without its '('")
     return scene
@@ -34,18 +34,18 @@ def format_scene(scene: Scene) -> str:
     match scene:
         case Event(label):
             return label if _reads_bare(label) else _quote(label)
-        case Sequence(first, second):
+        case Concat(first, second):
             right = format_scene(second)
-            return f"{format_scene(first)} + {_grouped(right, isinstance(second, Sequence))}"
+            return f"{format_scene(first)} + {_parenthesise(right, isinstance(second, Concat))}"
         case Overlay(first, second):
             left, right = format_scene(first), format_scene(second)
-            left = _grouped(left, isinstance(first, Sequence))
-            return f"{left} * {_grouped(right, not isinstance(second, Event))}"
+            left = _parenthesise(left, isinstance(first, Concat))
+            return f"{left} * {_parenthesise(right, not isinstance(second, Event))}"
         case _:
             assert_never(scene)
 
 
-def _grouped(text: str, needed: bool) -> str:
+def _parenthesise(text: str, needed: bool) -> str:
     return f"({text})" if needed else text
 
 
@@ -86,16 +86,16 @@ class _Parser:
         self.position += 1
         return True
 
-    def sequence(self, depth: int) -> Scene:
+    def concat(self, depth: int) -> Scene:
         scene = self.overlay(depth)
         while self.accept("+"):
-            scene = self._composed(Sequence, scene, self.overlay(depth))
+            scene = self._compose(Concat, scene, self.overlay(depth))
         return scene
 
     def overlay(self, depth: int) -> Scene:
         scene = self.atom(depth)
         while self.accept("*"):
-            scene = self._composed(Overlay, scene, self.atom(depth))
+            scene = self._compose(Overlay, scene, self.atom(depth))
         return scene
 
     def atom(self, depth: int) -> Scene:
@@ -104,22 +104,20 @@ class _Parser:
             case "(":
                 opened = self.position
                 self.position += 1
-                scene = self.sequence(depth + 1)
+                scene = self.concat(depth + 1)
                 if not self.accept(")"):
                     raise self.error("'(' is never closed", opened)
             case '"':
-                scene = Event(self._quoted())
+                scene = Event(self._read_quoted())
             case "" | "+" | "*" | ")":
                 raise self.error("expected a label or '('")
             case _:
-                return Event(self._bare())
+                return Event(self._read_bare())
         if self.peek() not in ("", ")", *OPERATORS):
             raise self.error("expected '+', '*', ')' or the end")
         return scene
 
-    def _composed(
-        self, relate: type[Sequence] | type[Overlay], first: Scene, second: Scene
-    ) -> Scene:
+    def _compose(self, relate: type[Concat] | type[Overlay], first: Scene, second: Scene) -> Scene:
         try:
             return relate(first, second)
         except SceneError as error:
@@ -129,7 +127,7 @@ class _Parser:
         if depth > MAX_DEPTH:
             raise self.error(f"a scene is at most {MAX_DEPTH} deep")
 
-    def _quoted(self) -> str:
+    def _read_quoted(self) -> str:
         opened = self.position
         self.position += 1
         letters: list[str] = []
@@ -149,7 +147,7 @@ class _Parser:
             letters.append(character)
         raise self.error("'\"' is never closed", opened)
 
-    def _bare(self) -> str:
+    def _read_bare(self) -> str:
         start = self.position
         opened: list[int] = []
         while self.position < len(self.text):

@@ -1,6 +1,6 @@
 """The scene: a value that says which sounds are heard and how they are composed.
 
-`Scene = Event | Sequence | Overlay`, frozen and sealed; everything else interprets it. A scene
+`Scene = Event | Concat | Overlay`, frozen and sealed; everything else interprets it. A scene
 whose events carry no excerpt is a statement over labels; one whose events do can be rendered.
 """
 
@@ -64,7 +64,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Concat:
     """`first`, then `second`, overlapping by `crossfade` frames."""
 
     first: Scene
@@ -98,7 +98,7 @@ class Overlay:
             raise SceneError(f"a mixing ratio lies between 0 and 1, got {self.ratio}")
 
 
-Scene: TypeAlias = Event | Sequence | Overlay
+Scene: TypeAlias = Event | Concat | Overlay
 
 
 def _depth(first: Scene, second: Scene) -> int:
@@ -122,8 +122,8 @@ def labels(scene: Scene) -> tuple[str, ...]:
     return labels(scene.first) + labels(scene.second)
 
 
-def operands(scene: Sequence | Overlay) -> tuple[Scene, ...]:
-    """What follows one another in a sequence, or sounds together in an overlay, two or more.
+def operands(scene: Concat | Overlay) -> tuple[Scene, ...]:
+    """What follows one another in a concatenation, or sounds together in an overlay, two or more.
 
     Both compositions are associative in what they say: `(A + B) + C` and `A + (B + C)` have the
     operands A, B and C.
@@ -135,11 +135,11 @@ def operands(scene: Sequence | Overlay) -> tuple[Scene, ...]:
 
 
 def longest_crossfade(scene: Scene) -> Frames:
-    """The longest crossfade of its sequences, 0 where it has none."""
+    """The longest crossfade of its concatenations, 0 where it has none."""
     match scene:
         case Event():
             return 0
-        case Sequence(first, second, crossfade):
+        case Concat(first, second, crossfade):
             return max(crossfade, longest_crossfade(first), longest_crossfade(second))
         case Overlay(first, second):
             return max(longest_crossfade(first), longest_crossfade(second))
@@ -152,8 +152,8 @@ def statement(scene: Scene) -> Scene:
     match scene:
         case Event(label):
             return Event(label)
-        case Sequence(first, second):
-            return Sequence(statement(first), statement(second))
+        case Concat(first, second):
+            return Concat(statement(first), statement(second))
         case Overlay(first, second):
             return Overlay(statement(first), statement(second))
         case _:
@@ -165,7 +165,7 @@ def to_json(scene: Scene) -> dict[str, Any]:
     match scene:
         case Event(label, excerpt):
             return {"event": label} | (asdict(excerpt) if excerpt else {})
-        case Sequence(first, second, crossfade):
+        case Concat(first, second, crossfade):
             return {"sequence": [to_json(first), to_json(second)], "crossfade": crossfade}
         case Overlay(first, second, offset, ratio):
             mixed = {} if ratio is None else {"ratio": ratio}
@@ -185,7 +185,7 @@ def to_text(scene: Scene) -> str:
             f'"gain_db":{_number(heard.gain_db)},"start":{heard.start}}}'
         )
     parts = f"[{to_text(scene.first)},{to_text(scene.second)}]"
-    if isinstance(scene, Sequence):
+    if isinstance(scene, Concat):
         return f'{{"crossfade":{scene.crossfade},"sequence":{parts}}}'
     mixed = "" if scene.ratio is None else f',"ratio":{_number(scene.ratio)}'
     return f'{{"offset":{scene.offset},"overlay":{parts}{mixed}}}'
@@ -223,7 +223,7 @@ def _read(value: Any, depth: int) -> Scene:
         case {"event": str(label)} if len(value) == 1:
             return Event(label)
         case {"sequence": [first, second], "crossfade": crossfade}:
-            return Sequence(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
+            return Concat(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
         case {"overlay": [first, second], "offset": offset}:
             parts = _read(first, depth + 1), _read(second, depth + 1)
             ratio = _level(value["ratio"]) if "ratio" in value else None

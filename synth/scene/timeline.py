@@ -7,7 +7,7 @@ from typing import assert_never
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ def timeline(scene: Scene) -> Timeline:
 def duration(scene: Scene) -> Frames:
     """Length of a scene in frames.
 
-    A sequence lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
+    A concatenation lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
     """
     match scene:
         case Event():
             return scene.heard.frames
-        case Sequence(first, second):
-            return _joined(scene, duration(first), duration(second))
+        case Concat(first, second):
+            return _joined_length(scene, duration(first), duration(second))
         case Overlay(first, second, offset):
-            return _spanned(offset, duration(first), duration(second))
+            return _spanned_length(offset, duration(first), duration(second))
         case _:
             assert_never(scene)
 
 
-def _joined(scene: Sequence, left: Frames, right: Frames) -> Frames:
+def _joined_length(scene: Concat, left: Frames, right: Frames) -> Frames:
     if scene.crossfade > min(left, right):
         raise SceneError(
             f"a crossfade of {scene.crossfade} frames cannot join {left} and {right} frames",
@@ -73,7 +73,7 @@ def _joined(scene: Sequence, left: Frames, right: Frames) -> Frames:
     return left + right - scene.crossfade
 
 
-def _spanned(offset: Frames, first: Frames, second: Frames) -> Frames:
+def _spanned_length(offset: Frames, first: Frames, second: Frames) -> Frames:
     return max(first, offset + second) - min(0, offset)
 
 
@@ -84,12 +84,12 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> Frames:
             excerpt = scene.heard
             placements.append(Placement(label, onset, onset + excerpt.frames, excerpt))
             return excerpt.frames
-        case Sequence(first, second, crossfade):
+        case Concat(first, second, crossfade):
             left = _place(first, onset, placements)
-            return _joined(scene, left, _place(second, onset + left - crossfade, placements))
+            return _joined_length(scene, left, _place(second, onset + left - crossfade, placements))
         case Overlay(first, second, offset):
             one = _place(first, onset + max(0, -offset), placements)
             other = _place(second, onset + max(0, offset), placements)
-            return _spanned(offset, one, other)
+            return _spanned_length(offset, one, other)
         case _:
             assert_never(scene)

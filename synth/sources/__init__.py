@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Final
 
-from synth.base.entry_points import load_class, offered
+from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SourceError
 from synth.base.names import suggestion
 from synth.sources.reading.base import ClipRef, Recording, Settings, Source, Unheard
@@ -20,20 +20,20 @@ SOURCES: Final[Mapping[str, str]] = {
     "esc10": "synth.sources.sounds.esc10:Esc10",
     "esc50": "synth.sources.sounds.esc50:Esc50",
     "fma": "synth.sources.music.fma:Fma",
-    "folder": "synth.sources.own.folder:Folder",
+    "folder": "synth.sources.own.folder:FolderSource",
     "foley": "synth.sources.procedural.foley.source:Foley",
     "fsd50k": "synth.sources.sounds.fsd50k:Fsd50k",
-    "hf": "synth.sources.own.hf:HuggingFace",
+    "hf": "synth.sources.own.hf:HuggingFaceSource",
     "jam": "synth.sources.procedural.jam.source:Jam",
     "lp_musiccaps": "synth.sources.music.lp_musiccaps:LpMusicCaps",
     "macs": "synth.sources.captioned.macs:Macs",
     "magnatagatune": "synth.sources.music.magnatagatune:MagnaTagATune",
     "mtg_jamendo": "synth.sources.music.mtg_jamendo:MtgJamendo",
     "musiccaps": "synth.sources.music.musiccaps:MusicCaps",
-    "parquet": "synth.sources.own.parquet:Parquet",
+    "parquet": "synth.sources.own.parquet:ParquetSource",
     "song_describer": "synth.sources.music.song_describer:SongDescriber",
     "urbansound8k": "synth.sources.sounds.urbansound8k:UrbanSound8K",
-    "vocabulary": "synth.sources.own.vocabulary:Vocabulary",
+    "vocabulary": "synth.sources.own.vocabulary:VocabularySource",
     "wavtext5k": "synth.sources.captioned.wavtext5k:WavText5K",
 }
 ENTRY_POINTS: Final = "segue.sources"
@@ -46,7 +46,7 @@ __all__ = [
     "Settings",
     "Source",
     "Unheard",
-    "opened",
+    "open_source",
     "source_class",
     "source_names",
 ]
@@ -54,7 +54,7 @@ __all__ = [
 
 def source_names() -> tuple[str, ...]:
     """The sources that come with Segue, then those of other packages."""
-    return (*SOURCES, *_others())
+    return (*SOURCES, *_plugins())
 
 
 def source_class(name: str) -> type[Settings]:
@@ -70,13 +70,13 @@ def source_class(name: str) -> type[Settings]:
         module, attribute = SOURCES[name].split(":")
         found: type[Settings] = getattr(import_module(module), attribute)
         return found
-    others = _others()
+    others = _plugins()
     if name not in others:
         raise SourceError(f"no source {name!r}", mend=suggestion(name, source_names()))
     return load_class(others[name], Settings, SourceError)
 
 
-def opened(source: Settings) -> Source | Unheard:
+def open_source(source: Settings) -> Source | Unheard:
     """The source, or its listing where its audio has not been collected.
 
     Raises:
@@ -87,5 +87,5 @@ def opened(source: Settings) -> Source | Unheard:
     return source  # type: ignore[return-value]
 
 
-def _others() -> dict[str, EntryPoint]:
-    return offered(ENTRY_POINTS, SOURCES)
+def _plugins() -> dict[str, EntryPoint]:
+    return find_entry_points(ENTRY_POINTS, SOURCES)

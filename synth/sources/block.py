@@ -15,7 +15,7 @@ from synth.base.errors import SourceError
 from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.corpus.leakage.shelf import COLUMNS, Partner, Shelf
 from synth.corpus.schema import CLIPS
-from synth.sources.catalogue import quarantined
+from synth.sources.catalogue import quarantine_row
 
 STAGE: Final = "block list"
 _SHOWN: Final = 5
@@ -161,7 +161,7 @@ def withdraw_blocked(
             kept.append(row)
             continue
         reason = f"{_reason(block)}{partner.detail}"
-        withdrawn.append(quarantined(row["id"], row["location"], STAGE, reason))
+        withdrawn.append(quarantine_row(row["id"], row["location"], STAGE, reason))
     return kept, withdrawn
 
 

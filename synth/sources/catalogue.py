@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import soxr
 
-from synth.audio.decoding import Limits, Mislabelled, reading
+from synth.audio.decoding import Limits, Mislabelled, use_limits
 from synth.audio.dsp import SILENCE_DB, Audio, active_span, levels, loudness, peak
 from synth.audio.fingerprint import fingerprint, to_bytes
 from synth.base.errors import ClipError
@@ -83,7 +83,7 @@ def catalogue(
         ClipError: If the clip cannot be used, with the reason.
     """
     limits = acceptance.limits
-    with reading(limits):
+    with use_limits(limits):
         recording = source.load(ref)
     audio, rate = recording.audio, recording.rate
     limits.check(recording.channels, rate)
@@ -105,7 +105,7 @@ def catalogue(
         )
     if float(audio.max() - audio.min()) < CONSTANT:
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
-    row = listed(source.name, ref) | {
+    row = library_columns(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
         "frames": len(audio),
@@ -126,7 +126,7 @@ def _length(frames: Frames, rate: int) -> str:
     return "one sample" if frames == 1 else f"{frames} samples"
 
 
-def listed(source: str, ref: ClipRef) -> dict[str, Any]:
+def library_columns(source: str, ref: ClipRef) -> dict[str, Any]:
     """The columns of `schema.CLIPS` that the library itself fills."""
     row = asdict(ref)
     for name in ("duration_s", "refusal"):
@@ -168,7 +168,7 @@ def withdraw_copies(
         original = first.setdefault(row["sha256"], row)
         if original is not row:
             reason = f"is the same file as {original['location']}"
-            withdrawn.append(quarantined(row["id"], row["location"], "ingest", reason))
+            withdrawn.append(quarantine_row(row["id"], row["location"], "ingest", reason))
     return list(first.values()), withdrawn
 
 
@@ -228,10 +228,10 @@ def _withdraw_divided(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         if row["split"] and len(found) > 1:
             row["split"] = ""
             reason = f"recording {row['recording']} lies in the splits {' and '.join(found)}"
-            withdrawn.append(quarantined(row["id"], row["location"], "split", reason))
+            withdrawn.append(quarantine_row(row["id"], row["location"], "split", reason))
     return withdrawn
 
 
-def quarantined(clip: str, location: str, stage: str, reason: str) -> dict[str, str]:
+def quarantine_row(clip: str, location: str, stage: str, reason: str) -> dict[str, str]:
     """A row of `schema.QUARANTINE`."""
     return {"id": clip, "location": location, "stage": stage, "reason": reason}

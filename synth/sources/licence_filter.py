@@ -16,7 +16,7 @@ from synth.corpus.licence import (
     Licence,
     parse_licence,
 )
-from synth.sources.catalogue import quarantined
+from synth.sources.catalogue import quarantine_row
 
 STAGE: Final = "licence"
 
@@ -46,7 +46,7 @@ class Allowed:
                 "licences: the list is empty and would keep no clip",
                 mend="name licences, as in [CC0, CC-BY], or leave `licences` out",
             )
-        return cls(tuple(dict.fromkeys(_named(name) for name in names)))
+        return cls(tuple(dict.fromkeys(_parse_name(name) for name in names)))
 
     def admits(self, licence: Licence) -> bool:
         """Whether a clip of this licence may be used."""
@@ -82,11 +82,11 @@ def withdraw_unlicensed(
             continue
         has = "has no known licence" if licence == UNKNOWN else f"is under {licence.id}"
         reason = f"{has}; the spec allows {allowed}"
-        withdrawn.append(quarantined(row["id"], row["location"], STAGE, reason))
+        withdrawn.append(quarantine_row(row["id"], row["location"], STAGE, reason))
     return kept, withdrawn
 
 
-def _named(name: str) -> Licence:
+def _parse_name(name: str) -> Licence:
     licence = parse_licence(name)
     meant = name.strip().casefold()
     if licence.known or meant == UNKNOWN.id or meant.startswith(REFERENCE.casefold()):

@@ -6,7 +6,7 @@
 
 from synth.storage.copies import Copies
 from synth.storage.errors import StorageError
-from synth.storage.reading import fetched, kept, local_place, opened, read_at, shown
+from synth.storage.reading import display_path, fetch, local_place, open_file, open_mapped, read_at
 from synth.storage.remote import Remote, Stored
 from synth.storage.url import is_url, url_of
 
@@ -15,12 +15,12 @@ __all__ = [
     "Remote",
     "StorageError",
     "Stored",
-    "fetched",
+    "display_path",
+    "fetch",
     "is_url",
-    "kept",
     "local_place",
-    "opened",
+    "open_file",
+    "open_mapped",
     "read_at",
-    "shown",
     "url_of",
 ]

@@ -1,7 +1,7 @@
 """Copies of a store's files on this machine: below one folder, under the store's own keys.
 
 So everything inside works on paths. A file that a copied folder lacks is fetched when it is first
-asked for (`fetched`); a file that was copied is known by its stamp, and fetched again once the
+asked for (`fetch`); a file that was copied is known by its stamp, and fetched again once the
 store's is another.
 """
 
@@ -22,7 +22,7 @@ from synth.storage.download import download
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote, Stored
-from synth.storage.room import Room, Slot, limit_bytes
+from synth.storage.room import CopySpace, Slot, limit_bytes
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
 CORPORA: Final = "corpora"
@@ -60,10 +60,10 @@ class Copies:
         Raises:
             SpecError: If it holds something else.
         """
-        wanted = _marked(remote.url)
-        found = _marker(root)
+        wanted = _read_own_marker(remote.url)
+        found = _read_marker(root)
         if found is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
-            found = _marker(root)  # another process may have made it meanwhile
+            found = _read_marker(root)  # another process may have made it meanwhile
             if found is None:
                 raise SpecError(
                     f"{root}: holds files that are no copies of {remote.url}",
@@ -130,7 +130,7 @@ class Copies:
         if self._is_good(key, stored):
             return path
         slot = self._slot(key)
-        with slot.held():
+        with slot.hold():
             if not self._is_good(key, stored):
                 slot.beside("stamp").unlink(missing_ok=True)
                 if slot.is_bounded and (found := stored or self.remote.find(key)) is not None:
@@ -141,10 +141,10 @@ class Copies:
         return path
 
     @property
-    def room(self) -> Room | None:
+    def room(self) -> CopySpace | None:
         """The room that its large files share with those of other stores; None for a stage."""
         shared = cache_folder() / CORPORA
-        return Room(shared, limit_bytes()) if self.root.is_relative_to(shared) else None
+        return CopySpace(shared, limit_bytes()) if self.root.is_relative_to(shared) else None
 
     def fetch_all(self, listing: Mapping[str, Stored]) -> None:
         """Fetch what a listing holds and is not there."""
@@ -158,7 +158,7 @@ class Copies:
             key = self.key(path)
             if self._is_listed(key, listing):
                 continue
-            with self._slot(key).held():  # what another process is fetching is looked at after
+            with self._slot(key).hold():  # what another process is fetching is looked at after
                 if not self._is_listed(key, listing):
                     path.unlink(missing_ok=True)
                     self._stamp_path(key).unlink(missing_ok=True)
@@ -183,7 +183,7 @@ class Copies:
         for key, stored in listing.items():
             self.remember(key, stored)
 
-    def remembered(self, key: str) -> int | None:
+    def known_size(self, key: str) -> int | None:
         """The size in bytes of an object that the store was last seen to hold."""
         try:
             return int(self._size_path(key).read_text(encoding="utf-8"))
@@ -225,11 +225,11 @@ def copies_at(root: Path) -> Copies | None:
     Raises:
         StorageError: If the store lives in another process.
     """
-    found = _marker(root)
+    found = _read_marker(root)
     if found is None:
         return None
     url = str(found["url"])
-    if found != _marked(url):
+    if found != _read_own_marker(url):
         raise StorageError(
             f"{url}: lives in process {found.get('process')} alone, and this is another one",
             mend="work in one process, with 0 workers; or take a folder, file:///FOLDER, or a "
@@ -238,12 +238,12 @@ def copies_at(root: Path) -> Copies | None:
     return Copies(root, Remote(url))
 
 
-def _marked(url: str) -> dict[str, Any]:
+def _read_own_marker(url: str) -> dict[str, Any]:
     """What the marker of this process's copies says."""
     return {"url": url, "process": os.getpid()} if is_private(url) else {"url": url}
 
 
-def _marker(root: Path) -> dict[str, Any] | None:
+def _read_marker(root: Path) -> dict[str, Any] | None:
     try:
         found = json.loads((root / MARKER).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -10,11 +10,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from synth.base.atomic import fitting
+from synth.base.atomic import translate_disk_errors
 from synth.base.hashing import file_sha256
 from synth.storage.errors import StorageError
 from synth.storage.remote import Remote, Stored
-from synth.storage.room import Room, Slot
+from synth.storage.room import CopySpace, Slot
 
 BLOCK_BYTES: Final = 16 * 2**20
 _TRIES: Final = 2
@@ -25,7 +25,7 @@ def download(
     slot: Slot,
     stored: Stored,
     sha256: str | None,
-    room: Room | None,
+    room: CopySpace | None,
     since_ns: int | None = None,
 ) -> None:
     """Bring an object to its slot, which the caller holds.
@@ -44,7 +44,7 @@ def download(
         DiskFullError: If the disk is full.
     """
     for attempt in range(1, _TRIES + 1):
-        begun = slot.promised()
+        begun = slot.read_promise()
         if begun != (stored.size, stored.stamp) or not stored.stamp:
             slot.give_up()
         if room is not None:
@@ -63,14 +63,14 @@ def download(
                 else f"{remote.address(slot.key)}: somebody is writing it",
                 mend="let who builds it end; where nobody does, delete it there and build it again",
             )
-    with fitting(slot.path):
+    with translate_disk_errors(slot.path):
         slot.path.parent.mkdir(parents=True, exist_ok=True)
         part.replace(slot.path)
     slot.give_up()
 
 
 def _append(remote: Remote, key: str, size: int, part: Path) -> None:
-    with fitting(part), part.open("ab") as file:
+    with translate_disk_errors(part), part.open("ab") as file:
         while (start := file.tell()) < size:
             data = remote.read(key, start, min(start + BLOCK_BYTES, size))
             if not data:

@@ -72,7 +72,7 @@ def is_missing(error: BaseException) -> bool:
     return isinstance(error, FileNotFoundError) and _answer(error)[1] != "NoSuchBucket"
 
 
-def told(error: BaseException, url: str, action: str) -> StorageError:
+def to_storage_error(error: BaseException, url: str, action: str) -> StorageError:
     """The error as a user reads it.
 
     Args:

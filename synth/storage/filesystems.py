@@ -29,11 +29,11 @@ def filesystem_of(store: str) -> Any:
     Raises:
         StorageError: If there is no such kind of store, or its package is not installed.
     """
-    return _opened(store, tuple(os.environ.get(name, "") for name in _DECISIVE))
+    return _open_filesystem(store, tuple(os.environ.get(name, "") for name in _DECISIVE))
 
 
 @lru_cache(maxsize=8)
-def _opened(store: str, environment: tuple[str, ...]) -> Any:
+def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
     """The fsspec file system of a store, opened once a process and set of credentials."""
     import fsspec  # type: ignore[import-untyped]
 

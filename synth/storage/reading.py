@@ -15,9 +15,9 @@ from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote, Stored
-from synth.storage.room import LIMIT_VARIABLE, NoRoomError, held_open, limit_bytes
-from synth.storage.stream import streamed
-from synth.storage.url import joined, split_url, url_of
+from synth.storage.room import LIMIT_VARIABLE, NoRoomError, limit_bytes, open_held
+from synth.storage.stream import open_stream
+from synth.storage.url import join_keys, split_url, url_of
 
 _LATEST: Final = "latest"
 _RECEIPTS: Final = "receipts"
@@ -25,10 +25,10 @@ _TRIES: Final = 3
 _STARTED_NS: Final = time.time_ns()
 
 
-def fetched(path: Path) -> Path:
+def fetch(path: Path) -> Path:
     """The same path; where it is a copy that is not here yet, it is fetched first.
 
-    For small files, which stay; `opened`, `kept` and `read_at` are for shards and banks.
+    For small files, which stay; `open_file`, `open_mapped` and `read_at` are for shards and banks.
 
     Raises:
         StorageError: If it cannot be read.
@@ -40,7 +40,7 @@ def fetched(path: Path) -> Path:
     return copies.fetch(key) if copies.remote.exists(key) else path
 
 
-def opened(path: Path, receipt: Path | None = None) -> BufferedReader:
+def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     """Open a file that is read from end to end; a copy of it comes first, if there is room for one.
 
     Args:
@@ -55,12 +55,12 @@ def opened(path: Path, receipt: Path | None = None) -> BufferedReader:
     if copies is None:
         return path.open("rb")
     try:
-        return _held(copies, path, receipt)
+        return _open_copy(copies, path, receipt)
     except NoRoomError:
-        return streamed(copies.remote, copies.key(path))
+        return open_stream(copies.remote, copies.key(path))
 
 
-def kept(path: Path) -> BufferedReader:
+def open_mapped(path: Path) -> BufferedReader:
     """Open a file that is to be mapped into memory; its copy stays as long as the map.
 
     Raises:
@@ -69,7 +69,7 @@ def kept(path: Path) -> BufferedReader:
         StorageError: If it cannot be read.
     """
     copies = _copies_of(path)
-    return path.open("rb") if copies is None else _held(copies, path)
+    return path.open("rb") if copies is None else _open_copy(copies, path)
 
 
 def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:
@@ -83,7 +83,7 @@ def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> 
         path: The file.
         offset: In bytes.
         size: In bytes.
-        receipt: As in `opened`.
+        receipt: As in `open_file`.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -92,7 +92,9 @@ def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> 
     copies = _copies_of(path)
     try:
         with (
-            path.open("rb") if copies is None else _held(copies, path, receipt, _STARTED_NS) as file
+            path.open("rb")
+            if copies is None
+            else _open_copy(copies, path, receipt, _STARTED_NS) as file
         ):
             file.seek(offset)
             return file.read(size)
@@ -101,7 +103,7 @@ def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> 
         return copies.remote.read(copies.key(path), offset, offset + size) or b""
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path as the user knows it: of a copy the URL."""
     copies = _copies_of(path)
     return str(path) if copies is None else copies.remote.address(copies.key(path))
@@ -112,28 +114,28 @@ def _copies_of(path: Path) -> Copies | None:
     return next((found for folder in path.parents if (found := copies_at(folder))), None)
 
 
-def _held(
+def _open_copy(
     copies: Copies, path: Path, receipt: Path | None = None, since_ns: int | None = None
 ) -> BufferedReader:
     """A copy, opened; it may go as soon as it came, and is fetched again then."""
     key = copies.key(path)
     for _ in range(_TRIES):
-        file = held_open(path)
+        file = open_held(path)
         if file is not None:
             return file
         stored = copies.remote.find(key)
         if stored is None:
             raise FileNotFoundError(path)
-        copies.fetch(key, stored, _certified(receipt), since_ns)
+        copies.fetch(key, stored, _certified_hash(receipt), since_ns)
     raise NoRoomError(
-        f"{shown(path)}: its copy went again and again", mend=f"raise {LIMIT_VARIABLE}"
+        f"{display_path(path)}: its copy went again and again", mend=f"raise {LIMIT_VARIABLE}"
     )
 
 
-def _certified(receipt: Path | None) -> str | None:
+def _certified_hash(receipt: Path | None) -> str | None:
     """The hash that a receipt certifies; None where there is none."""
     try:
-        return str(json.loads(fetched(receipt).read_bytes())["sha256"]) if receipt else None
+        return str(json.loads(fetch(receipt).read_bytes())["sha256"]) if receipt else None
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 
@@ -181,15 +183,15 @@ def copies_of_url(url: str) -> tuple[Copies, str]:
 
 def _bring_manifests(copies: Copies, folder: str) -> None:
     listing = _bring(copies, folder)
-    latest = joined(folder, _LATEST)
+    latest = join_keys(folder, _LATEST)
     if latest in listing:
         version = copies.path(latest).read_text(encoding="utf-8").strip()
-        listing = _bring(copies, joined(folder, version))
+        listing = _bring(copies, join_keys(folder, version))
     elif not any(key.endswith(".parquet") for key in listing):
         below = copies.remote.list(folder)
         versions = {key.split("/")[folder.count("/") + bool(folder)] for key in below}
         for version in sorted(versions):
-            _bring(copies, joined(folder, version))
+            _bring(copies, join_keys(folder, version))
     _forget_other_shards(copies, listing)
 
 

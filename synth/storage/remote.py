@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 
 from synth.base.atomic import replacing
 from synth.storage.errors import StorageError
-from synth.storage.faults import is_missing, is_passing, is_taken, told
+from synth.storage.faults import is_missing, is_passing, is_taken, to_storage_error
 from synth.storage.filesystems import S3, filesystem_of
-from synth.storage.url import joined, split_url
+from synth.storage.url import join_keys, split_url
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Remote:
         Raises:
             StorageError: If the store cannot be read.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
         path = joined_path(root, folder)
 
         def found() -> dict[str, Any]:
@@ -80,10 +80,10 @@ class Remote:
                     return {}
                 raise
 
-        entries = self._tried(found, folder, "read")
+        entries = self._retry(found, folder, "read")
         skipped = len(root) + 1 if root else 0
         return {
-            name.lstrip("/") if not root else name[skipped:]: _stored(entry)
+            name.lstrip("/") if not root else name[skipped:]: _parse_entry(entry)
             for name, entry in sorted(entries.items())
             if entry["type"] == "file" and not name.endswith("/") and name != path
         }
@@ -94,7 +94,7 @@ class Remote:
         Raises:
             StorageError: If the store cannot be read.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
 
         def found() -> Stored | None:
             try:
@@ -103,9 +103,9 @@ class Remote:
                 if is_missing(error):
                     return None
                 raise
-            return _stored(entry) if entry["type"] == "file" else None
+            return _parse_entry(entry) if entry["type"] == "file" else None
 
-        return self._tried(found, key, "read")
+        return self._retry(found, key, "read")
 
     def exists(self, key: str) -> bool:
         """Whether there is such an object."""
@@ -120,7 +120,7 @@ class Remote:
         Raises:
             StorageError: If it is not there, or cannot be read.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
         path = joined_path(root, key)
 
         def copied() -> Stored:
@@ -134,7 +134,7 @@ class Remote:
                     raise EOFError(f"{size} of {stored.size} bytes")
             return stored
 
-        return self._tried(copied, key, "read")
+        return self._retry(copied, key, "read")
 
     def put(self, local: Path, key: str) -> Stored:
         """Copy a file to the store, in parts where it is large; what was there is replaced.
@@ -145,7 +145,7 @@ class Remote:
         Raises:
             StorageError: If it cannot be written.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
         path = joined_path(root, key)
         in_parts = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
         options = in_parts if self._scheme in S3 else {}
@@ -157,7 +157,7 @@ class Remote:
                 raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
             return stored
 
-        return self._tried(copied, key, "written")
+        return self._retry(copied, key, "written")
 
     def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
         """An object's bytes, or those from `start` to `stop`; None where it is not there.
@@ -165,7 +165,7 @@ class Remote:
         Raises:
             StorageError: If the store cannot be read.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
 
         def found() -> bytes | None:
             try:
@@ -175,7 +175,7 @@ class Remote:
                     return None
                 raise
 
-        return self._tried(found, key, "read")
+        return self._retry(found, key, "read")
 
     def write(self, key: str, data: bytes) -> None:
         """Put bytes under a key; what was there is replaced.
@@ -183,8 +183,8 @@ class Remote:
         Raises:
             StorageError: If they cannot be written.
         """
-        filesystem, root = self._opened()
-        self._tried(lambda: filesystem.pipe_file(joined_path(root, key), data), key, "written")
+        filesystem, root = self._open()
+        self._retry(lambda: filesystem.pipe_file(joined_path(root, key), data), key, "written")
 
     def create(self, key: str, data: bytes) -> bool:
         """Put bytes under a key that holds nothing, by a conditional request where there is one.
@@ -198,7 +198,7 @@ class Remote:
         Raises:
             StorageError: If they cannot be written.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
 
         def created() -> bool:
             try:
@@ -209,7 +209,7 @@ class Remote:
                 raise
             return True
 
-        return self._tried(created, key, "written")
+        return self._retry(created, key, "written")
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store.
@@ -217,9 +217,9 @@ class Remote:
         Raises:
             StorageError: If that cannot be done.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
         places = joined_path(root, source), joined_path(root, target)
-        self._tried(lambda: filesystem.cp_file(*places), target, "written")
+        self._retry(lambda: filesystem.cp_file(*places), target, "written")
 
     def remove(self, key: str) -> None:
         """Delete an object, if it is there.
@@ -227,7 +227,7 @@ class Remote:
         Raises:
             StorageError: If it cannot be deleted.
         """
-        filesystem, root = self._opened()
+        filesystem, root = self._open()
 
         def removed() -> None:
             try:
@@ -236,18 +236,18 @@ class Remote:
                 if not is_missing(error):
                     raise
 
-        self._tried(removed, key, "written")
+        self._retry(removed, key, "written")
 
     @property
     def _scheme(self) -> str:
         return self.url.partition("://")[0]
 
-    def _opened(self) -> tuple[Any, str]:
+    def _open(self) -> tuple[Any, str]:
         """The file system, and the folder's path in it."""
         filesystem = filesystem_of(split_url(self.url)[0])
         return filesystem, str(filesystem._strip_protocol(self.url)).rstrip("/")
 
-    def _tried(self, action: Callable[[], T], key: str, done: str) -> T:
+    def _retry(self, action: Callable[[], T], key: str, done: str) -> T:
         """The action's result, tried again while what fails may pass."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -256,7 +256,7 @@ class Remote:
                 raise
             except Exception as error:
                 if attempt == ATTEMPTS or not is_passing(error):
-                    raise told(error, self.address(key), done) from error
+                    raise to_storage_error(error, self.address(key), done) from error
             time.sleep(FIRST_WAIT_S * 2 ** (attempt - 1))
         raise AssertionError("no attempt was made")
 
@@ -266,10 +266,10 @@ _GONE: Final = "mend the URL; a file that was there before was deleted by somebo
 
 def joined_path(root: str, key: str) -> str:
     """A path in a file system whose folder is `root`."""
-    return f"{root}/{joined(key)}" if joined(key) else root
+    return f"{root}/{join_keys(key)}" if join_keys(key) else root
 
 
-def _stored(entry: dict[str, Any]) -> Stored:
+def _parse_entry(entry: dict[str, Any]) -> Stored:
     size = int(entry.get("size") or 0)
     stamp = next((_plain(entry[name]) for name in _STAMPS if entry.get(name)), "")
     time = next((_plain(entry[name]) for name in _TIMES if entry.get(name)), 0)

@@ -21,7 +21,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from synth.base.atomic import PARTIAL_SUFFIX, readable
+from synth.base.atomic import PARTIAL_SUFFIX, format_bytes
 from synth.base.errors import SpecError
 from synth.storage.errors import StorageError
 
@@ -93,7 +93,7 @@ class Slot:
         return self.path.suffix in BOUNDED
 
     @contextmanager
-    def held(self, *, wait: bool = True) -> Iterator[bool]:
+    def hold(self, *, wait: bool = True) -> Iterator[bool]:
         """Hold the copy for changing it; tells whether it is held, where nobody is waited for."""
         lock = self.beside("lock")
         lock.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Slot:
         finally:
             own.release()
 
-    def promised(self) -> tuple[int, str]:
+    def read_promise(self) -> tuple[int, str]:
         """Size and stamp of the object that is coming, or was when its reader died; 0 for none."""
         try:
             told = json.loads(self.beside("coming").read_text(encoding="utf-8"))
@@ -128,8 +128,8 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """The room of all copies below a folder.
+class CopySpace:
+    """The disk space of all copies below a folder.
 
     Args:
         root: The folder, one sub-folder a store.
@@ -156,15 +156,15 @@ class Room:
             return
         if size > self.limit:
             raise NoRoomError(
-                f"{slot.path.name}: {readable(size)} are more than the {readable(self.limit)} "
-                "that copies of stores may take here",
+                f"{slot.path.name}: {format_bytes(size)} are more than the "
+                f"{format_bytes(self.limit)} that copies of stores may take here",
                 mend=f"raise {LIMIT_VARIABLE}",
             )
         with FileLock(self.root / f"{_TOTAL}.lock", thread_local=False):
             total = self._total()
-            if total is None or total + size > self._allowed(total):
-                total = self._swept(slot, size, since_ns)
-            allowed = self._allowed(total)
+            if total is None or total + size > self._compute_limit(total):
+                total = self._sweep(slot, size, since_ns)
+            allowed = self._compute_limit(total)
             fits = total + size <= allowed
             if fits:
                 slot.promise(size, stamp)
@@ -172,12 +172,13 @@ class Room:
             (self.root / _TOTAL).write_text(str(total), encoding="utf-8")
         if not fits:
             raise NoRoomError(
-                f"{slot.path.name}: {readable(size)} find no room beside the {readable(total)} of "
-                f"copies that are in use; they may take {readable(max(0, allowed))}",
+                f"{slot.path.name}: {format_bytes(size)} find no room beside the "
+                f"{format_bytes(total)} of copies that are in use; "
+                f"they may take {format_bytes(max(0, allowed))}",
                 mend=f"raise {LIMIT_VARIABLE}, or free disk space",
             )
 
-    def _allowed(self, total: int) -> int:
+    def _compute_limit(self, total: int) -> int:
         """The limit, or less where the disk is short."""
         assert self.limit is not None
         return min(self.limit, total + disk_usage(self.root).free - SPARE_BYTES)
@@ -189,20 +190,20 @@ class Room:
         except (OSError, ValueError):
             return None
 
-    def _swept(self, own: Slot, size: int, since_ns: int | None) -> int:
+    def _sweep(self, own: Slot, size: int, since_ns: int | None) -> int:
         """Count what is here, and remove of it what must go. Returns the bytes that stay."""
-        found = sorted(self._found(own), key=lambda each: (each[0], each[2].key))
+        found = sorted(self._find_slots(own), key=lambda each: (each[0], each[2].key))
         total = sum(each[1] for each in found)
         for used_ns, there, slot in found:
-            if total + size <= self._allowed(total):
+            if total + size <= self._compute_limit(total):
                 break
             if since_ns is not None and used_ns >= since_ns:
                 break
-            if _removed(slot):
+            if _remove(slot):
                 total -= there
         return total
 
-    def _found(self, own: Slot) -> Iterator[tuple[int, int, Slot]]:
+    def _find_slots(self, own: Slot) -> Iterator[tuple[int, int, Slot]]:
         """Last use, size and slot of what is here or is coming; what comes was used in future."""
         for root in self._stores():
             for parent, folders, names in os.walk(root):
@@ -211,11 +212,11 @@ class Room:
                 for name in names:
                     path = Path(parent, name)
                     with suppress(FileNotFoundError):
-                        found = self._one(root, path, own)
+                        found = self._find_slot(root, path, own)
                         if found is not None:
                             yield found
 
-    def _one(self, root: Path, path: Path, own: Slot) -> tuple[int, int, Slot] | None:
+    def _find_slot(self, root: Path, path: Path, own: Slot) -> tuple[int, int, Slot] | None:
         status = path.stat()
         if path.suffix == PARTIAL_SUFFIX and time.time() - status.st_mtime > _DEAD_S:
             path.unlink()
@@ -225,9 +226,9 @@ class Room:
             slot = Slot(root, key.removeprefix(f"{STAMPS}/").rpartition(".")[0])
             if path.suffix != ".coming" or slot == own:
                 return None
-            with slot.held(wait=False) as dead:
+            with slot.hold(wait=False) as dead:
                 if not dead:
-                    return 2**63, slot.promised()[0], slot
+                    return 2**63, slot.read_promise()[0], slot
                 part = slot.beside("part").stat()
                 return part.st_mtime_ns, part.st_size, slot
         slot = Slot(root, key)
@@ -239,7 +240,7 @@ class Room:
         return sorted(path.parent for path in found)
 
 
-def held_open(path: Path) -> BufferedReader | None:
+def open_held(path: Path) -> BufferedReader | None:
     """A copy, opened for reading: it stays here until it is closed, and counts as used now.
 
     Returns:
@@ -251,7 +252,7 @@ def held_open(path: Path) -> BufferedReader | None:
         return None
     try:
         if fcntl is not None:
-            with suppress(OSError):  # a disk without locks: there nothing goes, see `_removed`
+            with suppress(OSError):  # a disk without locks: there nothing goes, see `_remove`
                 fcntl.flock(file.fileno(), fcntl.LOCK_SH)
         status = os.fstat(file.fileno())
         if not status.st_nlink:
@@ -265,9 +266,9 @@ def held_open(path: Path) -> BufferedReader | None:
     return file
 
 
-def _removed(slot: Slot) -> bool:
+def _remove(slot: Slot) -> bool:
     """Remove a copy, or what came of it, unless somebody is at it."""
-    with slot.held(wait=False) as mine:
+    with slot.hold(wait=False) as mine:
         if not mine:
             return False
         slot.give_up()

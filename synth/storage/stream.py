@@ -12,7 +12,7 @@ from synth.storage.remote import Remote
 PIECE_BYTES: Final = 8 * 2**20
 
 
-def streamed(remote: Remote, key: str) -> io.BufferedReader:
+def open_stream(remote: Remote, key: str) -> io.BufferedReader:
     """An object, opened for reading.
 
     Raises:

@@ -47,6 +47,6 @@ def split_url(url: str) -> tuple[str, str]:
     return f"{scheme}://{bucket}" if bucket else f"{scheme}:///", key
 
 
-def joined(*parts: str) -> str:
+def join_keys(*parts: str) -> str:
     """Keys joined by single slashes; empty ones vanish."""
     return "/".join(part.strip("/") for part in parts if part.strip("/"))

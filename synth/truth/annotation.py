@@ -16,7 +16,7 @@ from synth.scene.scene import Event
 from synth.scene.timeline import Placement, Timeline
 
 
-def annotated(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
+def annotate(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
     """The timeline, with a placement for every tag of each placement's clip.
 
     Args:

@@ -56,7 +56,7 @@ class Crop:
         placements: list[Placement] = []
         cut: dict[tuple[Frames, Excerpt], None] = {}
         for place in timeline.placements:
-            part = _part(place, start, frames)
+            part = _crop_placement(place, start, frames)
             if part.frames <= 0:
                 continue
             placements.append(part)
@@ -68,7 +68,7 @@ class Crop:
     @property
     def clips(self) -> tuple[str, ...]:
         """The clips that nobody misses."""
-        sure = self._without(self.cut)
+        sure = self._drop_sounds(self.cut)
         return tuple(dict.fromkeys(place.excerpt.clip for place in sure.placements))
 
     def proves(self, claim: Claim) -> bool:
@@ -87,9 +87,9 @@ class Crop:
     def _hearings(self) -> Iterator[Timeline]:
         for count in range(len(self.cut) + 1):
             for missed in combinations(self.cut, count):
-                yield self._without(missed)
+                yield self._drop_sounds(missed)
 
-    def _without(self, missed: Collection[tuple[Frames, Excerpt]]) -> Timeline:
+    def _drop_sounds(self, missed: Collection[tuple[Frames, Excerpt]]) -> Timeline:
         return Timeline(
             tuple(
                 place
@@ -100,7 +100,7 @@ class Crop:
         )
 
 
-def _part(place: Placement, start: Frames, frames: Frames) -> Placement:
+def _crop_placement(place: Placement, start: Frames, frames: Frames) -> Placement:
     onset = max(place.onset - start, 0)
     offset = min(place.offset - start, frames)
     return Placement(place.label, onset, offset, place.excerpt)

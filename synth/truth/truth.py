@@ -2,11 +2,11 @@
 
 Words leave room, in time and in what they name. "A dog barks before it rains" may mean that the
 barking is over when the rain sets in, or only that it starts first; "while" may mean all through,
-or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.kin`), "an engine" of
-an airplane (`lexicon.could_be_called`). A claim is
-*proven* when it holds under the strictest reading and *refuted* when it fails under the loosest, so
-a proven positive and a refuted negative are right whatever the reader had in mind. What lies
-between is neither, and cannot enter a corpus.
+or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.are_kin`), "an
+engine" of an airplane (`lexicon.could_be_called`). A claim is *proven* when it holds under the
+strictest reading and *refuted* when it fails under the loosest, so a proven positive and a refuted
+negative are right whatever the reader had in mind. What lies between is neither, and cannot enter a
+corpus.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from itertools import combinations, product
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.base.units import Frames
-from synth.labels.lexicon import could_be_called, kin
+from synth.labels.lexicon import are_kin, could_be_called
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.edit import projection
-from synth.scene.scene import Event, Overlay, Scene, Sequence, labels, longest_crossfade, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, longest_crossfade, operands
 from synth.scene.timeline import Placement, Timeline
 
 LEAST_COMPANY: Final = 0.25
@@ -62,7 +62,7 @@ Relation: TypeAlias = Callable[[Span, Span, Tolerance], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Interpretation:
     """One way to take the words.
 
     Args:
@@ -120,8 +120,8 @@ def _overlap_at_all(first: Span, second: Span, tolerance: Tolerance) -> bool:
     return _overlap(first, second) > tolerance.transition
 
 
-STRICTEST = Reading(_is_over_when_next_starts, _one_lies_within_the_other, every=True)
-LOOSEST = Reading(_starts_first, _overlap_at_all, every=False)
+STRICTEST = Interpretation(_is_over_when_next_starts, _one_lies_within_the_other, every=True)
+LOOSEST = Interpretation(_starts_first, _overlap_at_all, every=False)
 
 
 class Hearing:
@@ -143,7 +143,7 @@ class Hearing:
     def proves(self, claim: Claim) -> bool:
         """Whether the claim holds under every reading of its words."""
         match claim:
-            case Event() | Sequence() | Overlay():
+            case Event() | Concat() | Overlay():
                 named = labels(claim)
                 names = frozenset(named)
                 # Two mentions, or two sounds, of one name may be one or two.
@@ -151,25 +151,25 @@ class Hearing:
                     len(names) == len(named)
                     and names <= self._own.keys()
                     and self._holds(claim, STRICTEST)
-                    and not self._ambiguous(names)
+                    and not self._is_ambiguous(names)
                 )
             case And(first, second):
                 return self.proves(second) and self.proves(first)
             case Not(inner):
                 return self.refutes(inner)
             case Only(inner):
-                return self.proves(inner) and not self._unnamed(inner)
+                return self.proves(inner) and not self._unnamed_labels(inner)
             case _:
                 assert_never(claim)
 
     def refutes(self, claim: Claim) -> bool:
         """Whether the claim fails under every reading of its words."""
         match claim:
-            case Event() | Sequence() | Overlay():
+            case Event() | Concat() | Overlay():
                 if self._holds(claim, LOOSEST):
                     return False
                 named = frozenset(labels(claim))
-                spare = self._spare(named)
+                spare = self._spare_names(named)
                 rest = projection(claim, named - spare) if spare else None
                 return rest is None or self.refutes(rest)
             case And(first, second):
@@ -180,15 +180,15 @@ class Hearing:
                 named = claim_labels(inner)
                 return self.refutes(inner) or not all(
                     any(could_be_called(other, name) for name in named)
-                    for other in self._unnamed(inner)
+                    for other in self._unnamed_labels(inner)
                 )
             case _:
                 assert_never(claim)
 
-    def _unnamed(self, claim: Claim) -> frozenset[str]:
+    def _unnamed_labels(self, claim: Claim) -> frozenset[str]:
         return self._timeline.labels() - claim_labels(claim)
 
-    def _called(self, name: str) -> list[Placement]:
+    def _find_called(self, name: str) -> list[Placement]:
         """The sounds of other labels that could be called by a name."""
         found = self._others.get(name)
         if found is None:
@@ -199,28 +199,28 @@ class Hearing:
             ]
         return found
 
-    def _ambiguous(self, named: frozenset[str]) -> bool:
+    def _is_ambiguous(self, named: frozenset[str]) -> bool:
         """Whether a name could also be said of another sound than those that bear it.
 
         A tag of a recording is no other sound than the recording's other tags. That a sound is
         heard is no less true where another could be called by its name.
         """
         return any(
-            (self._meant(place, name, named) if len(named) > 1 else kin(name, place.label))
+            (self._is_meant(place, name, named) if len(named) > 1 else are_kin(name, place.label))
             and not self._bears(place, name)
             for name in named
-            for place in self._called(name)
+            for place in self._find_called(name)
         )
 
-    def _meant(self, place: Placement, name: str, named: frozenset[str]) -> bool:
+    def _is_meant(self, place: Placement, name: str, named: frozenset[str]) -> bool:
         """Whether a name could be meant for a sound in a sentence that names these labels.
 
         "An engine" could be an airplane's, but not where the sentence names the airplane, too, and
         an engine of its own is heard: then each name means its own sound.
         """
-        return kin(name, place.label) or place.label not in named or name not in self._own
+        return are_kin(name, place.label) or place.label not in named or name not in self._own
 
-    def _spare(self, named: frozenset[str]) -> frozenset[str]:
+    def _spare_names(self, named: frozenset[str]) -> frozenset[str]:
         """The names that nothing bears, and that may say again what another of them says.
 
         "An airplane flies, then an engine runs" is not false of an airplane alone.
@@ -228,7 +228,8 @@ class Hearing:
         return frozenset(
             name
             for name in named
-            if name not in self._own and any(place.label in named for place in self._called(name))
+            if name not in self._own
+            and any(place.label in named for place in self._find_called(name))
         )
 
     def _bears(self, place: Placement, name: str) -> bool:
@@ -237,28 +238,28 @@ class Hearing:
             for other in self._timeline.placements
         )
 
-    def _holds(self, scene: Scene, reading: Reading) -> bool:
+    def _holds(self, scene: Scene, reading: Interpretation) -> bool:
         """Whether the scene is heard under one reading."""
         if isinstance(scene, Event):
             return bool(self._spans(scene, reading, scene))
-        return bool(self._fitting(scene, reading, scene))
+        return bool(self._fit_spans(scene, reading, scene))
 
-    def _spans(self, part: Scene, reading: Reading, scene: Scene) -> list[Span]:
+    def _spans(self, part: Scene, reading: Interpretation, scene: Scene) -> list[Span]:
         """The spans at which a part of the scene is heard; none means that it is not."""
         if not isinstance(part, Event):
-            return [_joined(spans) for spans in self._fitting(part, reading, scene)]
+            return [_join_spans(spans) for spans in self._fit_spans(part, reading, scene)]
         own = self._own.get(part.label, [])
-        if reading.every or not (others := self._called(part.label)):
+        if reading.every or not (others := self._find_called(part.label)):
             return own
         named = frozenset(labels(scene))
         return own + [
             Span(place.onset, place.offset)
             for place in others
-            if self._meant(place, part.label, named)
+            if self._is_meant(place, part.label, named)
         ]
 
-    def _fitting(
-        self, part: Sequence | Overlay, reading: Reading, scene: Scene
+    def _fit_spans(
+        self, part: Concat | Overlay, reading: Interpretation, scene: Scene
     ) -> list[tuple[Span, ...]]:
         """The spans of the operands of a part, as they fit together."""
         found: list[list[Span]] = []
@@ -267,7 +268,7 @@ class Hearing:
             if not spans:
                 return []
             found.append(spans)
-        relation = reading.precedes if isinstance(part, Sequence) else reading.accompanies
+        relation = reading.precedes if isinstance(part, Concat) else reading.accompanies
         fitting: list[tuple[Span, ...]] = []
         for chosen in product(*found):
             for one, other in combinations(chosen, 2):
@@ -280,7 +281,7 @@ class Hearing:
         return fitting
 
 
-def _joined(spans: tuple[Span, ...]) -> Span:
+def _join_spans(spans: tuple[Span, ...]) -> Span:
     return Span(
         min(span.onset for span in spans),
         max(span.offset for span in spans),

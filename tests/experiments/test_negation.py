@@ -23,8 +23,8 @@ from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.labels.tag import Tag
-from synth.text.negation.negation import stated_tags
-from synth.text.tags.tags import Vocabulary
+from synth.text.negation.negation import find_stated_tags
+from synth.text.tags.tags import TagVocabulary
 from train.config.model import TowerKind
 from train.config.run import Mode
 from train.data.split import SplitData
@@ -87,10 +87,10 @@ def test_only_a_text_tower_of_random_weights_is_told_idioms() -> None:
 
 
 def test_an_idiom_denies_no_tag() -> None:
-    how = Vocabulary.of(TAGS)
+    how = TagVocabulary.of(TAGS)
     for first in IDIOMS:
         for second in IDIOMS:
-            assert stated_tags(told(CAPTION, (first, second)), how) == TAGS
+            assert find_stated_tags(told(CAPTION, (first, second)), how) == TAGS
 
 
 def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
@@ -132,15 +132,15 @@ def overlay(number: int, labels: tuple[str, ...] = ("rain", "car_horn", "dog")) 
 
 def test_sounds_at_once_are_told_by_their_labels_and_denied_by_half_and_all_of_them() -> None:
     tags = tuple(Tag("sound", name) for name in ("car horn", "dog", "rain"))
-    how = Vocabulary.of(tags)
+    how = TagVocabulary.of(tags)
     for number in range(60):
         told_row = told_by_labels(overlay(number))
-        assert set(stated_tags(told_row["caption"], how)) == set(tags)
+        assert set(find_stated_tags(told_row["caption"], how)) == set(tags)
         assert told_row["positives"] == []
         half, full = told_row["negatives"]
         assert (half["kind"], full["kind"]) == ("negate-half", "negate-full")
         assert (half["claim"].count("not"), full["claim"].count("not")) == (2, 3)
-        assert stated_tags(full["text"], how) == ()
+        assert find_stated_tags(full["text"], how) == ()
     assert told_by_labels(overlay(3)) == told_by_labels(overlay(3))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explained
+from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import YamlFile, read_yaml
 from train.config.run import TrainConfig
 
@@ -31,7 +31,7 @@ def parse_config(values: Any, where: str | YamlFile) -> TrainConfig:
     try:
         return TrainConfig.model_validate(values)
     except ValidationError as error:
-        raise explained(error, file, TrainConfig, _MEND) from error
+        raise explain_errors(error, file, TrainConfig, _MEND) from error
 
 
 def read_settings(path: Path) -> tuple[dict[str, Any], YamlFile]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 
-from synth.base.entry_points import load_class, offered
+from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from train.config.section import Section
@@ -157,7 +157,7 @@ def _of_other_packages(value: Any, ours: Callable[[Any], Any]) -> Any:
     if isinstance(value, CustomLoss):
         return value
     name = value.get("name") if isinstance(value, Mapping) else None
-    others = offered(ENTRY_POINTS, _NAMES)
+    others = find_entry_points(ENTRY_POINTS, _NAMES)
     if isinstance(name, str) and name not in _NAMES | others.keys():
         raise ValueError(f"there is no {name!r}; {suggestion(name, sorted({*_NAMES, *others}))}")
     if name not in others:

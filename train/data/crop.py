@@ -17,7 +17,7 @@ from synth.corpus.corpus import CLIPS_FILE
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import from_json
 from synth.scene.timeline import Timeline, timeline
-from synth.truth.annotation import annotated
+from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
 from synth.truth.truth import Tolerance
 from train.config.run import CropTold, Stage
@@ -83,7 +83,7 @@ class Cropper:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         scene = from_json(json.loads(row["scene"]))
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
-        heard = annotated(timeline(scene), names)
+        heard = annotate(timeline(scene), names)
         tolerance = Tolerance.of_scene(scene, self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:

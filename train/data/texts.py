@@ -16,8 +16,8 @@ from synth.labels.tag import Tag
 from synth.scene.claim import claim_to_json
 from synth.text.negation.negation import Mode, Negation, negate
 from synth.text.negation.negators import shipped_negators
-from synth.text.tags.tag_captions import joined
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tag_captions import join_tags
+from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 from train.config.loss import Role
 from train.config.run import Stage
@@ -139,7 +139,7 @@ class TextSampler:
 
     @cached_property
     def _negation(self) -> Negation:
-        return Negation(Vocabulary.of(tag for each in self.tags.values() for tag in each))
+        return Negation(TagVocabulary.of(tag for each in self.tags.values() for tag in each))
 
 
 def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> frozenset[str]:
@@ -151,7 +151,7 @@ def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> fr
 
 
 def _tagged(tags: Sequence[Tag]) -> Sentence | None:
-    sentence = joined(tags)
+    sentence = join_tags(tags)
     if not sentence.text:
         return None
     return {

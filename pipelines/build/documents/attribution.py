@@ -12,7 +12,7 @@ from typing import Any, Final
 from pipelines.store.row_groups import batches
 from synth.base.atomic import replacing
 from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective
+from synth.corpus.licence_mix import effective_licence
 
 COLUMNS: Final = (
     "clip",
@@ -74,7 +74,7 @@ def licence_facts(clips: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         `licence_reason`: why there is none, else ""; `licences`: clips by licence id.
     """
     licences = [parse_licence(clip["licence"]) for clip in clips]
-    whole = effective(licences)
+    whole = effective_licence(licences)
     counts = Counter(licence.id for licence in licences)
     return {
         "licence": whole.id,

@@ -10,7 +10,7 @@ from typing import Final
 
 from pipelines.checks.doctor.check import Check, State
 from pipelines.store.locks import held
-from synth.base.atomic import free_bytes, readable, write_bytes
+from synth.base.atomic import format_bytes, free_bytes, write_bytes
 from synth.base.errors import CorpusError, SegueError
 from synth.storage import url_of
 
@@ -43,8 +43,8 @@ def _disk(name: str, path: Path, needed_for: str, state: State = State.MISSING) 
     except (OSError, SegueError) as error:
         mend = "give a folder on a disk that can be written, synced and locked"
         return Check(name, state, f"{folder}: {error}", needed_for, mend)
-    found = f"{readable(free)} free; sync, rename and lock work"
-    few = f"only {readable(free)} free" if free < LEAST_BYTES else ""
+    found = f"{format_bytes(free)} free; sync, rename and lock work"
+    few = f"only {format_bytes(free)} free" if free < LEAST_BYTES else ""
     mend = "free some space, or take another disk; `segue plan` tells what a corpus takes"
     return Check.of(name, found, needed_for, few, mend)
 
@@ -72,7 +72,7 @@ def _try(scratch: Path) -> None:
 
 def _shared_memory(folder: Path) -> Check:
     size = shutil.disk_usage(folder).total
-    few = f"{readable(size)} in all" if size < LEAST_SHARED else ""
+    few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
     needed_for = "segue train with loader workers"
     mend = "docker run --shm-size=2g; or train with `workers: 0`"
-    return Check.of("shared memory", f"{readable(size)} in all", needed_for, few, mend)
+    return Check.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, mend)

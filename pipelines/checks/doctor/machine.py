@@ -13,7 +13,7 @@ from typing import Any, Final
 from pipelines.checks.doctor.asking import SilentModuleError, printed_by
 from pipelines.checks.doctor.check import Check
 from pipelines.engines.executor import processors
-from synth.base.atomic import readable
+from synth.base.atomic import format_bytes
 
 LEAST_FILES: Final = 1024
 LEAST_MEMORY: Final = 2_000_000_000
@@ -53,7 +53,7 @@ def _devices(found: Mapping[str, Any]) -> Iterator[Check]:
         )
         yield Check.of("gpu", "", _TRAINING, f"none; {torch}", mend)
     for each in found["devices"]:
-        size = f", {readable(each['memory'])}" if each["memory"] else ""
+        size = f", {format_bytes(each['memory'])}" if each["memory"] else ""
         bf16 = "with bf16" if each["bf16"] else "without bf16"
         yield Check.of(f"gpu {each['device']}", f"{each['name']}{size}, {bf16}; {torch}", _TRAINING)
 
@@ -82,9 +82,9 @@ def _memory(cgroup: Path) -> Check:
     limit = _text(cgroup / "memory.max")
     if limit.isdecimal():
         size = min(size, int(limit))
-    few = f"only {readable(size)}" if size < LEAST_MEMORY else ""
+    few = f"only {format_bytes(size)}" if size < LEAST_MEMORY else ""
     return Check.of(
-        "memory", readable(size), "each worker takes about 0.5 GB", few, "give fewer --workers"
+        "memory", format_bytes(size), "each worker takes about 0.5 GB", few, "give fewer --workers"
     )
 
 

@@ -15,12 +15,12 @@ from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source_settings import SetOption, print_index, with_settings
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
-from synth.sources import Settings, Source, opened
+from synth.sources import Settings, Source, open_source
 from synth.sources.reading.base import path_of
 from synth.sources.reading.integrity import (
     Integrity,
     check_files,
-    files_below,
+    list_files,
     read_index,
     write_index,
 )
@@ -81,7 +81,7 @@ def _write(root: Path, target: Path, observer: Observer) -> int:
     """The number of files that were written down."""
     if target.exists():
         raise SourceError(f"{target}: is there already", mend="give another name")
-    count = sum(1 for _ in files_below(root))
+    count = sum(1 for _ in list_files(root))
     if not count:
         raise SourceError(f"{root}: holds no file", mend="give the folder of a library")
     observer.start("index", count, "files")
@@ -97,7 +97,7 @@ def _check(
     checksums = dict(source.checksums()) if hasattr(source, "checksums") else {}
     if index is not None:
         checksums |= read_index(index)
-    library = opened(source)
+    library = open_source(source)
     locations = [ref.location for ref in library.refs()]
     clips, is_heard = len(locations), isinstance(library, Source)
     if not is_heard:

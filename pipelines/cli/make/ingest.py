@@ -29,7 +29,7 @@ from pipelines.spec.intake import Intake
 from pipelines.spec.spec import AudioSpec, ClipsSpec
 from pipelines.store.places import BANKS
 from synth.base.errors import SpecError
-from synth.sources import ClipRef, Unheard, opened, source_names
+from synth.sources import ClipRef, Unheard, open_source, source_names
 from synth.storage import url_of
 
 LibraryArgument: TypeAlias = Annotated[
@@ -85,7 +85,7 @@ def _intake(text: str, settings: Sequence[str] = ()) -> Intake:
         )
     # What has the form of a name is none of a missing file: the nearest source is told.
     if _NAMED.fullmatch(text) and not Path(text).is_file():
-        source = opened(with_settings(named_source(text), settings))
+        source = open_source(with_settings(named_source(text), settings))
         return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
     if settings:
         raise SpecError("--set: goes with NAME:ROOT alone", mend=f"write the setting into {text}")

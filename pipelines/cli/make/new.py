@@ -17,7 +17,7 @@ from pipelines.spec.new.recipes import start_completions, start_of, summaries
 from pipelines.spec.new.template import new_spec
 from pipelines.spec.values import corpus_name
 from synth.base.errors import SpecError
-from synth.sources.own.folder import Folder
+from synth.sources.own.folder import FolderSource
 
 
 def new_command(
@@ -57,8 +57,8 @@ def new_command(
     name, _, root = (source or "").partition(":")
     index = None
     if root:
-        if name == Folder.name:
-            index = Folder(root=Path(root).expanduser()).index_used()
+        if name == FolderSource.name:
+            index = FolderSource(root=Path(root).expanduser()).find_index()
         root = _below(path.parent, root)
     text = new_spec(recipe, corpus, name or None, root or None, index)
     path.parent.mkdir(parents=True, exist_ok=True)

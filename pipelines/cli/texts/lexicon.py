@@ -14,7 +14,13 @@ from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
 from synth.base.atomic import write_text
 from synth.base.errors import LexiconError
-from synth.labels.lexicon_build import build, inflector, lexicon_folder, read_sources, table
+from synth.labels.lexicon_build import (
+    build,
+    format_table,
+    lexicon_folder,
+    make_inflector,
+    read_sources,
+)
 
 CheckOption: TypeAlias = Annotated[
     bool, typer.Option("--check", help="Write nothing; fail if phrases.csv is not as built.")
@@ -27,8 +33,8 @@ def lexicon_command(check: CheckOption = False, as_json: JsonOption = False) -> 
     Examples: `segue lexicon`, `segue lexicon --check`
     """
     folder = lexicon_folder()
-    built = build(read_sources(folder), inflector())
-    text = table(built)
+    built = build(read_sources(folder), make_inflector())
+    text = format_table(built)
     path = folder / "phrases.csv"
     old = path.read_bytes().decode(errors="replace") if path.exists() else ""
     same = old == text

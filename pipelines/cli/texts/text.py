@@ -23,9 +23,9 @@ from pipelines.cli.common.show import print_json, print_next, print_read
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
 from synth.base.errors import SourceError, SpecError
-from synth.base.progress import watched
+from synth.base.progress import track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.text.order.probes import SETS, Caption, Probe, Probed, probe
+from synth.text.order.probes import SETS, Probe, ProbeCaption, Probed, probe
 
 SCHEMA: Final = pa.schema(
     [
@@ -92,7 +92,7 @@ def text_command(
     with show_progress(as_json) as observer:
         probed = probe(
             tool,
-            watched(found, observer, "text", "captions"),
+            track(found, observer, "text", "captions"),
             tagger=chosen,
             balanced=balanced,
             size=size,
@@ -162,7 +162,7 @@ def _objects(value: Any) -> list[_Row]:
 
 def _captions(
     rows: Sequence[_Row], path: Path, columns: Sequence[str], id_column: str
-) -> Iterable[Caption]:
+) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
     if not rows:
         raise SourceError(f"{path}: holds no rows", mend="name a file of captions")
@@ -175,7 +175,7 @@ def _captions(
             )
     for row in rows:
         for name in columns:
-            yield Caption(_told(row.get(id_column)), _told(row.get(name)), name)
+            yield ProbeCaption(_told(row.get(id_column)), _told(row.get(name)), name)
 
 
 def _told(value: Any) -> str:

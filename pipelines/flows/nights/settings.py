@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explained
+from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import read_yaml
 
 SUFFIX: Final = ".nightly.yaml"
@@ -143,7 +143,7 @@ def read_nightly(path: Path | None) -> NightlySettings:
         settings = NightlySettings.model_validate(file.value or {})
     except ValidationError as error:
         mend = "docs/nightly.md shows every setting"
-        raise explained(error, file, NightlySettings, mend) from error
+        raise explain_errors(error, file, NightlySettings, mend) from error
     return settings.model_copy(update=_absolute(settings, path.parent.resolve()))
 
 

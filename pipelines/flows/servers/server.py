@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.engines.executor import watch_parent
-from synth.base.atomic import GOES_ON, free_bytes, readable
+from synth.base.atomic import GOES_ON, format_bytes, free_bytes
 from synth.base.errors import DiskFullError, SegueError
 
 STARTUP_TIMEOUT_S: Final = 90.0
@@ -166,7 +166,7 @@ def refuse_full(home: Path) -> None:
     if free < LEAST_BYTES:
         raise DiskFullError(
             f"{home}: the disk is full: Prefect's server keeps its database there and needs "
-            f"{readable(LEAST_BYTES)}, {readable(free)} are free",
+            f"{format_bytes(LEAST_BYTES)}, {format_bytes(free)} are free",
             mend=f"free some space there, then {GOES_ON}; or build without Prefect: --no-prefect",
         )
 

@@ -13,7 +13,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explained
+from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import parse_yaml
 
 Nano: TypeAlias = int
@@ -99,7 +99,7 @@ def _parsed(text: str, name: str) -> dict[str, Price]:
     try:
         return _Prices.model_validate(file.value or {}).root
     except ValidationError as error:
-        raise explained(error, file, _Prices, form) from error
+        raise explain_errors(error, file, _Prices, form) from error
 
 
 def price_of(model: str, path: Path | None = None, local: bool = False) -> Price:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from synth.corpus.shards import AudioFormat, read_member
-from synth.storage import shown
+from synth.storage import display_path
 
 MEDIA_TYPES: Final = {AudioFormat.FLAC: "audio/flac", AudioFormat.WAV: "audio/wav"}
 _KEPT: Final = 12
@@ -43,7 +43,8 @@ class Sounds:
         data = read_member(path, offset, size, self._corpus.receipt(shard))
         if hashlib.sha256(data).hexdigest() != sha256:
             raise CorpusError(
-                f"{shown(path)}: damaged: {member} at byte {offset} is not what was rendered",
+                f"{display_path(path)}: damaged: {member} at byte {offset} "
+                "is not what was rendered",
                 mend="delete the shard and build again",
             )
         return data

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from synth.base.units import Frames
-from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 
 COLOURS: Final = 6
@@ -158,9 +158,9 @@ def _colours(heard: Timeline, given: Mapping[str, int]) -> dict[str, int]:
     return {name: at % COLOURS for at, name in enumerate(names)}
 
 
-def _starts(scene: Sequence | Overlay, onset: Frames) -> tuple[Frames, Frames]:
+def _starts(scene: Concat | Overlay, onset: Frames) -> tuple[Frames, Frames]:
     """When the two parts of a composition begin."""
-    if isinstance(scene, Sequence):
+    if isinstance(scene, Concat):
         return onset, onset + duration(scene.first) - scene.crossfade
     return onset + max(0, -scene.offset), onset + max(0, scene.offset)
 
@@ -170,7 +170,7 @@ def _crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Frames]]:
     if isinstance(scene, Event):
         return
     first, second = _starts(scene, onset)
-    if isinstance(scene, Sequence) and scene.crossfade:
+    if isinstance(scene, Concat) and scene.crossfade:
         yield second, second + scene.crossfade
     yield from _crossfades(scene.first, first)
     yield from _crossfades(scene.second, second)
@@ -183,7 +183,7 @@ def _tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) ->
             end = onset + heard.frames
             detail = f"{onset / rate:.2f} to {end / rate:.2f} s, {heard.gain_db:+.1f} dB"
             return Node("event", label, detail, colours[label])
-        case Sequence():
+        case Concat():
             told = (
                 f"crossfade {scene.crossfade / rate:.2f} s" if scene.crossfade else "no crossfade"
             )

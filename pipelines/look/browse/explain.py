@@ -12,7 +12,7 @@ from typing import assert_never
 from synth.labels.lexicon import could_be_called
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.notation import format_scene
-from synth.scene.scene import Event, Overlay, Sequence, operands
+from synth.scene.scene import Concat, Event, Overlay, operands
 from synth.scene.timeline import Placement, Timeline
 from synth.truth.truth import Tolerance, refutes
 
@@ -55,12 +55,12 @@ class Explainer:
             case Event(label):
                 heard = _listed(sorted(self.heard.labels()))
                 return f"{_quoted(label)} is not heard; heard: {heard}"
-            case Sequence() | Overlay():
+            case Concat() | Overlay():
                 return self._composition(claim)
             case _:
                 assert_never(claim)
 
-    def _composition(self, claim: Sequence | Overlay) -> str:
+    def _composition(self, claim: Concat | Overlay) -> str:
         """The reason in the first operand that fails by itself, else in the first such pair."""
         parts = operands(claim)
         for each in parts:
@@ -72,10 +72,10 @@ class Explainer:
                 return self._pair(pair)
         return f"each part is heard, but never all at once as said: {self._times(claim)}"
 
-    def _pair(self, pair: Sequence | Overlay) -> str:
+    def _pair(self, pair: Concat | Overlay) -> str:
         first, second = spoken(pair.first), spoken(pair.second)
         times = f"{self._times(pair.first)}; {self._times(pair.second)}"
-        if isinstance(pair, Sequence):
+        if isinstance(pair, Concat):
             return f"{first} does not start before {second}: {times}"
         shared = max(
             (
@@ -126,7 +126,7 @@ def spoken(claim: Claim) -> str:
             return f"only {spoken(inner)}"
         case Event(label):
             return _quoted(label)
-        case Sequence() | Overlay():
+        case Concat() | Overlay():
             return _quoted(format_scene(claim))
         case _:
             assert_never(claim)

@@ -20,7 +20,7 @@ from pipelines.look.browse.filters import NONE, PARTS, Filter, condition_of
 from pipelines.store.parquet import check, damaged, literally
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective
+from synth.corpus.licence_mix import effective_licence
 from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
 
 MAX_LABELS: Final = 600
@@ -223,4 +223,4 @@ class Manifest:
 
 def mix_licence(parts: Sequence[str]) -> str:
     """Id of the licence of a sample whose clips have these."""
-    return effective(parse_licence(part) for part in parts).id
+    return effective_licence(parse_licence(part) for part in parts).id

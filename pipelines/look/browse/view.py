@@ -14,7 +14,7 @@ from synth.base.errors import CorpusError, SceneError
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from synth.truth.annotation import annotated
+from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves
 
 
@@ -79,7 +79,7 @@ def _view(manifest: Manifest, row: Mapping[str, Any]) -> View:
     scene = from_json(json.loads(row["scene"]))
     clips = manifest.clips(sorted(set(row["clips"])))
     tags = {name: [tag["name"] for tag in clip["tags"]] for name, clip in clips.items()}
-    heard = annotated(timeline(scene), tags)
+    heard = annotate(timeline(scene), tags)
     judge = None
     if manifest.audible is not None:
         tolerance = Tolerance.of_scene(scene, manifest.audible)

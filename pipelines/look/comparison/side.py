@@ -19,7 +19,7 @@ from pipelines.store.manifest import find_manifest
 from pipelines.store.parquet import check
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
-from synth.storage import shown
+from synth.storage import display_path
 
 _FILES: Final = {
     "clips": (CLIPS_FILE, CLIPS),
@@ -105,7 +105,7 @@ class Side:
         return {
             "corpus": self.corpus,
             "version": self.manifest.parent.name,
-            "manifests": shown(self.manifest.parent),
+            "manifests": display_path(self.manifest.parent),
             "rendered": self.rendered,
             "digest": None if self.facts is None else self.facts["digest"],
         }

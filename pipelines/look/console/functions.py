@@ -15,7 +15,7 @@ from synth.base.errors import CorpusError
 from synth.corpus.corpus import RECEIPTS
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from synth.storage import fetched
+from synth.storage import fetch
 
 _EVENT: Final = {
     "place": "BIGINT",
@@ -84,7 +84,7 @@ def _receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
         return []
     path = folder / RECEIPTS / f"{shard}.json"
     try:
-        receipt = Receipt(**json.loads(fetched(path).read_bytes()))
+        receipt = Receipt(**json.loads(fetch(path).read_bytes()))
     except FileNotFoundError:
         return []
     except (ValueError, TypeError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.build.documents.attribution import licence_facts
 from pipelines.look.inspection import shares
 from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective
+from synth.corpus.licence_mix import effective_licence
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     parts = Counter(frozenset(licences[name] for name in names) for names in used)
     mixes: Counter[str] = Counter()
     for found, count in parts.items():
-        mixes[effective(parse_licence(each) for each in found).id] += count
+        mixes[effective_licence(parse_licence(each) for each in found).id] += count
     attributions = [clip["attribution"] for clip in clips if clip["attribution"]]
     return Rights(
         whole=facts["licence"],

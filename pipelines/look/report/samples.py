@@ -15,13 +15,13 @@ from pipelines.look.browse.drawing import draw as drawing_of
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.inspection import draw
 from pipelines.look.report.audio import Listening
-from synth.base.progress import Observer, watched
+from synth.base.progress import Observer, track
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from synth.truth.annotation import annotated
+from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance
 
 
@@ -73,7 +73,7 @@ def examples(
     audible = int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
     return tuple(
         _example(row, tags, audible, listening)
-        for row in watched(draw(manifest, count), observer, "samples", "samples")
+        for row in track(draw(manifest, count), observer, "samples", "samples")
     )
 
 
@@ -84,7 +84,7 @@ def _example(
     listening: Listening,
 ) -> Example:
     scene = from_json(json.loads(row["scene"]))
-    heard = annotated(timeline(scene), tags)
+    heard = annotate(timeline(scene), tags)
     judge = Explainer(heard, Tolerance.of_scene(scene, audible), row["sample_rate"])
     sound, silence = listening.hear(row)
     return Example(

@@ -16,7 +16,7 @@ _STREAMED: Final = range(0x7FFFF000, 0x80000001)
 _ASF_PROPERTIES: Final = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")
 
 
-def checked_wav(data: bytes, limits: Limits) -> bytes:
+def repair_wav(data: bytes, limits: Limits) -> bytes:
     """The file, its size put in where a program that wrote to a pipe left 0.
 
     Raises:
@@ -53,7 +53,7 @@ def check_aiff(data: bytes, limits: Limits) -> None:
         there = len(data) - at
         if name == b"COMM" and there >= 18:
             channels, frames, bits = struct.unpack_from(">HIH", data, at)
-            limits.check(channels, _extended(data[at + 8 : at + 18]))
+            limits.check(channels, _read_extended(data[at + 8 : at + 18]))
             if data[8:12] == b"AIFF":
                 promised = frames * channels * (-(-bits // 8))
         elif name == b"SSND":
@@ -172,7 +172,7 @@ def _is_chunked(data: bytes, at: int, order: str) -> bool:
     return at < end <= len(data) <= end + 8
 
 
-def _extended(number: bytes) -> int:
+def _read_extended(number: bytes) -> int:
     """An 80-bit IEEE 754 number of at least 0, rounded."""
     exponent, mantissa = struct.unpack(">HQ", number)
     shift = (exponent & 0x7FFF) - 16383 - 63

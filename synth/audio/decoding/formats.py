@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Format(StrEnum):
+class AudioFormat(StrEnum):
     """A container, by the name that a person knows."""
 
     WAV = "WAV"
@@ -27,56 +27,56 @@ class Format(StrEnum):
     WAVPACK = "WavPack"
 
 
-_MAGIC: Final[tuple[tuple[int, bytes, Format], ...]] = (
-    (8, b"WAVE", Format.WAV),
-    (8, b"AIFF", Format.AIFF),
-    (8, b"AIFC", Format.AIFF),
-    (0, b"fLaC", Format.FLAC),
-    (0, b"OggS", Format.OGG),
-    (4, b"ftyp", Format.MP4),
-    (4, b"moov", Format.MP4),
-    (4, b"mdat", Format.MP4),
-    (4, b"wide", Format.MP4),
-    (0, bytes.fromhex("3026b2758e66cf11"), Format.ASF),
-    (0, bytes.fromhex("1a45dfa3"), Format.MATROSKA),
-    (0, b"caff", Format.CAF),
-    (0, b".snd", Format.AU),
-    (0, b"riff\x2e\x91\xcf\x11", Format.W64),
-    (0, b"#!AMR", Format.AMR),
-    (0, b"MAC ", Format.APE),
-    (0, b"wvpk", Format.WAVPACK),
+_MAGIC: Final[tuple[tuple[int, bytes, AudioFormat], ...]] = (
+    (8, b"WAVE", AudioFormat.WAV),
+    (8, b"AIFF", AudioFormat.AIFF),
+    (8, b"AIFC", AudioFormat.AIFF),
+    (0, b"fLaC", AudioFormat.FLAC),
+    (0, b"OggS", AudioFormat.OGG),
+    (4, b"ftyp", AudioFormat.MP4),
+    (4, b"moov", AudioFormat.MP4),
+    (4, b"mdat", AudioFormat.MP4),
+    (4, b"wide", AudioFormat.MP4),
+    (0, bytes.fromhex("3026b2758e66cf11"), AudioFormat.ASF),
+    (0, bytes.fromhex("1a45dfa3"), AudioFormat.MATROSKA),
+    (0, b"caff", AudioFormat.CAF),
+    (0, b".snd", AudioFormat.AU),
+    (0, b"riff\x2e\x91\xcf\x11", AudioFormat.W64),
+    (0, b"#!AMR", AudioFormat.AMR),
+    (0, b"MAC ", AudioFormat.APE),
+    (0, b"wvpk", AudioFormat.WAVPACK),
 )
-_OUTER: Final[Mapping[Format, tuple[bytes, ...]]] = {
-    Format.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),
-    Format.AIFF: (b"FORM",),
+_OUTER: Final[Mapping[AudioFormat, tuple[bytes, ...]]] = {
+    AudioFormat.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),
+    AudioFormat.AIFF: (b"FORM",),
 }
 
-_SUFFIXES: Final[Mapping[str, frozenset[Format]]] = {
+_SUFFIXES: Final[Mapping[str, frozenset[AudioFormat]]] = {
     suffix: frozenset(formats)
     for suffixes, formats in (
-        (".wav .wave .bwf .rf64", (Format.WAV,)),
-        (".aif .aiff .aifc", (Format.AIFF,)),
-        (".flac", (Format.FLAC,)),
-        (".ogg .oga .opus .spx", (Format.OGG,)),
-        (".mp3 .mp2 .mpga", (Format.MP3,)),
-        (".m4a .m4b .mp4 .mov .3gp", (Format.MP4,)),
-        (".aac", (Format.AAC, Format.MP4)),
-        (".wma .asf", (Format.ASF,)),
-        (".webm .mka .mkv", (Format.MATROSKA,)),
-        (".caf", (Format.CAF,)),
-        (".au .snd", (Format.AU,)),
-        (".w64", (Format.W64,)),
-        (".amr", (Format.AMR,)),
-        (".ape", (Format.APE,)),
-        (".wv", (Format.WAVPACK,)),
+        (".wav .wave .bwf .rf64", (AudioFormat.WAV,)),
+        (".aif .aiff .aifc", (AudioFormat.AIFF,)),
+        (".flac", (AudioFormat.FLAC,)),
+        (".ogg .oga .opus .spx", (AudioFormat.OGG,)),
+        (".mp3 .mp2 .mpga", (AudioFormat.MP3,)),
+        (".m4a .m4b .mp4 .mov .3gp", (AudioFormat.MP4,)),
+        (".aac", (AudioFormat.AAC, AudioFormat.MP4)),
+        (".wma .asf", (AudioFormat.ASF,)),
+        (".webm .mka .mkv", (AudioFormat.MATROSKA,)),
+        (".caf", (AudioFormat.CAF,)),
+        (".au .snd", (AudioFormat.AU,)),
+        (".w64", (AudioFormat.W64,)),
+        (".amr", (AudioFormat.AMR,)),
+        (".ape", (AudioFormat.APE,)),
+        (".wv", (AudioFormat.WAVPACK,)),
     )
     for suffix in suffixes.split()
 }
 
 
-def format_of(data: bytes) -> Format | None:
+def detect_format(data: bytes) -> AudioFormat | None:
     """The format that the first bytes tell, None where they tell none."""
-    start = after_id3(data)
+    start = skip_id3(data)
     for offset, magic, found in _MAGIC:
         if data.startswith(magic, start + offset):
             outer = _OUTER.get(found)
@@ -85,12 +85,12 @@ def format_of(data: bytes) -> Format | None:
     sync = data[start : start + 2]
     if len(sync) == 2 and sync[0] == 0xFF and sync[1] & 0xE0 == 0xE0:
         if sync[1] & 0xF6 == 0xF0:
-            return Format.AAC
-        return Format.MP3 if sync[1] & 0x06 and sync[1] & 0x18 != 0x08 else None
+            return AudioFormat.AAC
+        return AudioFormat.MP3 if sync[1] & 0x06 and sync[1] & 0x18 != 0x08 else None
     return None
 
 
-def after_id3(data: bytes) -> int:
+def skip_id3(data: bytes) -> int:
     """Where the sound's own bytes begin: behind the ID3v2 tags, which may precede any format."""
     start = 0
     while data.startswith(b"ID3", start) and len(data) >= start + 10:
@@ -102,7 +102,7 @@ def after_id3(data: bytes) -> int:
     return start
 
 
-def contradiction(found: Format | None, suffix: str) -> str:
+def explain_mismatch(found: AudioFormat | None, suffix: str) -> str:
     """What the name says against what is found; "" where they agree or either says nothing."""
     expected = _SUFFIXES.get(suffix.lower())
     if found is None or expected is None or found in expected:

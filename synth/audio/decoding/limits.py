@@ -72,7 +72,7 @@ _LIMITS: ContextVar[Limits | None] = ContextVar("limits of audio files", default
 
 
 @contextmanager
-def reading(limits: Limits) -> Iterator[None]:
+def use_limits(limits: Limits) -> Iterator[None]:
     """Within the block `read_audio` keeps to `limits`, whichever source calls it."""
     token = _LIMITS.set(limits)
     try:
@@ -82,5 +82,5 @@ def reading(limits: Limits) -> Iterator[None]:
 
 
 def current_limits() -> Limits:
-    """Those of the innermost `reading`, else the defaults."""
+    """Those of the innermost `use_limits`, else the defaults."""
     return _LIMITS.get() or Limits()

@@ -19,9 +19,9 @@ from synth.audio.decoding.chunks import (
     check_caf,
     check_matroska,
     check_mp4,
-    checked_wav,
+    repair_wav,
 )
-from synth.audio.decoding.formats import Format, contradiction, format_of
+from synth.audio.decoding.formats import AudioFormat, detect_format, explain_mismatch
 from synth.audio.decoding.limits import Limits, Mislabelled, current_limits
 from synth.audio.decoding.streams import check_aac, check_ogg, flac_frames, mp3_least_frames
 from synth.base.errors import ClipError
@@ -31,22 +31,22 @@ BLOCK_FRAMES: Final = 1 << 18
 INSTALL_FFMPEG: Final = (
     "install it with `apt install ffmpeg`, `brew install ffmpeg` or `conda install ffmpeg`"
 )
-_DEMUXERS: Final[Mapping[Format, str]] = {
-    Format.WAV: "wav",
-    Format.AIFF: "aiff",
-    Format.FLAC: "flac",
-    Format.OGG: "ogg",
-    Format.MP3: "mp3",
-    Format.AAC: "aac",
-    Format.MP4: "mp4",
-    Format.ASF: "asf",
-    Format.MATROSKA: "matroska",
-    Format.CAF: "caf",
-    Format.AU: "au",
-    Format.W64: "w64",
-    Format.AMR: "amr",
-    Format.APE: "ape",
-    Format.WAVPACK: "wv",
+_DEMUXERS: Final[Mapping[AudioFormat, str]] = {
+    AudioFormat.WAV: "wav",
+    AudioFormat.AIFF: "aiff",
+    AudioFormat.FLAC: "flac",
+    AudioFormat.OGG: "ogg",
+    AudioFormat.MP3: "mp3",
+    AudioFormat.AAC: "aac",
+    AudioFormat.MP4: "mp4",
+    AudioFormat.ASF: "asf",
+    AudioFormat.MATROSKA: "matroska",
+    AudioFormat.CAF: "caf",
+    AudioFormat.AU: "au",
+    AudioFormat.W64: "w64",
+    AudioFormat.AMR: "amr",
+    AudioFormat.APE: "ape",
+    AudioFormat.WAVPACK: "wv",
 }
 """What ffmpeg is asked to read: no playlist among them, which would make it open other files."""
 
@@ -66,48 +66,50 @@ def read_audio(
             decoder at hand can read it.
     """
     limits = limits or current_limits()
-    found = format_of(data)
-    if limits.mislabelled is Mislabelled.REFUSE and (reason := contradiction(found, suffix)):
+    found = detect_format(data)
+    if limits.mislabelled is Mislabelled.REFUSE and (reason := explain_mismatch(found, suffix)):
         raise ClipError(reason)
     try:
-        data, least = _checked(data, found, limits)
+        data, least = _check_format(data, found, limits)
         try:
             samples, rate = _read_with_libsndfile(data, found, limits)
         except soundfile.LibsndfileError as error:
-            samples, rate = _read_with_ffmpeg(data, found, limits, _words(error))
+            samples, rate = _read_with_ffmpeg(data, found, limits, _describe_error(error))
     except MemoryError as error:
         raise ClipError("takes more memory than there is") from error
     limits.check(samples.shape[1], rate)
     limits.check_length(len(samples), samples.shape[1], rate)
     if least is not None and len(samples) < least:
-        raise _incomplete(len(samples), least, rate)
+        raise _incomplete_error(len(samples), least, rate)
     return samples, rate
 
 
-def _checked(data: bytes, found: Format | None, limits: Limits) -> tuple[bytes, Frames | None]:
+def _check_format(
+    data: bytes, found: AudioFormat | None, limits: Limits
+) -> tuple[bytes, Frames | None]:
     """The file, mended where that is due, and the frames that decoding it must give at least."""
     match found:
-        case Format.WAV:
-            return checked_wav(data, limits), None
-        case Format.AIFF:
+        case AudioFormat.WAV:
+            return repair_wav(data, limits), None
+        case AudioFormat.AIFF:
             check_aiff(data, limits)
-        case Format.FLAC:
+        case AudioFormat.FLAC:
             return data, flac_frames(data)
-        case Format.OGG:
+        case AudioFormat.OGG:
             check_ogg(data)
-        case Format.MP3:
+        case AudioFormat.MP3:
             return data, mp3_least_frames(data)
-        case Format.MP4:
+        case AudioFormat.MP4:
             check_mp4(data)
-        case Format.MATROSKA:
+        case AudioFormat.MATROSKA:
             check_matroska(data)
-        case Format.CAF:
+        case AudioFormat.CAF:
             check_caf(data)
-        case Format.AU:
+        case AudioFormat.AU:
             check_au(data)
-        case Format.ASF:
+        case AudioFormat.ASF:
             check_asf(data)
-        case Format.AAC:
+        case AudioFormat.AAC:
             check_aac(data)
     return data, None
 
@@ -120,7 +122,7 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]
 
 
 def _read_with_libsndfile(
-    data: bytes, found: Format | None, limits: Limits
+    data: bytes, found: AudioFormat | None, limits: Limits
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     with _Forward(io.BytesIO(data)) as file:
         channels, rate, frames = file.channels, file.samplerate, file.frames
@@ -136,22 +138,22 @@ def _read_with_libsndfile(
             try:
                 blocks.append(file.read(BLOCK_FRAMES, dtype="float32", always_2d=True))
             except soundfile.LibsndfileError as error:
-                raise ClipError(f"is truncated or damaged: {_words(error)}") from error
+                raise ClipError(f"is truncated or damaged: {_describe_error(error)}") from error
             read += len(blocks[-1])
             limits.check_length(read, channels, rate)
         # Of MPEG audio without a count of frames libsndfile only guesses the length.
-        if known and read < frames and found is not Format.MP3:
-            raise _incomplete(read, frames, rate)
+        if known and read < frames and found is not AudioFormat.MP3:
+            raise _incomplete_error(read, frames, rate)
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), rate
 
 
-def _words(error: soundfile.LibsndfileError) -> str:
+def _describe_error(error: soundfile.LibsndfileError) -> str:
     words = str(error.error_string).removeprefix("Error : ").rstrip(".")
     # What libsndfile says where libmpg123 finds no frame.
     return "no frame can be decoded" if words.startswith("File does not exist") else words
 
 
-def _incomplete(read: Frames, promised: Frames, rate: int) -> ClipError:
+def _incomplete_error(read: Frames, promised: Frames, rate: int) -> ClipError:
     return ClipError(
         f"is truncated or damaged: of {promised / rate:.2f} s that its header promises "
         f"{read / rate:.2f} s can be decoded"
@@ -159,7 +161,7 @@ def _incomplete(read: Frames, promised: Frames, rate: int) -> ClipError:
 
 
 def _read_with_ffmpeg(
-    data: bytes, found: Format | None, limits: Limits, reason: str
+    data: bytes, found: AudioFormat | None, limits: Limits, reason: str
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     if found is None:
         raise ClipError(f"cannot be decoded: it holds no audio format that is known ({reason})")

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from synth.audio.decoding.formats import after_id3
+from synth.audio.decoding.formats import skip_id3
 from synth.base.errors import ClipError
 from synth.base.units import Frames
 
@@ -34,7 +34,7 @@ def flac_frames(data: bytes) -> Frames | None:
     Raises:
         ClipError: If the file ends before that.
     """
-    at = after_id3(data) + 4
+    at = skip_id3(data) + 4
     if len(data) < at + 22:
         raise ClipError("is truncated: it ends before its sound begins")
     return int.from_bytes(data[at + 17 : at + 22], "big") & (1 << 36) - 1 or None
@@ -74,7 +74,7 @@ def check_aac(data: bytes) -> None:
     Raises:
         ClipError: If it is not.
     """
-    at = after_id3(data)
+    at = skip_id3(data)
     while at + 7 <= len(data) and data[at] == 0xFF and data[at + 1] & 0xF6 == 0xF0:
         at += max(7, (data[at + 3] & 3) << 11 | data[at + 4] << 3 | data[at + 5] >> 5)
     if at > len(data):
@@ -99,11 +99,11 @@ def mp3_least_frames(data: bytes) -> Frames | None:
     Raises:
         ClipError: If frames are missing at the end.
     """
-    at = after_id3(data)
+    at = skip_id3(data)
     first = _header(data, at)
     if first is None:
         return None
-    promised, trimmed = _promised(data, at, first)
+    promised, trimmed = _read_promised_frames(data, at, first)
     if promised is not None:
         at += first.size
     whole = 0
@@ -125,7 +125,7 @@ def mp3_least_frames(data: bytes) -> Frames | None:
     return max(0, (promised - 3) * first.samples - trimmed)
 
 
-def _promised(data: bytes, at: int, first: _Header) -> tuple[int | None, Frames]:
+def _read_promised_frames(data: bytes, at: int, first: _Header) -> tuple[int | None, Frames]:
     """Frames by the first frame's tag, and samples that decoders drop."""
     vbri = at + 36
     if data.startswith(b"VBRI", vbri) and len(data) >= vbri + 18:

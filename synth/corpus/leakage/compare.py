@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Final
 
-from synth.base.progress import Observer, Silent, watched
+from synth.base.progress import Observer, Silent, track
 from synth.corpus.leakage.shelf import Shelf, says_enough, words_of
 
 EXAMPLES: Final = 10
@@ -91,7 +91,7 @@ def leakage(
     shelf = Shelf.of(rows_b)
     pairs = tuple(
         Shared(row["id"], partner.id, partner.by, partner.detail)
-        for row in watched(rows_a, observer or Silent(), PHASE, "clips")
+        for row in track(rows_a, observer or Silent(), PHASE, "clips")
         for partner in shelf.partners(row)
     )
     ways = [pair.by for pair in pairs]
@@ -109,7 +109,7 @@ def leakage(
     )
 
 
-def between_splits(
+def measure_between_splits(
     splits: Mapping[str, Sequence[Mapping[str, Any]]], observer: Observer | None = None
 ) -> dict[tuple[str, str], Leakage]:
     """The leakage between every two splits of a corpus, in their order.

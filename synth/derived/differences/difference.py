@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Choices
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
@@ -21,10 +20,10 @@ from synth.base.errors import CorpusError, SceneError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.derived.differences.wording import Claims, DifferenceKind, reverse_kind, wordings
-from synth.derived.questions.sheet import grouped, shuffled
+from synth.derived.questions.sheet import group_members, shuffle
 from synth.derived.questions.subject import Subject
 from synth.scene.claim import Not, claim_from_json, claim_to_json
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def difference_from_json(row: Mapping[str, Any]) -> Difference:
 
 
 @dataclass(frozen=True)
-class Told:
+class FoundDifferences:
     """Differences, and the pairs of one group of which none could be told.
 
     Args:
@@ -104,7 +103,7 @@ class Told:
     untold: int
 
 
-def tell(subjects: Choices[Subject], randomness: Randomness) -> Told:
+def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     Args:
@@ -114,28 +113,28 @@ def tell(subjects: Choices[Subject], randomness: Randomness) -> Told:
     found: list[Difference] = []
     untold = 0
     kinds: Counter[DifferenceKind] = Counter()
-    for number, members in enumerate(grouped(subjects)):
+    for number, members in enumerate(group_members(subjects)):
         rng = randomness.at(f"differences/{subjects[0].id}", number)
         for pair in combinations(members, 2):
-            first, second = (subjects[i] for i in shuffled(pair, rng))
-            difference = _told(first, second, kinds, rng)
+            first, second = (subjects[i] for i in shuffle(pair, rng))
+            difference = _find_difference(first, second, kinds, rng)
             if difference is None:
                 untold += 1
             else:
                 found.append(difference)
-    return Told(tuple(found), untold)
+    return FoundDifferences(tuple(found), untold)
 
 
-def _told(
+def _find_difference(
     first: Subject, second: Subject, kinds: Counter[DifferenceKind], rng: np.random.Generator
 ) -> Difference | None:
     by_kind: dict[DifferenceKind, list[Claims]] = {}
     for kind, claims in _contrasts(first, second):
-        if _parts(first, second, claims):
+        if _tells_apart(first, second, claims):
             by_kind.setdefault(kind, []).append(claims)
     if not by_kind:
         return None
-    kind = min(shuffled(sorted(by_kind), rng), key=lambda each: kinds[each])
+    kind = min(shuffle(sorted(by_kind), rng), key=lambda each: kinds[each])
     claims = by_kind[kind][int(rng.integers(len(by_kind[kind])))]
     captions = wordings(kind, claims, first, second)
     reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
@@ -154,7 +153,7 @@ def _told(
     )
 
 
-def _parts(first: Subject, second: Subject, claims: Claims) -> bool:
+def _tells_apart(first: Subject, second: Subject, claims: Claims) -> bool:
     """Whether each claim is proven of its own sample and refuted of the other."""
     mine, theirs = claims
     own = first.proves(mine) and second.proves(theirs)
@@ -165,9 +164,9 @@ def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind
     """What might tell them apart; not judged yet."""
     common = [label for label in first.sounds if label in second.sounds]
     for a, b in permutations(map(Event, common), 2):
-        yield DifferenceKind.REORDER, (Sequence(a, b), Sequence(b, a))
-        yield DifferenceKind.TOGETHER, (Sequence(a, b), Overlay(a, b))
-        yield DifferenceKind.APART, (Overlay(a, b), Sequence(a, b))
+        yield DifferenceKind.REORDER, (Concat(a, b), Concat(b, a))
+        yield DifferenceKind.TOGETHER, (Concat(a, b), Overlay(a, b))
+        yield DifferenceKind.APART, (Overlay(a, b), Concat(a, b))
     for a in map(Event, common):
         for b in map(Event, first.sounds):
             for c in map(Event, second.sounds):

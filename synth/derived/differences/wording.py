@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from synth.derived.questions.subject import Subject
 from synth.derived.questions.wording import sayings
 from synth.scene.claim import Claim, Not
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 Claims: TypeAlias = tuple[Claim, Claim]
 """What is said of the first sample, and of the second."""
@@ -102,7 +102,7 @@ def reverse_kind(kind: DifferenceKind) -> DifferenceKind:
 
 def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subject) -> list[str]:
     """Every way to say a difference; none where the claims are not of its kind."""
-    named = _named(kind, claims)
+    named = _list_sounds(kind, claims)
     if named is None:
         return []
     speaker = replace(first, sentences=first.sentences | second.sentences)
@@ -110,14 +110,14 @@ def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subje
     return [f"{text}." for text in found]
 
 
-def _named(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
+def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
     """The sounds of a difference, in the order of its frames' slots."""
     match kind, claims:
-        case DifferenceKind.REORDER, (Sequence(Event(a), Event(b)), Sequence(Event(c), Event(d))):
+        case DifferenceKind.REORDER, (Concat(Event(a), Event(b)), Concat(Event(c), Event(d))):
             return (a, b) if (a, b) == (d, c) else None
-        case DifferenceKind.TOGETHER, (Sequence(Event(a), Event(b)), Overlay(Event(c), Event(d))):
+        case DifferenceKind.TOGETHER, (Concat(Event(a), Event(b)), Overlay(Event(c), Event(d))):
             return (a, b) if (a, b) == (c, d) else None
-        case DifferenceKind.APART, (Overlay(Event(c), Event(d)), Sequence(Event(a), Event(b))):
+        case DifferenceKind.APART, (Overlay(Event(c), Event(d)), Concat(Event(a), Event(b))):
             return (a, b) if (a, b) == (c, d) else None
         case DifferenceKind.REBIND, (Overlay(Event(a), Event(b)), Overlay(Event(d), Event(c))):
             return (a, b, c) if a == d else None

@@ -16,24 +16,23 @@ import numpy as np
 
 from synth.base.rng import Randomness
 from synth.derived.questions.choosing import Choosing
-from synth.derived.questions.judge import affirmed, denied
+from synth.derived.questions.judge import is_affirmed, is_denied
 from synth.derived.questions.question import (
     ANCHORED,
     ENDS,
     NO,
     NUMBERS,
     YES,
-    Kind,
     Question,
+    QuestionKind,
     count_claim,
 )
-from synth.derived.questions.sheet import Sheet, grouped, shuffled
+from synth.derived.questions.sheet import Sheet, group_members, shuffle
 from synth.derived.questions.subject import Subject
 from synth.derived.questions.wording import wordings
-from synth.labels.lexicon import confusable
+from synth.labels.lexicon import are_confusable
 from synth.scene.claim import Not
-from synth.scene.scene import Event, Overlay, Scene, labels
-from synth.scene.scene import Sequence as Order
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 
 
 @dataclass(frozen=True)
@@ -61,14 +60,14 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
         randomness: The source of all that is drawn.
     """
     if not subjects:
-        return Asked((), dict.fromkeys(Kind, 0))
+        return Asked((), dict.fromkeys(QuestionKind, 0))
     sheet = Sheet(subjects, randomness.at(f"questions/{subjects[0].id}", 0))
-    alone = [members[0] for members in grouped(subjects) if len(members) == 1]
-    for members in grouped(subjects):
+    alone = [members[0] for members in group_members(subjects) if len(members) == 1]
+    for members in group_members(subjects):
         if len(members) > 1:
-            for kind in (Kind.ORDER, Kind.TOGETHER):
+            for kind in (QuestionKind.ORDER, QuestionKind.TOGETHER):
                 _ask_pairs(sheet, members, kind)
-    for kind in (Kind.ORDER, Kind.TOGETHER):
+    for kind in (QuestionKind.ORDER, QuestionKind.TOGETHER):
         _ask_alone(sheet, alone, kind)
     _ask_presence(sheet)
     for kind in (*ENDS, *ANCHORED):
@@ -77,21 +76,21 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
     questions = sheet.questions()
     has = {(question.sample, question.kind) for question in questions}
     found = Counter(kind for _, kind in has)
-    return Asked(questions, {kind.value: len(subjects) - found[kind] for kind in Kind})
+    return Asked(questions, {kind.value: len(subjects) - found[kind] for kind in QuestionKind})
 
 
-def _claims(sounds: Sequence[str], kind: Kind, rng: np.random.Generator) -> list[Scene]:
+def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator) -> list[Scene]:
     """What can be said of two of the sounds, in random order."""
     claims: list[Scene]
-    if kind is Kind.ORDER:
-        claims = [Order(Event(a), Event(b)) for a, b in permutations(sounds, 2)]
+    if kind is QuestionKind.ORDER:
+        claims = [Concat(Event(a), Event(b)) for a, b in permutations(sounds, 2)]
     else:
-        pairs = [shuffled(pair, rng) for pair in combinations(sounds, 2)]
+        pairs = [shuffle(pair, rng) for pair in combinations(sounds, 2)]
         claims = [Overlay(Event(a), Event(b)) for a, b in pairs]
-    return shuffled(claims, rng)
+    return shuffle(claims, rng)
 
 
-def _ask_yes_no(sheet: Sheet, kind: Kind, claim: Scene, answers: Mapping[int, str]) -> None:
+def _ask_yes_no(sheet: Sheet, kind: QuestionKind, claim: Scene, answers: Mapping[int, str]) -> None:
     """The same text of all these samples."""
     speaker = sheet.subjects[next(iter(answers))]
     text = sheet.pick(wordings(kind, labels(claim), speaker))
@@ -99,7 +98,7 @@ def _ask_yes_no(sheet: Sheet, kind: Kind, claim: Scene, answers: Mapping[int, st
         sheet.add(index, kind, text, answer, (YES, NO), (claim, Not(claim)))
 
 
-def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: Kind) -> None:
+def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: QuestionKind) -> None:
     """Questions about two sounds that one member answers with yes and another with no.
 
     Both hear both sounds, so that a no is about how they relate.
@@ -109,22 +108,22 @@ def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: Kind) -> None:
     for claim in _claims(sounds, kind, sheet.rng):
         both = [i for i in members if all(sheet.has(i, label) for label in labels(claim))]
         yes = [i for i in both if i in free[YES] and sheet.subjects[i].proves(claim)]
-        no = [i for i in both if i in free[NO] and denied(sheet.subjects[i], kind, claim)]
-        for one, other in zip(shuffled(yes, sheet.rng), shuffled(no, sheet.rng), strict=False):
+        no = [i for i in both if i in free[NO] and is_denied(sheet.subjects[i], kind, claim)]
+        for one, other in zip(shuffle(yes, sheet.rng), shuffle(no, sheet.rng), strict=False):
             _ask_yes_no(sheet, kind, claim, {one: YES, other: NO})
             free[YES].discard(one)
             free[NO].discard(other)
 
 
-def _ask_alone(sheet: Sheet, alone: Sequence[int], kind: Kind) -> None:
+def _ask_alone(sheet: Sheet, alone: Sequence[int], kind: QuestionKind) -> None:
     """Questions about two sounds of samples that stand alone; as many yes as no over all."""
     found: dict[str, list[tuple[int, Scene]]] = {YES: [], NO: []}
-    for index in shuffled(alone, sheet.rng):
+    for index in shuffle(alone, sheet.rng):
         subject = sheet.subjects[index]
         sounds = [label for label in subject.sounds if sheet.has(index, label)]
         claims = _claims(sounds, kind, sheet.rng)
         for answer in sorted(found, key=lambda each: len(found[each])):
-            judge = affirmed if answer == YES else denied
+            judge = is_affirmed if answer == YES else is_denied
             claim = next((each for each in claims if judge(subject, kind, each)), None)
             if claim is not None:
                 found[answer].append((index, claim))
@@ -141,18 +140,18 @@ def _ask_presence(sheet: Sheet) -> None:
     The other is of the same group where it can be, else of any. What whole captions leave unsaid
     may be heard all the same: a sample that has one is asked nothing.
     """
-    group = {i: members for members in grouped(sheet.subjects) for i in members}
+    group = {i: members for members in group_members(sheet.subjects) for i in members}
     asking = [i for i, subject in enumerate(sheet.subjects) if not subject.sentences]
-    free = dict.fromkeys(shuffled(asking, sheet.rng))
-    for index in shuffled(asking, sheet.rng):
+    free = dict.fromkeys(shuffle(asking, sheet.rng))
+    for index in shuffle(asking, sheet.rng):
         sounds = [label for label in sheet.subjects[index].sounds if sheet.has(index, label)]
-        for label in shuffled(sounds, sheet.rng):
+        for label in shuffle(sounds, sheet.rng):
             near = [i for i in group[index] if i in free]
             other = next(
                 (i for i in (*near, *free) if sheet.subjects[i].refutes(Event(label))), None
             )
             if other is not None:
-                _ask_yes_no(sheet, Kind.PRESENCE, Event(label), {index: YES, other: NO})
+                _ask_yes_no(sheet, QuestionKind.PRESENCE, Event(label), {index: YES, other: NO})
                 del free[other]
                 break
 
@@ -166,18 +165,18 @@ def _ask_count(sheet: Sheet) -> None:
     for index, subject in enumerate(sheet.subjects):
         sounds, places = subject.sounds, subject.heard.placements
         whole = len(sounds) == len(places) <= len(NUMBERS)
-        whole = whole and not any(confusable(*pair) for pair in combinations(sounds, 2))
+        whole = whole and not any(are_confusable(*pair) for pair in combinations(sounds, 2))
         if sounds and whole and subject.proves(count_claim(sounds)):
             found.setdefault(len(sounds), []).append(index)
     if len(found) < 2:
         return
     least = min(map(len, found.values()))
     for count in sorted(found):
-        for index in shuffled(found[count], sheet.rng)[:least]:
+        for index in shuffle(found[count], sheet.rng)[:least]:
             subject = sheet.subjects[index]
-            options = tuple(NUMBERS[n - 1] for n in shuffled(sorted(found), sheet.rng))
+            options = tuple(NUMBERS[n - 1] for n in shuffle(sorted(found), sheet.rng))
             right = count_claim(subject.sounds)
             answer = NUMBERS[count - 1]
             claims = tuple(right if option == answer else Not(right) for option in options)
-            text = sheet.pick(wordings(Kind.COUNT, (), subject))
-            sheet.add(index, Kind.COUNT, text, answer, options, claims)
+            text = sheet.pick(wordings(QuestionKind.COUNT, (), subject))
+            sheet.add(index, QuestionKind.COUNT, text, answer, options, claims)

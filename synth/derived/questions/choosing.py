@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from synth.derived.questions.judge import denied, only_answer
-from synth.derived.questions.question import ENDS, Kind, choice_claim
-from synth.derived.questions.sheet import Sheet, grouped, shuffled
+from synth.derived.questions.judge import is_denied, only_answer
+from synth.derived.questions.question import ENDS, QuestionKind, choice_claim
+from synth.derived.questions.sheet import Sheet, group_members, shuffle
 from synth.derived.questions.wording import wordings
-from synth.labels.lexicon import kin
+from synth.labels.lexicon import are_kin
 
 Answers: TypeAlias = dict[str | None, dict[int, str]]
 """By anchor: answers by position of the sample."""
@@ -29,7 +29,7 @@ class Choosing:
     """
 
     sheet: Sheet
-    kind: Kind
+    kind: QuestionKind
 
     def ask(self) -> None:
         """At most one question of the kind of each sample.
@@ -37,7 +37,7 @@ class Choosing:
         Two members of a group that answer differently are asked the same, with the same options in
         the same order; one that finds no such partner is asked alone.
         """
-        found = [self._answers(members) for members in grouped(self.sheet.subjects)]
+        found = [self._answers(members) for members in group_members(self.sheet.subjects)]
         pool = [
             answer
             for group in found
@@ -51,7 +51,7 @@ class Choosing:
     def _ask_group(self, group: Answers, pool: Sequence[str]) -> None:
         free = {index for answers in group.values() for index in answers}
         for anchor, answers in group.items():
-            for one, other in combinations(shuffled(sorted(answers), self.sheet.rng), 2):
+            for one, other in combinations(shuffle(sorted(answers), self.sheet.rng), 2):
                 if {one, other} <= free and answers[one] != answers[other]:
                     pair = {one: answers[one], other: answers[other]}
                     if self._put(anchor, pair, pool):
@@ -64,7 +64,7 @@ class Choosing:
     def _answers(self, members: Sequence[int]) -> Answers:
         """By anchor, in random order, the only right answers of the members that have one."""
         sounds = self.sheet.sounds(members)
-        anchors = [None] if self.kind in ENDS else shuffled(sounds, self.sheet.rng)
+        anchors = [None] if self.kind in ENDS else shuffle(sounds, self.sheet.rng)
         return {anchor: self._right(members, anchor) for anchor in anchors}
 
     def _right(self, members: Sequence[int], anchor: str | None) -> dict[int, str]:
@@ -110,7 +110,7 @@ class Choosing:
         sheet = self.sheet
         right = sorted(set(answers.values()))
         heard = [label for label in sheet.sounds(answers) if label not in (*right, anchor)]
-        candidates = [*right, *shuffled(heard, sheet.rng)]
+        candidates = [*right, *shuffle(heard, sheet.rng)]
         if pool and not any(sheet.subjects[index].sentences for index in answers):
             candidates += [sheet.pick(pool) for _ in range(_DRAWS)]
         options: list[str] = []
@@ -121,7 +121,7 @@ class Choosing:
                 options.append(label)
             elif label in right and label not in options:
                 return None
-        return shuffled(options, sheet.rng) if len(options) > 1 else None
+        return shuffle(options, sheet.rng) if len(options) > 1 else None
 
     def _fits(
         self,
@@ -131,7 +131,7 @@ class Choosing:
         answers: dict[int, str],
     ) -> bool:
         """Whether a label is told apart from the other options, and wrong but where it is right."""
-        if any(kin(label, other) for other in options) or (anchor and kin(label, anchor)):
+        if any(are_kin(label, other) for other in options) or (anchor and are_kin(label, anchor)):
             return False
         speaker = self.sheet.subjects[next(iter(answers))]
         said = speaker.phrase(label).noun
@@ -140,6 +140,6 @@ class Choosing:
         for index, answer in answers.items():
             subject = self.sheet.subjects[index]
             claim = choice_claim(self.kind, label, anchor, subject.heard.labels())
-            if claim is None or (label != answer and not denied(subject, self.kind, claim)):
+            if claim is None or (label != answer and not is_denied(subject, self.kind, claim)):
                 return False
         return True

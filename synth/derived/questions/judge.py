@@ -13,27 +13,27 @@ from synth.derived.questions.question import (
     NUMBERS,
     YES,
     YES_NO,
-    Kind,
     Question,
-    asked,
+    QuestionKind,
     choice_claim,
     count_claim,
+    question_labels,
 )
 from synth.derived.questions.subject import Subject
 from synth.derived.questions.wording import is_worded
-from synth.labels.lexicon import confusable
+from synth.labels.lexicon import are_confusable
 from synth.scene.claim import Claim, Not, claim_labels
-from synth.scene.scene import Event, Sequence
+from synth.scene.scene import Concat, Event
 
 
-def affirmed(subject: Subject, kind: Kind, claim: Claim) -> bool:
+def is_affirmed(subject: Subject, kind: QuestionKind, claim: Claim) -> bool:
     """Whether a claim is true of a sample under every reading of a question of this kind."""
     if isinstance(claim, Not):
-        return denied(subject, kind, claim.claim)
+        return is_denied(subject, kind, claim.claim)
     return subject.proves(claim)
 
 
-def denied(subject: Subject, kind: Kind, claim: Claim) -> bool:
+def is_denied(subject: Subject, kind: QuestionKind, claim: Claim) -> bool:
     """Whether a claim is false of a sample under every reading of a question of this kind.
 
     "Do you hear rain after a bark?" leaves more room than the statement: rain that falls all the
@@ -41,13 +41,16 @@ def denied(subject: Subject, kind: Kind, claim: Claim) -> bool:
     """
     match claim:
         case Not(inner):
-            return affirmed(subject, kind, inner)
-        case Sequence(Event(first), Event(second)) if kind in (Kind.ORDER, Kind.AFTER):
+            return is_affirmed(subject, kind, inner)
+        case Concat(Event(first), Event(second)) if kind in (
+            QuestionKind.ORDER,
+            QuestionKind.AFTER,
+        ):
             return subject.refutes(claim) and not subject.outlasts(second, first)
     return subject.refutes(claim)
 
 
-def only_answer(subject: Subject, kind: Kind, anchor: str | None) -> str | None:
+def only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str | None:
     """The only right answer to a which-question, None where there is none or several might be.
 
     Of everything that is heard one sound must be proven to be meant, and all others not to be.
@@ -58,9 +61,9 @@ def only_answer(subject: Subject, kind: Kind, anchor: str | None) -> str | None:
         claim = choice_claim(kind, label, anchor, heard)
         if claim is None:
             return None
-        if affirmed(subject, kind, claim):
+        if is_affirmed(subject, kind, claim):
             right.append(label)
-        elif not denied(subject, kind, claim):
+        elif not is_denied(subject, kind, claim):
             return None
     return right[0] if len(right) == 1 else None
 
@@ -85,13 +88,13 @@ def fault(question: Question, subject: Subject) -> str | None:
         return "the answer is none of the options"
     for option, claim in zip(options, claims, strict=True):
         if option == question.answer:
-            if not affirmed(subject, question.kind, claim):
+            if not is_affirmed(subject, question.kind, claim):
                 return f"the timeline does not prove {option!r}"
-        elif not denied(subject, question.kind, claim):
+        elif not is_denied(subject, question.kind, claim):
             return f"the timeline does not refute {option!r}"
     if question.kind in YES_NO:
         why = _yes_no_fault(question)
-    elif question.kind is Kind.COUNT:
+    elif question.kind is QuestionKind.COUNT:
         why = _count_fault(question, subject)
     else:
         why = _choice_fault(question, subject)
@@ -106,7 +109,7 @@ def _yes_no_fault(question: Question) -> str | None:
     claimed = dict(zip(question.options, question.claims, strict=True))
     if claimed[NO] != Not(claimed[YES]):
         return "no must claim that yes is false"
-    if asked(question) is None:
+    if question_labels(question) is None:
         return f"its claim is none of kind {question.kind.value!r}"
     return None
 
@@ -121,13 +124,13 @@ def _count_fault(question: Question, subject: Subject) -> str | None:
         return "the answer is not the number of sounds"
     if len(subject.heard.placements) > count:
         return "a sound is heard more than once, and may be counted twice"
-    if any(confusable(*pair) for pair in combinations(sorted(claim_labels(right)), 2)):
+    if any(are_confusable(*pair) for pair in combinations(sorted(claim_labels(right)), 2)):
         return "two sounds of which one could be called by the other's name may be counted as one"
     return None
 
 
 def _choice_fault(question: Question, subject: Subject) -> str | None:
-    named = asked(question)
+    named = question_labels(question)
     if named is None:
         return f"its claims are none of kind {question.kind.value!r}"
     anchor, candidates = named

@@ -12,10 +12,10 @@ from typing import Any, Final
 from synth.base.errors import CorpusError, SceneError
 from synth.corpus.schema import canonical_json
 from synth.scene.claim import And, Claim, Only, claim_from_json, claim_to_json
-from synth.scene.scene import Event, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Overlay
 
 
-class Kind(StrEnum):
+class QuestionKind(StrEnum):
     """What a question asks.
 
     `order`, `together`, `presence`: yes or no. `first`, `last`, `after`, `before`, `with`: which
@@ -35,9 +35,9 @@ class Kind(StrEnum):
 
 YES: Final = "yes"
 NO: Final = "no"
-YES_NO: Final = (Kind.ORDER, Kind.TOGETHER, Kind.PRESENCE)
-ENDS: Final = (Kind.FIRST, Kind.LAST)
-ANCHORED: Final = (Kind.AFTER, Kind.BEFORE, Kind.WITH)
+YES_NO: Final = (QuestionKind.ORDER, QuestionKind.TOGETHER, QuestionKind.PRESENCE)
+ENDS: Final = (QuestionKind.FIRST, QuestionKind.LAST)
+ANCHORED: Final = (QuestionKind.AFTER, QuestionKind.BEFORE, QuestionKind.WITH)
 NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -59,7 +59,7 @@ class Question:
     sample: str
     text: str
     answer: str
-    kind: Kind
+    kind: QuestionKind
     options: tuple[str, ...]
     claims: tuple[Claim, ...]
 
@@ -91,12 +91,14 @@ def question_from_json(row: Mapping[str, Any]) -> Question:
             "kind": str(kind),
             "options": [*options],
             "claims": [*claims],
-        } if kind in list(Kind) and all(isinstance(each, str) for each in [*options, *claims]):
+        } if kind in list(QuestionKind) and all(
+            isinstance(each, str) for each in [*options, *claims]
+        ):
             try:
                 read = tuple(claim_from_json(json.loads(claim)) for claim in claims)
             except (ValueError, SceneError) as error:
                 raise CorpusError(f"question {name!r}: a claim cannot be read: {error}") from error
-            return Question(name, sample, text, answer, Kind(kind), tuple(options), read)
+            return Question(name, sample, text, answer, QuestionKind(kind), tuple(options), read)
     raise CorpusError(
         f"not a question: {row!r}"[:300],
         mend="expected id, sample, question, answer, kind, and lists of options and claims",
@@ -104,7 +106,7 @@ def question_from_json(row: Mapping[str, Any]) -> Question:
 
 
 def choice_claim(
-    kind: Kind, candidate: str, anchor: str | None, heard: Collection[str]
+    kind: QuestionKind, candidate: str, anchor: str | None, heard: Collection[str]
 ) -> Claim | None:
     """What it claims to name `candidate` as the answer to a which-question.
 
@@ -122,16 +124,17 @@ def choice_claim(
         if anchor is None:
             raise ValueError(f"a question of kind {kind.value!r} names a sound")
         match kind:
-            case Kind.AFTER:
-                return Sequence(Event(anchor), sound)
-            case Kind.BEFORE:
-                return Sequence(sound, Event(anchor))
+            case QuestionKind.AFTER:
+                return Concat(Event(anchor), sound)
+            case QuestionKind.BEFORE:
+                return Concat(sound, Event(anchor))
         return Overlay(Event(anchor), sound)
     others = [Event(label) for label in sorted(heard) if label != candidate]
     if kind not in ENDS or not others:
         return None
     pairs: list[Claim] = [
-        Sequence(sound, other) if kind is Kind.FIRST else Sequence(other, sound) for other in others
+        Concat(sound, other) if kind is QuestionKind.FIRST else Concat(other, sound)
+        for other in others
     ]
     return reduce(And, pairs)
 
@@ -142,22 +145,22 @@ def count_claim(heard: Collection[str]) -> Claim:
     return Only(reduce(And, every))
 
 
-def asked(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
+def question_labels(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
     """The labels that a question is about: the one it is anchored at, and the rest.
 
     Returns:
         For yes or no the labels of its claim; for which-questions those of its options. None where
         the claims are not of the question's kind.
     """
-    if question.kind is Kind.COUNT:
+    if question.kind is QuestionKind.COUNT:
         return None, ()
     if question.kind in YES_NO:
         match question.kind, question.claims[question.options.index(YES)]:
-            case Kind.ORDER, Sequence(Event(first), Event(second)):
+            case QuestionKind.ORDER, Concat(Event(first), Event(second)):
                 return None, (first, second)
-            case Kind.TOGETHER, Overlay(Event(first), Event(second)):
+            case QuestionKind.TOGETHER, Overlay(Event(first), Event(second)):
                 return None, (first, second)
-            case Kind.PRESENCE, Event(label):
+            case QuestionKind.PRESENCE, Event(label):
                 return None, (label,)
         return None
     found = [_choice(question.kind, claim) for claim in question.claims]
@@ -167,19 +170,19 @@ def asked(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
     return anchors.pop(), tuple(each[1] for each in found if each)
 
 
-def _choice(kind: Kind, claim: Claim) -> tuple[str | None, str] | None:
+def _choice(kind: QuestionKind, claim: Claim) -> tuple[str | None, str] | None:
     """Anchor and candidate of one option's claim."""
     match kind, claim:
-        case Kind.AFTER, Sequence(Event(anchor), Event(candidate)):
+        case QuestionKind.AFTER, Concat(Event(anchor), Event(candidate)):
             return anchor, candidate
-        case Kind.BEFORE, Sequence(Event(candidate), Event(anchor)):
+        case QuestionKind.BEFORE, Concat(Event(candidate), Event(anchor)):
             return anchor, candidate
-        case Kind.WITH, Overlay(Event(anchor), Event(candidate)):
+        case QuestionKind.WITH, Overlay(Event(anchor), Event(candidate)):
             return anchor, candidate
-        case ((Kind.FIRST | Kind.LAST), And(first, _)):
+        case ((QuestionKind.FIRST | QuestionKind.LAST), And(first, _)):
             return _choice(kind, first)
-        case Kind.FIRST, Sequence(Event(candidate), _):
+        case QuestionKind.FIRST, Concat(Event(candidate), _):
             return None, candidate
-        case Kind.LAST, Sequence(_, Event(candidate)):
+        case QuestionKind.LAST, Concat(_, Event(candidate)):
             return None, candidate
     return None

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence as Choices
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
-from synth.derived.questions.question import Kind, Question
+from synth.derived.questions.question import Question, QuestionKind
 from synth.derived.questions.subject import Subject
 from synth.scene.claim import Claim
 
 T = TypeVar("T")
 
 
-def shuffled(values: Choices[T], rng: np.random.Generator) -> list[T]:
+def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
     """The values in random order."""
     return [values[i] for i in rng.permutation(len(values))]
 
 
-def grouped(subjects: Iterable[Subject]) -> list[list[int]]:
+def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
     """The positions of the members of each group, in order."""
     found: dict[str, list[int]] = {}
     for index, subject in enumerate(subjects):
@@ -38,12 +37,12 @@ class Sheet:
         rng: The source of all that is drawn.
     """
 
-    subjects: Choices[Subject]
+    subjects: Sequence[Subject]
     rng: np.random.Generator
     _drafts: dict[int, list[Question]] = field(default_factory=dict)
     _had: dict[tuple[int, str], bool] = field(default_factory=dict)
 
-    def pick(self, values: Choices[T]) -> T:
+    def pick(self, values: Sequence[T]) -> T:
         """One of the values, each as likely as the others."""
         return values[int(self.rng.integers(len(values)))]
 
@@ -61,7 +60,7 @@ class Sheet:
     def add(
         self,
         index: int,
-        kind: Kind,
+        kind: QuestionKind,
         text: str,
         answer: str,
         options: tuple[str, ...],
@@ -74,7 +73,7 @@ class Sheet:
 
     def questions(self) -> tuple[Question, ...]:
         """All questions, sample by sample, numbered within each by kind."""
-        order = {kind: i for i, kind in enumerate(Kind)}
+        order = {kind: i for i, kind in enumerate(QuestionKind)}
         found: list[Question] = []
         for index in sorted(self._drafts):
             drafts = sorted(self._drafts[index], key=lambda each: order[each.kind])

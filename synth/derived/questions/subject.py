@@ -12,7 +12,7 @@ from synth.labels.lexicon import Phrase, could_be_called
 from synth.scene.claim import Claim, claim_from_json, claim_labels
 from synth.scene.scene import Event, events, from_json
 from synth.scene.timeline import Timeline, timeline
-from synth.truth.annotation import annotated
+from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
 
 
@@ -91,7 +91,7 @@ def _subject(
     return Subject(
         id=row["id"],
         group=row["group"],
-        heard=annotated(timeline(scene), tags),
+        heard=annotate(timeline(scene), tags),
         tolerance=Tolerance.of_scene(scene, audible),
         sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
         sentences=frozenset(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Case:
         texts: Its generated texts.
     """
 
-    item: Item
+    item: PromptItem
     answer: Mapping[str, Any]
     texts: Sequence[str]
 
@@ -52,7 +52,7 @@ class Check(BaseModel, ABC):
     def faults(self, case: Case) -> list[str]:
         """Why the answer is refused; an empty list where it is not."""
 
-    def chosen(self, case: Case) -> list[str]:
+    def select_texts(self, case: Case) -> list[str]:
         """The texts that are checked."""
         return list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
 
@@ -102,6 +102,6 @@ def reaches(schema: Mapping[str, Any], path: str) -> bool:
     return schema["type"] == "string" and not path
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as it stands in a fault, shortened where it is long."""
     return f'"{text}"' if len(text) <= 120 else f'"{text[:119]}…"'

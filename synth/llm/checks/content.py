@@ -14,11 +14,11 @@ from functools import lru_cache
 from itertools import permutations
 from typing import Final, TypeAlias
 
-from synth.text.grammar.tag_lexicon import Tag, possible_tags
+from synth.text.grammar.pos_lexicon import POS, possible_pos_tags
 from synth.text.grammar.tokens import tokenize, word_set
 from synth.text.grammar.verb_forms import lemma_of
 from synth.text.grammar.words import function_words
-from synth.text.order.connectives import Kind, find_connectives
+from synth.text.order.connectives import ConnectiveKind, find_connectives
 
 _FRAMING: Final = word_set(
     "accompanied accompany accompanying afterward afterwards amid amidst audio beforehand began "
@@ -28,11 +28,11 @@ _FRAMING: Final = word_set(
     "overlap overlapping overlaps precede preceded precedes preceding present simultaneous "
     "simultaneously started stopped subsequently succeeded succeeding time"
 )
-_CONTENT: Final = frozenset({Tag.NOUN, Tag.PROPN, Tag.VERB})
+_CONTENT: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 _TOGETHER: Final = word_set("with amid amidst alongside along accompanied meanwhile")
 _LISTING: Final = frozenset({"and", ",", ";", "or", "plus"})
-_NEXT: Final = frozenset({Kind.THEN, Kind.FOLLOWED_BY, Kind.BEFORE})
-_AT_ONCE: Final = frozenset({Kind.AS, Kind.WHILE})
+_NEXT: Final = frozenset({ConnectiveKind.THEN, ConnectiveKind.FOLLOWED_BY, ConnectiveKind.BEFORE})
+_AT_ONCE: Final = frozenset({ConnectiveKind.AS, ConnectiveKind.WHILE})
 _UNREAD: Final = word_set(
     "later earlier next previously subsequently finally afterward afterwards beforehand first last "
     "preceded precedes preceding follows following until till once when since eventually "
@@ -43,7 +43,7 @@ Group: TypeAlias = frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StatedOrder:
     """The order that a caption tells.
 
     Args:
@@ -86,7 +86,7 @@ class Content:
         parts: By part of the caption, the words in the order of the text.
         joins: What stands between a part and the next: "then", "and"; one fewer than parts.
         fronted: The connective before the first part, "" for none.
-        unread: Whether it tells an order by words that `told` cannot read.
+        unread: Whether it tells an order by words that `parse_order` cannot read.
     """
 
     parts: tuple[tuple[str, ...], ...]
@@ -100,7 +100,7 @@ class Content:
 
 
 @lru_cache(maxsize=4096)
-def content_of(caption: str) -> Content:
+def parse_content(caption: str) -> Content:
     """The content words of a caption, in parts cut at connectives, "and" and marks."""
     words = [token.lower for token in tokenize(caption)]
     cuts: dict[int, tuple[int, str]] = {
@@ -120,7 +120,7 @@ def content_of(caption: str) -> Content:
             parts.append([])
             joins.append(join)
         else:
-            joins[-1] = _stronger(joins[-1], join)
+            joins[-1] = _pick_stronger(joins[-1], join)
         index = end
     if not parts[-1]:
         parts.pop()
@@ -135,11 +135,11 @@ def content_of(caption: str) -> Content:
 
 def _join(word: str) -> str:
     if word in _TOGETHER:
-        return Kind.WHILE.value
+        return ConnectiveKind.WHILE.value
     return "and" if word in _LISTING else "." if word in {".", "!", "?", ":"} else ""
 
 
-def _stronger(first: str, second: str) -> str:
+def _pick_stronger(first: str, second: str) -> str:
     """Of two joins side by side the one that tells more: of ", and then" it is "then"."""
     return first if second in {"and", "."} and first not in {"", "and"} else second
 
@@ -149,7 +149,7 @@ def is_content(word: str) -> bool:
     """Whether a word may be a noun or a verb, and is none that only frames others."""
     if word in function_words() or word in _FRAMING or not word[:1].isalpha():
         return False
-    return not _CONTENT.isdisjoint(possible_tags(word))
+    return not _CONTENT.isdisjoint(possible_pos_tags(word))
 
 
 @lru_cache(maxsize=65_536)
@@ -159,7 +159,7 @@ def lemmas(word: str) -> frozenset[str]:
 
     known = getAllLemmas(word)
     found = {word, *(form for tag in ("NOUN", "VERB") for form in known.get(tag, ()))}
-    if Tag.VERB in possible_tags(word):
+    if POS.VERB in possible_pos_tags(word):
         found.add(lemma_of(word))
     if not known and word.endswith("s") and not word.endswith("ss"):
         found.add(word[:-1])
@@ -185,14 +185,14 @@ def in_words_of(words: Sequence[str], original: Sequence[str]) -> list[str]:
     return found
 
 
-def aligned(content: Content, original: Content) -> Content:
+def align(content: Content, original: Content) -> Content:
     """The same content with its words in the forms in which the original has them."""
     words = iter(in_words_of(content.words(), original.words()))
     parts = tuple(tuple(next(words) for _ in part) for part in content.parts)
     return Content(parts, content.joins, content.fronted, content.unread)
 
 
-def told(content: Content) -> Told | None:
+def parse_order(content: Content) -> StatedOrder | None:
     """What is told from the first to the last; None where the words leave it open.
 
     Read are "then", "followed by", "before", "after", "as", "while", "with" and lists, one after
@@ -203,9 +203,11 @@ def told(content: Content) -> Told | None:
         return None
     groups = [frozenset(Counter(part).items()) for part in content.parts]
     if content.fronted:
-        return _fronted(content, groups)
-    if Kind.AFTER in joins:
-        return Told(tuple((group,) for group in reversed(groups))) if len(joins) == 1 else None
+        return _parse_fronted(content, groups)
+    if ConnectiveKind.AFTER in joins:
+        return (
+            StatedOrder(tuple((group,) for group in reversed(groups))) if len(joins) == 1 else None
+        )
     stages: list[tuple[Group, ...]] = [(groups[0],)]
     together: set[frozenset[Group]] = set()
     for join, before, group in zip(joins, groups, groups[1:], strict=False):
@@ -215,16 +217,16 @@ def told(content: Content) -> Told | None:
         stages[-1] = (*stages[-1], group)
         if join in _AT_ONCE:
             together.add(frozenset({before, group}))
-    return Told(tuple(stages), frozenset(together))
+    return StatedOrder(tuple(stages), frozenset(together))
 
 
-def _fronted(content: Content, groups: list[Group]) -> Told | None:
+def _parse_fronted(content: Content, groups: list[Group]) -> StatedOrder | None:
     """Of "After A, B" and "As A, B"."""
     if content.joins != ("and",):
         return None
     if content.fronted in _AT_ONCE:
-        return Told((tuple(groups),), frozenset({frozenset(groups)}))
-    if content.fronted not in {Kind.BEFORE, Kind.AFTER}:
+        return StatedOrder((tuple(groups),), frozenset({frozenset(groups)}))
+    if content.fronted not in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
         return None
-    order = groups if content.fronted == Kind.AFTER else groups[::-1]
-    return Told(tuple((group,) for group in order))
+    order = groups if content.fronted == ConnectiveKind.AFTER else groups[::-1]
+    return StatedOrder(tuple((group,) for group in order))

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from typing import ClassVar, Final
 
-from synth.llm.checks.check import Case, Check, quoted
+from synth.llm.checks.check import Case, Check, quote
 from synth.text.grammar.tokens import word_set
 
 _GROUPED: Final = re.compile(
@@ -47,19 +47,19 @@ class Figures(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Numerals that are lost, and those that are new."""
-        wanted = numerals(str(case.field(self.source)))
+        wanted = find_numerals(str(case.field(self.source)))
         found = []
-        for text in self.chosen(case):
-            given = numerals(text)
+        for text in self.select_texts(case):
+            given = find_numerals(text)
             lost, new = sorted((wanted - given).elements()), sorted((given - wanted).elements())
             if lost:
-                found.append(f"{quoted(text)} loses the number {', '.join(lost)}; keep its digits")
+                found.append(f"{quote(text)} loses the number {', '.join(lost)}; keep its digits")
             if new:
-                found.append(f"{quoted(text)} adds the number {', '.join(new)}")
+                found.append(f"{quote(text)} adds the number {', '.join(new)}")
         return found
 
 
-def numerals(text: str) -> Counter[str]:
+def find_numerals(text: str) -> Counter[str]:
     """The runs of digits in a text, thousands written together and decades by their last two."""
     plain = unicodedata.normalize("NFKC", text)
     plain = _GROUPED.sub(lambda found: re.sub(r"\D", "", found.group()), plain)
@@ -90,20 +90,20 @@ class Names(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Names that a text does not hold."""
-        wanted = names_in(str(case.field(self.source)))
+        wanted = find_names(str(case.field(self.source)))
         listed = tuple(map(str, case.field(self.field) or ()))
         found = []
-        for text in self.chosen(case):
+        for text in self.select_texts(case):
             plain = unicodedata.normalize("NFKC", text)
-            words = [_folded(word) for word in _WORD.findall(plain)]
-            lost = [name for name in wanted if not _kept(_folded(name), words)]
+            words = [_fold(word) for word in _WORD.findall(plain)]
+            lost = [name for name in wanted if not _is_kept(_fold(name), words)]
             lost += [name for name in listed if unicodedata.normalize("NFKC", name) not in plain]
             if lost:
-                found.append(f"{quoted(text)} must keep {', '.join(map(quoted, lost))}")
+                found.append(f"{quote(text)} must keep {', '.join(map(quote, lost))}")
         return found
 
 
-def names_in(text: str) -> tuple[str, ...]:
+def find_names(text: str) -> tuple[str, ...]:
     """The names in an English text, each once."""
     found = [(match.group(), match.start()) for match in _WORD.finditer(text)]
     capitals = sum(word[0].isupper() for word, _ in found)
@@ -120,12 +120,12 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _kept(name: str, words: list[str]) -> bool:
+def _is_kept(name: str, words: list[str]) -> bool:
     return any(
         word == name or (len(name) >= _STEM and word[:_STEM] == name[:_STEM]) for word in words
     )
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     plain = unicodedata.normalize("NFKD", word.casefold())
     return "".join(letter for letter in plain if not unicodedata.combining(letter))

@@ -12,27 +12,26 @@ from pydantic import Field
 from synth.base.errors import NotationError, SceneError
 from synth.base.names import nearest
 from synth.labels.tag import Tag
-from synth.llm.checks.check import Case, Check, quoted, texts_at
+from synth.llm.checks.check import Case, Check, quote, texts_at
 from synth.scene.claim import claim_from_json
 from synth.scene.notation import format_scene, parse
-from synth.scene.scene import Event, Overlay, Scene, labels, operands
-from synth.scene.scene import Sequence as InSequence
-from synth.text.negation.negators import denials, denied
-from synth.text.tags.tags import Vocabulary, same_words, words_of
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
+from synth.text.negation.negators import find_denials, is_denied
+from synth.text.tags.tags import TagVocabulary, are_same_words, words_of
 
 _SHOWN = 5
 
 
-def parsed(text: str) -> tuple[Scene | None, str]:
+def parse_scene(text: str) -> tuple[Scene | None, str]:
     """The scene that a notation denotes, or why it denotes none."""
     try:
         return parse(text), ""
     except NotationError as error:
         fault = f"column {error.column}: {error.reason}"
-        return None, f"{quoted(text)} is no scene notation: {fault}"
+        return None, f"{quote(text)} is no scene notation: {fault}"
 
 
-class Scenes(Check):
+class ScenesCheck(Check):
     """Each text is a scene in our notation, over the labels of a vocabulary.
 
     Args:
@@ -58,15 +57,15 @@ class Scenes(Check):
         known = case.field(self.labels) if self.labels else None
         seen: set[str] = set()
         found = []
-        for text in self.chosen(case):
-            scene, fault = parsed(text)
+        for text in self.select_texts(case):
+            scene, fault = parse_scene(text)
             if scene is None:
                 found.append(fault)
                 continue
-            found += [f"{quoted(text)} {fault}" for fault in self._in_scene(scene, known)]
+            found += [f"{quote(text)} {fault}" for fault in self._in_scene(scene, known)]
             told = repr(composition(scene))
             if told in seen:
-                found.append(f"{quoted(text)} is a scene given before")
+                found.append(f"{quote(text)} is a scene given before")
             seen.add(told)
         return found
 
@@ -74,7 +73,7 @@ class Scenes(Check):
         named = labels(scene)
         found = []
         if known is not None:
-            found += _unknown(named, known)
+            found += _explain_unknown(named, known)
         if not self.least <= len(named) <= self.most:
             found.append(f"has {len(named)} sounds; {self.least} to {self.most} are asked for")
         if not self.repeats and len(set(named)) < len(named):
@@ -82,23 +81,23 @@ class Scenes(Check):
         return found
 
 
-def _unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
+def _explain_unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
     found = []
     for label in dict.fromkeys(named):
         if label in known:
             continue
         near = nearest(label, known)
-        hint = f"; did you mean {quoted(near)}?" if near else ""
-        found.append(f"names {quoted(label)}, which is no label of the list{hint}")
+        hint = f"; did you mean {quote(near)}?" if near else ""
+        found.append(f"names {quote(label)}, which is no label of the list{hint}")
     return found
 
 
 def composition(scene: Scene) -> tuple[Any, ...]:
-    """What a scene says, without how it is nested: sequences in order, overlays in any."""
+    """What a scene says, without how it is nested: concatenations in order, overlays in any."""
     match scene:
         case Event(label):
             return ("", label)
-        case InSequence():
+        case Concat():
             return ("+", *map(composition, operands(scene)))
         case Overlay():
             return ("*", *sorted(map(composition, operands(scene)), key=repr))
@@ -123,25 +122,25 @@ class Recomposed(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, other labels, and the composition that is not wanted."""
-        texts = self.chosen(case)
-        original = _claimed(case)
+        texts = self.select_texts(case)
+        original = _claimed_scene(case)
         if original is None:
             given = next(texts_at(case.answer, self.original), "")
             if not given and not texts:
                 return []
-            original, fault = parsed(given)
+            original, fault = parse_scene(given)
             if original is None:
                 return [fault]
         found = []
         for text in texts:
-            scene, fault = parsed(text)
+            scene, fault = parse_scene(text)
             fault = fault if scene is None else self._fault(scene, original)
             if fault:
-                found.append(fault if scene is None else f"{quoted(text)} {fault}")
+                found.append(fault if scene is None else f"{quote(text)} {fault}")
         return found
 
     def _fault(self, scene: Scene, original: Scene) -> str:
-        shown = quoted(format_scene(original))
+        shown = quote(format_scene(original))
         if Counter(labels(scene)) != Counter(labels(original)):
             return f"must hold exactly the labels of {shown}"
         if (composition(scene) == composition(original)) is not self.same:
@@ -149,7 +148,7 @@ class Recomposed(Check):
         return ""
 
 
-def _claimed(case: Case) -> Scene | None:
+def _claimed_scene(case: Case) -> Scene | None:
     """The scene that the item's caption is known to claim."""
     claim = case.field("claim")
     if claim is None:
@@ -158,10 +157,10 @@ def _claimed(case: Case) -> Scene | None:
         read = claim_from_json(claim)
     except SceneError:
         return None
-    return read if isinstance(read, Event | InSequence | Overlay) else None
+    return read if isinstance(read, Event | Concat | Overlay) else None
 
 
-class Tags(Check):
+class TagsCheck(Check):
     """Each text names all tags of the item, denies none, and names no other of the vocabulary.
 
     Args:
@@ -189,24 +188,24 @@ class Tags(Check):
         known = tuple(map(str, case.field(self.vocabulary) or ()))
         vocabulary = _vocabulary(tuple(sorted({*own, *known})))
         return [
-            f"{quoted(text)} {fault}"
-            for text in self.chosen(case)
+            f"{quote(text)} {fault}"
+            for text in self.select_texts(case)
             for fault in _tag_faults(text, own, vocabulary)
         ]
 
 
 @lru_cache(maxsize=64)
-def _vocabulary(names: tuple[str, ...]) -> Vocabulary:
-    return Vocabulary.of(Tag("", name) for name in names)
+def _vocabulary(names: tuple[str, ...]) -> TagVocabulary:
+    return TagVocabulary.of(Tag("", name) for name in names)
 
 
-def _tag_faults(text: str, own: tuple[str, ...], vocabulary: Vocabulary) -> list[str]:
+def _tag_faults(text: str, own: tuple[str, ...], vocabulary: TagVocabulary) -> list[str]:
     matches = vocabulary.find(text)
-    negations = denials(text, matches)
-    ours = [name for match in matches for name in own if same_words(name, match.tag.name)]
-    missing = [tag for tag in own if not _held(tag, ours)]
-    negated = [match.text for match in matches if denied(match, negations)]
-    foreign = [match.text for match in matches if not _held(match.tag.name, own)]
+    negations = find_denials(text, matches)
+    ours = [name for match in matches for name in own if are_same_words(name, match.tag.name)]
+    missing = [tag for tag in own if not _is_among(tag, ours)]
+    negated = [match.text for match in matches if is_denied(match, negations)]
+    foreign = [match.text for match in matches if not _is_among(match.tag.name, own)]
     found = []
     for problem, names in (
         ("does not name", missing),
@@ -214,14 +213,14 @@ def _tag_faults(text: str, own: tuple[str, ...], vocabulary: Vocabulary) -> list
         ("names what is not among the tags:", foreign),
     ):
         if names:
-            found.append(f"{problem} {', '.join(map(quoted, names[:_SHOWN]))}")
+            found.append(f"{problem} {', '.join(map(quote, names[:_SHOWN]))}")
     return found
 
 
-def _held(name: str, others: Iterable[str]) -> bool:
+def _is_among(name: str, others: Iterable[str]) -> bool:
     """Whether a name is one of the others, or said with one: "rock" with "alternative rock"."""
     words = {word.key for word in words_of(name)}
     return any(
-        same_words(name, other) or words <= {word.key for word in words_of(other)}
+        are_same_words(name, other) or words <= {word.key for word in words_of(other)}
         for other in others
     )

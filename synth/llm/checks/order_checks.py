@@ -13,12 +13,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from synth.labels.lexicon import Phrase
-from synth.llm.checks.check import Case, Check, quoted, texts_at
-from synth.llm.checks.content import Content, aligned, content_of, in_words_of, told
-from synth.llm.checks.label_checks import parsed
-from synth.scene.scene import Event, Overlay, Scene, labels
-from synth.scene.scene import Sequence as InSequence
-from synth.text.negation.negators import denials
+from synth.llm.checks.check import Case, Check, quote, texts_at
+from synth.llm.checks.content import Content, align, in_words_of, parse_content, parse_order
+from synth.llm.checks.label_checks import parse_scene
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
+from synth.text.negation.negators import find_denials
 
 
 class SameOrder(Check):
@@ -39,20 +38,20 @@ class SameOrder(Check):
     def faults(self, case: Case) -> list[str]:
         """Texts with another order, and texts that deny more or less."""
         caption = str(case.field(self.source))
-        original = content_of(caption)
+        original = parse_content(caption)
         found = []
-        for text in self.chosen(case):
-            fault = _changed(aligned(content_of(text), original), original)
+        for text in self.select_texts(case):
+            fault = _explain_change(align(parse_content(text), original), original)
             if fault:
-                found.append(f"{quoted(text)} {fault}")
-            if bool(denials(text)) is not bool(denials(caption)):
-                found.append(f"{quoted(text)} must deny what the original denies, and nothing else")
+                found.append(f"{quote(text)} {fault}")
+            if bool(find_denials(text)) is not bool(find_denials(caption)):
+                found.append(f"{quote(text)} must deny what the original denies, and nothing else")
         return found
 
 
-def _changed(content: Content, original: Content) -> str:
+def _explain_change(content: Content, original: Content) -> str:
     """How a text tells another order than its original, "" where it does not."""
-    ours, theirs = told(content), told(original)
+    ours, theirs = parse_order(content), parse_order(original)
     wanted = {} if theirs is None else theirs.relations()
     if not wanted:
         return ""
@@ -64,7 +63,7 @@ def _changed(content: Content, original: Content) -> str:
     )
     if changed is None:
         return ""
-    return f"changes the order of {' and '.join(map(quoted, changed))}"
+    return f"changes the order of {' and '.join(map(quote, changed))}"
 
 
 class Shares(Check):
@@ -86,13 +85,13 @@ class Shares(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Texts that have little in common with their original."""
-        words = content_of(str(case.field(self.source))).words()
+        words = parse_content(str(case.field(self.source))).words()
         found = []
-        for text in self.chosen(case):
-            ours = Counter(in_words_of(content_of(text).words(), words))
+        for text in self.select_texts(case):
+            ours = Counter(in_words_of(parse_content(text).words(), words))
             kept = (ours & Counter(words)).total()
             if kept < self.least * len(words):
-                found.append(f"{quoted(text)} keeps {kept} of {len(words)} nouns and verbs")
+                found.append(f"{quote(text)} keeps {kept} of {len(words)} nouns and verbs")
         return found
 
 
@@ -117,49 +116,49 @@ class NotationTold(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Labels without a word in the text, and an order that the words contradict."""
-        texts, notations = self.chosen(case), list(texts_at(case.answer, self.notation))
+        texts, notations = self.select_texts(case), list(texts_at(case.answer, self.notation))
         if len(texts) == 1:
             texts *= len(notations)
         if len(texts) != len(notations):
             return ["there must be one notation for each text"]
         found = []
         for text, notation in zip(texts, notations, strict=True):
-            scene, _ = parsed(notation)
-            fault = "" if scene is None else _untold(text, scene, self.strict)
+            scene, _ = parse_scene(notation)
+            fault = "" if scene is None else _explain_omission(text, scene, self.strict)
             if fault:
-                found.append(f"{quoted(text)} does not say {quoted(notation)}: {fault}")
+                found.append(f"{quote(text)} does not say {quote(notation)}: {fault}")
         return found
 
 
-def _untold(text: str, scene: Scene, strict: bool) -> str:
-    content = content_of(text)
+def _explain_omission(text: str, scene: Scene, strict: bool) -> str:
+    content = parse_content(text)
     named = labels(scene)
     words = {label: _words_in(label, content) for label in dict.fromkeys(named)}
     lost = [label for label, found in words.items() if found is not None and not found]
     if lost and strict:
-        return f"no word of it is of {quoted(lost[0])}"
-    order = told(content)
+        return f"no word of it is of {quote(lost[0])}"
+    order = parse_order(content)
     if order is None or len(set(named)) < len(named):
         return ""
-    own = {label: _own(label, words) for label in named}
+    own = {label: _own_words(label, words) for label in named}
     given = order.relations()
     for (first, second), wanted in _orders(scene).items():
         signs = {given.get(pair) for pair in product(own[first], own[second])} - {None}
         if signs - {wanted} and (strict or -wanted in signs - {0}):
-            return f"it tells another order of {quoted(first)} and {quoted(second)}"
+            return f"it tells another order of {quote(first)} and {quote(second)}"
     return ""
 
 
 def _words_in(label: str, content: Content) -> frozenset[str] | None:
     """The words of a text that are of a label; None for a label without content words."""
     said = Phrase.of_label(label)
-    own = content_of(f"{said.plain}. {said.noun}. {said.clause}. {said.gerund}").words()
+    own = parse_content(f"{said.plain}. {said.noun}. {said.clause}. {said.gerund}").words()
     words = content.words()
     found = in_words_of(own, words)
     return frozenset(found) & frozenset(words) if own else None
 
 
-def _own(label: str, words: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
+def _own_words(label: str, words: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
     """The words of a text that are of this label and of no other."""
     others = (found or () for other, found in words.items() if other != label)
     return (words[label] or frozenset()).difference(*others)
@@ -170,9 +169,9 @@ def _orders(scene: Scene) -> dict[tuple[str, str], int]:
     match scene:
         case Event():
             return {}
-        case InSequence(first, second) | Overlay(first, second):
+        case Concat(first, second) | Overlay(first, second):
             across: Sequence[tuple[str, str]] = [
                 (one, other) for one in labels(first) for other in labels(second)
             ]
-            order = int(isinstance(scene, InSequence))
+            order = int(isinstance(scene, Concat))
             return _orders(first) | _orders(second) | dict.fromkeys(across, order)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from synth.base.names import suggestion
 from synth.llm.checks.check import Check
 from synth.llm.checks.figure_checks import Figures, Names
-from synth.llm.checks.label_checks import Recomposed, Scenes, Tags
+from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
 from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
 from synth.llm.checks.text_checks import Count, Differs, Distinct, Language, MaxWords, Plain, Words
 from synth.llm.checks.truth_check import Truth
@@ -21,7 +21,7 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
     for check in (
         *(Plain, Differs, Distinct, Words, MaxWords, Count, Language),
         *(Reordered, Rebound, SameOrder, NotationTold, Shares),
-        *(Scenes, Recomposed, Tags, Figures, Names, Truth),
+        *(ScenesCheck, Recomposed, TagsCheck, Figures, Names, Truth),
     )
 }
 

@@ -9,8 +9,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from synth.llm.checks.check import Case, Check, quoted
-from synth.llm.checks.tongues import LANGUAGES, language_of
+from synth.llm.checks.check import Case, Check, quote
+from synth.llm.checks.tongues import LANGUAGES, detect_languages
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.,-][^\W_]+)*")
 _MARKUP: Final = re.compile(r"\A\s*(?:[-*#>\u2022]|\d+[.)])\s|[`{}]|\*\*|<[a-z/]|\A[a-z]+:\s", re.I)
@@ -19,7 +19,7 @@ _UNDECIDED: Final = 4
 """Words up to which a text may show no language at all: "Jazz", "Piano solo"."""
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """A text as compared: NFKC, no case, no marks, single spaces."""
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
@@ -36,18 +36,18 @@ class Plain(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Empty texts, line breaks, spaces at the ends, marks of lists and of code."""
-        return [fault for text in self.chosen(case) for fault in _not_plain(text)]
+        return [fault for text in self.select_texts(case) for fault in _plain_faults(text)]
 
 
-def _not_plain(text: str) -> list[str]:
+def _plain_faults(text: str) -> list[str]:
     if not _WORD.search(text):
         return ["a text is empty"]
     if text != " ".join(text.split()):
-        return [f"{quoted(text)} must be one line, single-spaced"]
+        return [f"{quote(text)} must be one line, single-spaced"]
     if _MARKUP.search(text):
-        return [f"{quoted(text)} must be plain text, without list marks, names before it or code"]
+        return [f"{quote(text)} must be plain text, without list marks, names before it or code"]
     if text[0] in _QUOTES and text[-1] in _QUOTES:
-        return [f"{quoted(text)} must not stand in quotes"]
+        return [f"{quote(text)} must not stand in quotes"]
     return []
 
 
@@ -68,11 +68,11 @@ class Differs(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Texts that read as the original."""
-        original = normalised(str(case.field(self.source)))
+        original = normalise(str(case.field(self.source)))
         return [
-            f"{quoted(text)} is the original itself"
-            for text in self.chosen(case)
-            if normalised(text) == original
+            f"{quote(text)} is the original itself"
+            for text in self.select_texts(case)
+            if normalise(text) == original
         ]
 
 
@@ -85,10 +85,10 @@ class Distinct(Check):
         """Every text that repeats one before it."""
         seen: set[str] = set()
         found = []
-        for text in self.chosen(case):
-            plain = normalised(text)
+        for text in self.select_texts(case):
+            plain = normalise(text)
             if plain in seen:
-                found.append(f"{quoted(text)} is given twice")
+                found.append(f"{quote(text)} is given twice")
             seen.add(plain)
         return found
 
@@ -108,16 +108,16 @@ class Words(Check):
 
     def faults(self, case: Case) -> list[str]:
         """Texts that are too short or too long."""
-        counts = [(text, word_count(text)) for text in self.chosen(case)]
+        counts = [(text, word_count(text)) for text in self.select_texts(case)]
         return list(
             chain(
                 (
-                    f"{quoted(text)} has {count} words; at least {self.least} are needed"
+                    f"{quote(text)} has {count} words; at least {self.least} are needed"
                     for text, count in counts
                     if count < self.least
                 ),
                 (
-                    f"{quoted(text)} has {count} words; at most {self.most} are allowed"
+                    f"{quote(text)} has {count} words; at most {self.most} are allowed"
                     for text, count in counts
                     if count > self.most
                 ),
@@ -154,7 +154,7 @@ class Count(Check):
         """Too few texts, or too many."""
         given = case.field(self.field) if self.field else None
         most = given if isinstance(given, int) else self.most
-        count = len(self.chosen(case))
+        count = len(self.select_texts(case))
         if count > most:
             return [f"{count} texts are given; at most {most} are asked for"]
         least = min(self.least, most)
@@ -182,11 +182,11 @@ class Language(Check):
         """Texts that read as another language, or, if they have some words, as none."""
         wanted = self.code or str(case.field(self.field))
         found = []
-        for text in self.chosen(case):
-            languages = language_of(text)
+        for text in self.select_texts(case):
+            languages = detect_languages(text)
             if wanted in languages or (not languages and word_count(text) <= _UNDECIDED):
                 continue
             read = " or ".join(LANGUAGES[code] for code in sorted(languages)) or "no known language"
             name = LANGUAGES.get(wanted, wanted)
-            found.append(f"{quoted(text)} reads as {read}; {name} is asked for")
+            found.append(f"{quote(text)} reads as {read}; {name} is asked for")
         return found

@@ -56,7 +56,7 @@ _LETTERS: Final[Mapping[str, str]] = {"de": "äß", "fr": "çœêëîûèâ", "i
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
-def language_of(text: str) -> frozenset[str]:
+def detect_languages(text: str) -> frozenset[str]:
     """The codes of the languages that a text may be in: one, several that are level, or none."""
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text).casefold())
     scores = dict.fromkeys(LANGUAGES, 0.0)

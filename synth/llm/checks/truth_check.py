@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
-from synth.llm.checks.check import Case, Check, quoted
-from synth.llm.checks.label_checks import parsed
+from synth.llm.checks.check import Case, Check, quote
+from synth.llm.checks.label_checks import parse_scene
 from synth.scene.scene import Excerpt, Scene, from_json, labels, to_json
 from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth.truth import Tolerance, proves, refutes
@@ -54,7 +54,7 @@ class Truth(Check):
         if found is None:
             return []
         heard, tolerance = found
-        faults = [(text, self._fault(text, heard, tolerance)) for text in self.chosen(case)]
+        faults = [(text, self._fault(text, heard, tolerance)) for text in self.select_texts(case)]
         return [fault for _, fault in faults if fault]
 
     def _timeline(self, fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:
@@ -66,16 +66,16 @@ class Truth(Check):
         return None
 
     def _fault(self, text: str, heard: Timeline, tolerance: Tolerance) -> str:
-        scene, fault = parsed(text)
+        scene, fault = parse_scene(text)
         if scene is None:
             return fault
         absent = [label for label in labels(scene) if label not in heard.labels()]
         if absent:
-            return f"{quoted(text)} names {quoted(absent[0])}, which is no sound of the recording"
+            return f"{quote(text)} names {quote(absent[0])}, which is no sound of the recording"
         if self.expect is Expected.PROVEN and not proves(heard, scene, tolerance):
-            return f"{quoted(text)} is not certain from the times; claim only what is"
+            return f"{quote(text)} is not certain from the times; claim only what is"
         if self.expect is Expected.REFUTED and not refutes(heard, scene, tolerance):
-            return f"{quoted(text)} may be true of the recording; it must be false"
+            return f"{quote(text)} may be true of the recording; it must be false"
         return ""
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import ClassVar, Final
 
-from synth.llm.checks.check import Case, Check, quoted
-from synth.llm.checks.content import Content, Told, aligned, content_of, told
-from synth.text.negation.negators import denials
+from synth.llm.checks.check import Case, Check, quote
+from synth.llm.checks.content import Content, StatedOrder, align, parse_content, parse_order
+from synth.text.negation.negators import find_denials
 
 _BOUND: Final = 2  # a source and what it does
 _SAME_ORDER: Final = "tells no order that contradicts the original's"
@@ -35,30 +35,32 @@ class _SameWords(Check):
     def faults(self, case: Case) -> list[str]:
         """Texts with other words, and those that the check in question refuses."""
         caption = str(case.field(self.source))
-        original = content_of(caption)
+        original = parse_content(caption)
         found = []
-        for text in self.chosen(case):
-            content = aligned(content_of(text), original)
-            fault = _other_words(content, original) or self._fault(content, original)
-            if not fault and bool(denials(text)) is not bool(denials(caption)):
+        for text in self.select_texts(case):
+            content = align(parse_content(text), original)
+            fault = _explain_words(content, original) or self._fault(content, original)
+            if not fault and bool(find_denials(text)) is not bool(find_denials(caption)):
                 fault = "must deny what the original denies, and nothing else"
             if fault:
-                found.append(f"{quoted(text)} {fault}")
+                found.append(f"{quote(text)} {fault}")
         return found
 
     def _fault(self, content: Content, original: Content) -> str:
         raise NotImplementedError
 
 
-def _other_words(content: Content, original: Content) -> str:
+def _explain_words(content: Content, original: Content) -> str:
     ours, theirs = Counter(content.words()), Counter(original.words())
     lost, added = list((theirs - ours).elements()), list((ours - theirs).elements())
-    told = [f"leaves out {_listed(lost)}"] * bool(lost) + [f"adds {_listed(added)}"] * bool(added)
+    told = [f"leaves out {_quote_all(lost)}"] * bool(lost) + [f"adds {_quote_all(added)}"] * bool(
+        added
+    )
     return f"must keep the nouns and verbs of the original: it {' and '.join(told)}" * bool(told)
 
 
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(map(quoted, words))
+def _quote_all(words: Sequence[str]) -> str:
+    return ", ".join(map(quote, words))
 
 
 class Reordered(_SameWords):
@@ -81,8 +83,8 @@ class Reordered(_SameWords):
             original.joins,
         ):
             return _SAME_ORDER
-        ours, theirs = told(content), told(original)
-        return "" if theirs is None else _not_contrary(ours, theirs)
+        ours, theirs = parse_order(content), parse_order(original)
+        return "" if theirs is None else _explain_agreement(ours, theirs)
 
 
 class Rebound(_SameWords):
@@ -101,7 +103,7 @@ class Rebound(_SameWords):
         return ""
 
 
-def _not_contrary(ours: Told | None, theirs: Told) -> str:
+def _explain_agreement(ours: StatedOrder | None, theirs: StatedOrder) -> str:
     wanted = theirs.relations()
     if not wanted:
         return "changes the order of a caption that tells none; give an empty list"

@@ -55,7 +55,7 @@ class AudioCaps(Collected):
         for row in read_rows(path, Columns(COLUMNS, _MEND)):
             row.seconds("start_time")
             if not row["youtube_id"]:
-                row.wrong("names no youtube_id")
+                row.refuse("names no youtube_id")
             key = (row["youtube_id"], row["start_time"])
             texts = captions.setdefault(key, [])
             if row["caption"].strip():
@@ -65,7 +65,7 @@ class AudioCaps(Collected):
             names = (*stems(youtube_id, start, CLIP_S), ids[youtube_id, start])
             yield ClipRef(
                 id=f"audiocaps/{youtube_id}_{start}",
-                location=files.named(*names) if files else names[0],
+                location=files.find_stem(*names) if files else names[0],
                 labels=(),
                 captions=tuple(texts),
                 recording=f"youtube/{youtube_id}",

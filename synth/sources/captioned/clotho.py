@@ -24,7 +24,7 @@ from synth.corpus.licence import parse_licence
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin, require_file
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import Columns, distinct, read_rows, texts_of
+from synth.sources.reading.tables import Columns, drop_duplicates, read_rows, texts_of
 
 SPLITS: Final = ("development", "validation", "evaluation")
 RATE: Final = 44_100
@@ -98,9 +98,9 @@ class Clotho(Collected):
         path = self.root / f"clotho_metadata_{split}.csv"
         require_file(path, "the metadata", _MEND)
         rows = read_rows(path, _METADATA_COLUMNS, fallback="latin-1")
-        metadata = {row["file_name"]: row for row in distinct(rows, "file_name")}
+        metadata = {row["file_name"]: row for row in drop_duplicates(rows, "file_name")}
         for name, texts in captions.items():
-            location = files.at(*_places(split, name)) if files else f"{split}/{name}"
+            location = files.find_path(*_places(split, name)) if files else f"{split}/{name}"
             known: Mapping[str, str] = metadata.get(name, {})
             seconds = _seconds(known.get("start_end_samples", ""))
             refusal = ""

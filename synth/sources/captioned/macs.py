@@ -26,7 +26,7 @@ from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin, require_file, require_folder
 from synth.sources.reading.collected import Collected
-from synth.sources.reading.texts import MEND_FILE, read_text, wrong_value
+from synth.sources.reading.texts import MEND_FILE, read_text, wrong_value_error
 
 FILE: Final = "MACS.yaml"
 CLIP_S: Final[Seconds] = 10.0
@@ -91,7 +91,7 @@ class Macs(Collected):
             sentences = (each.sentence.strip() for each in found)
             yield ClipRef(
                 id=f"macs/{stem}",
-                location=files.at(f"audio/{name}", name) if files else name,
+                location=files.find_path(f"audio/{name}", name) if files else name,
                 labels=tuple(tag for tag, _ in tags.most_common()),
                 captions=tuple(sentence for sentence in sentences if sentence),
                 recording=_recording(stem),
@@ -109,7 +109,7 @@ def _read(path: Path) -> tuple[_File, ...]:
         return _Files.model_validate(yaml.load(text, Loader=_LOADER)).files
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
-            raise wrong_value(path, error) from error
+            raise wrong_value_error(path, error) from error
         raise SourceError(f"{path}: {' '.join(str(error).split())}", mend=MEND_FILE) from error
 
 

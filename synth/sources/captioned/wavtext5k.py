@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import Columns, Row, distinct, read_rows
+from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
 
 FILE: Final = "WavText5K.csv"
 COLUMNS: Final = ("view_link", "download_link", "title", "description", "fname", "tags")
@@ -73,7 +73,7 @@ class WavText5K(Collected):
         path = self.root / FILE
         refuse_absent(self.root, [path] if path.is_file() else [], FILE, _MEND)
         files = self.files()
-        for row in distinct(read_rows(path, Columns(COLUMNS, _MEND)), "fname"):
+        for row in drop_duplicates(read_rows(path, Columns(COLUMNS, _MEND)), "fname"):
             name = row["fname"]
             site, number = _origin(row)
             tags = _tags(row)
@@ -90,13 +90,13 @@ class WavText5K(Collected):
 
 
 def _place(files: AudioFiles | None, name: str) -> str:
-    return files.at(*(f"{folder}/{name}" for folder in FOLDERS)) if files else name
+    return files.find_path(*(f"{folder}/{name}" for folder in FOLDERS)) if files else name
 
 
 def _origin(row: Row) -> tuple[str, str]:
     found = _SITE.match(row["view_link"])
     if found is None:
-        row.wrong(
+        row.refuse(
             f"view_link is {row['view_link']!r}, expected a page of BigSoundBank or SoundBible"
         )
     return found["big"] or found["bible"], found["number"] or found["id"]
@@ -115,5 +115,5 @@ def _tags(row: Row) -> tuple[Tag, ...]:
         items.append(_ESCAPE.sub(r"\1", plain).strip())
         place, end = found.end(), found["end"]
     if end != "]" or place != len(text):
-        row.wrong(f"tags are {text[:60]!r}, expected ['...', '...']")
+        row.refuse(f"tags are {text[:60]!r}, expected ['...', '...']")
     return tuple(Tag("", item) for item in dict.fromkeys(items) if item)

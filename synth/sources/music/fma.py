@@ -27,9 +27,9 @@ from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin, optional_file, require_file, require_folder
 from synth.sources.reading.cells import read_cells
 from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.tables import Columns, Row, distinct, length_of, read_rows
+from synth.sources.reading.tables import Columns, Row, drop_duplicates, length_of, read_rows
 from synth.sources.reading.texts import MEND_FILE, read_checksums
-from synth.text.tags.tag_files import listed_tag, parse_list
+from synth.text.tags.tag_files import parse_list, parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")
 CLIP_S: Final = 30.0
@@ -91,9 +91,9 @@ class Fma(Collected):
         genres = _genres(folder / "genres.csv")
         files = self.files()
         sizes = SIZES[: SIZES.index(self.subset) + 1]
-        for row in distinct(_tracks(folder / "tracks.csv"), "track_id"):
+        for row in drop_duplicates(_tracks(folder / "tracks.csv"), "track_id"):
             if row["set.subset"] not in SIZES:
-                row.wrong(
+                row.refuse(
                     f"set.subset is {row['set.subset']!r}, expected {', '.join(SIZES[:3])}",
                     MEND_FILE,
                 )
@@ -118,7 +118,7 @@ class Fma(Collected):
         title = row["track.title"].strip() or f"track {number}"
         return ClipRef(
             id=f"fma/{number:06d}",
-            location=files.at(path) if files else path,
+            location=files.find_path(path) if files else path,
             labels=(),
             recording=f"fma/{number}",
             licence=parse_licence(row["track.license"]).id,
@@ -147,7 +147,7 @@ class Fma(Collected):
                     f"{row.where}: track.tags is no list, expected {error}",
                     mend=MEND_FILE,
                 ) from error
-            found.extend(listed_tag(word) for word in words if word.strip())
+            found.extend(parse_tag(word) for word in words if word.strip())
         return tuple(dict.fromkeys(found))
 
 
@@ -155,7 +155,7 @@ def _numbers(row: Row, column: str) -> list[str]:
     """The numbers of a list as Python writes it."""
     text = row[column].strip() or "[]"
     if not _NUMBERS.fullmatch(text):
-        row.wrong(f"{column} is {text[:40]!r}, expected a list of numbers", MEND_FILE)
+        row.refuse(f"{column} is {text[:40]!r}, expected a list of numbers", MEND_FILE)
     return [str(int(number)) for number in re.findall(r"[0-9]+", text)]
 
 

@@ -38,7 +38,7 @@ from synth.sources.reading.row_files import open_rows
 from synth.sources.reading.tables import MEND_ROW
 from synth.sources.reading.texts import MEND_FILE, read_json
 from synth.sources.reading.youtube import YouTubeClip
-from synth.text.tags.tag_files import listed_tag, read_vocabulary
+from synth.text.tags.tag_files import parse_tag, read_vocabulary
 
 Kind = Literal["ground_truth", "writing", "summary", "paraphrase", "attribute_prediction"]
 KINDS: Final = ("writing", "summary", "paraphrase", "attribute_prediction")
@@ -158,7 +158,7 @@ class LpMusicCaps(Collected):
             tags = _tags(_names(aspects, where))
         return ClipRef(
             id=f"lp_musiccaps/{part}/{clip.name}",
-            location=files.named(*clip.stems) if files else clip.name,
+            location=files.find_stem(*clip.stems) if files else clip.name,
             labels=labels_of(str(row.get("audioset_positive_labels") or ""), classes, where),
             recording=clip.recording,
             attribution=f"LP-MusicCaps; MusicCaps; YouTube {clip.youtube_id}",
@@ -177,7 +177,7 @@ class LpMusicCaps(Collected):
         listed_s = CLIP_S if is_mtt else self.msd_clip_s if files is None else None
         return ClipRef(
             id=f"lp_musiccaps/{part}/{track}",
-            location=files.at(path) if files else path,
+            location=files.find_path(path) if files else path,
             labels=(),
             recording=recording_of(path, where) if is_mtt else f"msd/{track}",
             licence=LICENCE if is_mtt else "unknown",
@@ -237,7 +237,7 @@ def _names(value: Any, where: str) -> Sequence[str]:
 
 
 def _tags(names: Sequence[str]) -> tuple[Tag, ...]:
-    return tuple(dict.fromkeys(listed_tag(name) for name in names if name.strip()))
+    return tuple(dict.fromkeys(parse_tag(name) for name in names if name.strip()))
 
 
 def _words(text: Any, where: str) -> str:

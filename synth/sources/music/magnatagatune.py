@@ -28,9 +28,9 @@ from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin, optional_file, require_folder
 from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.tables import Columns, Row, distinct, read_rows
+from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
 from synth.sources.reading.texts import MEND_FILE
-from synth.text.tags.tag_files import listed_tag
+from synth.text.tags.tag_files import parse_tag
 
 TAGS: Final = "annotations_final.csv"
 CREDITS: Final = "clip_info_final.csv"
@@ -123,7 +123,7 @@ class MagnaTagATune(Collected):
         path = self.root / TAGS
         credits = self._credits()
         files = self.files()
-        for row in distinct(_rows(path, "clip_id", "mp3_path"), "clip_id"):
+        for row in drop_duplicates(_rows(path, "clip_id", "mp3_path"), "clip_id"):
             clip, place = row["clip_id"], row["mp3_path"]
             where = f"{row.where}: clip {clip}"
             said = {tag: row[tag] for tag in row if tag not in ("clip_id", "mp3_path")}
@@ -134,7 +134,7 @@ class MagnaTagATune(Collected):
                     )
             yield ClipRef(
                 id=f"magnatagatune/{clip}",
-                location=files.at(place) if files else place,
+                location=files.find_path(place) if files else place,
                 labels=(),
                 recording=recording_of(place, where),
                 licence=LICENCE,
@@ -177,7 +177,7 @@ def heard_tags(names: Iterable[str]) -> tuple[Tag, ...]:
     """What is heard of MagnaTagATune's tags, each once, in the shipped list's categories."""
     one = (_ONE.get(name, name) for name in names if name.strip())
     heard = dict.fromkeys(name for name in one if not name.startswith(("no ", "not ")))
-    return tuple(dict.fromkeys(listed_tag(name) for name in heard))
+    return tuple(dict.fromkeys(parse_tag(name) for name in heard))
 
 
 def _match(path: str, where: str) -> re.Match[str]:

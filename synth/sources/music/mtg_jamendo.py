@@ -87,7 +87,7 @@ class MtgJamendo(Collected):
         """
         tables = self._tables()
         files = self.files()
-        merged = _merged(self._companion("tag_map.json"))
+        merged = _read_merges(self._companion("tag_map.json"))
         rights = read_rights(self._companion("audio_licenses.txt"))
         seen: dict[str, Path] = {}
         for split, table in tables:
@@ -210,7 +210,7 @@ def _ref(
     low = f"{track.path.removesuffix('.mp3')}.low.mp3"
     return ClipRef(
         id=f"mtg_jamendo/{number}",
-        location=files.at(track.path, low) if files else track.path,
+        location=files.find_path(track.path, low) if files else track.path,
         labels=(),
         recording=f"jamendo/{number}",
         licence=right.licence,
@@ -221,7 +221,7 @@ def _ref(
     )
 
 
-def _merged(path: Path | None) -> dict[tuple[str, str], str]:
+def _read_merges(path: Path | None) -> dict[tuple[str, str], str]:
     if path is None:
         return {}
     value = read_json(path)

@@ -23,7 +23,7 @@ from synth.sources.reading.base import ClipRef, Origin, optional_file, require_f
 from synth.sources.reading.collected import Collected
 from synth.sources.reading.tables import MEND_ROW, Columns, read_rows, truth_of
 from synth.sources.reading.youtube import YouTubeClip
-from synth.text.tags.tag_files import listed_tag, parse_list
+from synth.text.tags.tag_files import parse_list, parse_tag
 
 TABLE: Final = "musiccaps-public.csv"
 CLASSES: Final = "class_labels_indices.csv"
@@ -70,7 +70,7 @@ class MusicCaps(Collected):
             clip = YouTubeClip.of(row["ytid"], row["start_s"], row["end_s"], where)
             is_eval = truth_of(row, "is_audioset_eval")
             if is_eval is None:
-                row.wrong("is_audioset_eval is '', expected True or False")
+                row.refuse("is_audioset_eval is '', expected True or False")
             before = clips.get(clip.name)
             tags = aspects_of(row["aspect_list"], where)
             captions = (row["caption"].strip(),) if row["caption"].strip() else ()
@@ -79,7 +79,7 @@ class MusicCaps(Collected):
                 tags = tuple(dict.fromkeys((*before.tags, *tags)))
             clips[clip.name] = ClipRef(
                 id=f"musiccaps/{clip.name}",
-                location=files.named(*clip.stems) if files else clip.name,
+                location=files.find_stem(*clip.stems) if files else clip.name,
                 labels=labels_of(row["audioset_positive_labels"], classes, where),
                 captions=captions,
                 recording=clip.recording,
@@ -136,7 +136,7 @@ def aspects_of(text: str, where: str) -> tuple[Tag, ...]:
         SourceError: If it is no list of texts.
     """
     names = (name for name in _strings(text, where) if name.strip()) if text.strip() else ()
-    return tuple(dict.fromkeys(listed_tag(name) for name in names))
+    return tuple(dict.fromkeys(parse_tag(name) for name in names))
 
 
 def _strings(text: str, where: str) -> list[str]:

@@ -85,7 +85,7 @@ class SongDescriber(Collected):
         right = rights.get(number, Rights(f"Jamendo track {number}", "unknown"))
         return ClipRef(
             id=f"song_describer/{number}",
-            location=files.at(cut, f"audio/{cut}", first["path"]) if files else cut,
+            location=files.find_path(cut, f"audio/{cut}", first["path"]) if files else cut,
             labels=(),
             captions=tuple(text for row in captions if (text := row["caption"].strip())),
             recording=f"jamendo/{number}",

@@ -38,7 +38,7 @@ _TABLES: Final = (".csv", ".parquet")
 _TEXTS: Final = (*_TABLES, ".tsv", ".txt", ".md", ".json", ".yaml", ".yml")
 
 
-class Folder(FileSource):
+class FolderSource(FileSource):
     """Audio files below `root`.
 
     Args:
@@ -69,10 +69,10 @@ class Folder(FileSource):
             SourceError: If the folder or index is missing, or lists a path twice.
         """
         require_folder(self.root, "sound folder", _mend_of(self.root))
-        index = self.index_used()
+        index = self.find_index()
         return self._by_folder() if index is None else self._by_index(index)
 
-    def index_used(self) -> Path | None:
+    def find_index(self) -> Path | None:
         """The index, as `index` names it, or as it lies in the folder; None where there is none.
 
         Raises:
@@ -119,10 +119,10 @@ class Folder(FileSource):
         rows = read_rows(path, _COLUMNS)
         for row in rows:
             if not row["path"].strip():
-                row.wrong("names no path")
+                row.refuse("names no path")
             location = Path(row["path"]).as_posix()
             if location in seen:
-                row.wrong(
+                row.refuse(
                     f"{location} is listed in {seen[location]} already",
                     "keep one row a file; part several labels by ';'",
                 )
@@ -168,7 +168,7 @@ class Folder(FileSource):
 
 def index_line(source: object) -> str:
     """`index: index.csv` of a folder that has one, for summaries; "" of all else."""
-    index = source.index_used() if isinstance(source, Folder) else None
+    index = source.find_index() if isinstance(source, FolderSource) else None
     return f"index: {index}" if index is not None else ""
 
 

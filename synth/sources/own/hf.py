@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from synth.base.errors import SourceError
 from synth.sources.reading.base import ClipRef, require_folder
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
-from synth.sources.reading.texts import read_json, wrong_value
+from synth.sources.reading.texts import read_json, wrong_value_error
 
 _PART: Final = re.compile(r"(?P<split>[A-Za-z0-9_.]+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
 _MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
@@ -44,7 +44,7 @@ class _State(BaseModel):
 Form = TypeVar("Form", _Splits, _State)
 
 
-class HuggingFace(RowSource):
+class HuggingFaceSource(RowSource):
     """The dataset's folder; features of type ClassLabel become their names."""
 
     name: ClassVar[str] = "hf"
@@ -63,23 +63,23 @@ class HuggingFace(RowSource):
 
     def _tables(self) -> Iterator[SoundTable]:
         if (self.root / "dataset_dict.json").is_file():
-            for split in self._saved_as(Path("dataset_dict.json"), _Splits).splits:
-                yield from self._saved(Path(split), split)
+            for split in self._read_saved(Path("dataset_dict.json"), _Splits).splits:
+                yield from self._list_saved(Path(split), split)
         elif (self.root / "state.json").is_file():
-            yield from self._saved(Path(), "")
+            yield from self._list_saved(Path(), "")
         else:
             for path in parquet_files(self.root):
                 found = _PART.fullmatch(path.stem)
                 split = found["split"] if found else path.stem
                 yield SoundTable(path.relative_to(self.root), split)
 
-    def _saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
-        state = self._saved_as(folder / "state.json", _State)
+    def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
+        state = self._read_saved(folder / "state.json", _State)
         for part in state.data_files:
             yield SoundTable(folder / part.filename, split or state.split or "")
 
-    def _saved_as(self, path: Path, form: type[Form]) -> Form:
+    def _read_saved(self, path: Path, form: type[Form]) -> Form:
         try:
             return form.model_validate(read_json(self.root / path, _MEND))
         except ValidationError as error:
-            raise wrong_value(self.root / path, error) from error
+            raise wrong_value_error(self.root / path, error) from error

@@ -12,7 +12,7 @@ from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
 _MEND: Final = "give a Parquet file, or a folder of some"
 
 
-class Parquet(RowSource):
+class ParquetSource(RowSource):
     """One `.parquet` file, or all those below a folder in the order of their names."""
 
     name: ClassVar[str] = "parquet"

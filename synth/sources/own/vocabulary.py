@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from synth.base.rng import Randomness
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, Settings
-from synth.sources.reading.collected import listed_row
+from synth.sources.reading.collected import unheard_row
 
 
-class Vocabulary(Settings):
+class VocabularySource(Settings):
     """Labels with a few drawn lengths each.
 
     Args:
@@ -33,7 +33,7 @@ class Vocabulary(Settings):
     seed: int = Field(default=0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
-    def _in_order(self) -> Vocabulary:
+    def _in_order(self) -> VocabularySource:
         shortest, longest = self.seconds
         if not 0 < shortest <= longest:
             raise ValueError(f"seconds: expected 0 < shortest <= longest, got {self.seconds}")
@@ -44,7 +44,7 @@ class Vocabulary(Settings):
         """The labels."""
         if not isinstance(self.labels, str):
             return self.labels
-        path = shipped(f"lexicons/sources/{self.labels}.csv")
+        path = shipped_path(f"lexicons/sources/{self.labels}.csv")
         rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
         return tuple(row["label"] for row in rows)
 
@@ -60,4 +60,4 @@ class Vocabulary(Settings):
         label, take = ref.location.rsplit("/", 1)
         rng = Randomness(self.seed).at(f"vocabulary/{label}", int(take))
         low, high = np.log(self.seconds)
-        return listed_row(float(np.exp(rng.uniform(low, high))), self.name, str(self.seed), ref.id)
+        return unheard_row(float(np.exp(rng.uniform(low, high))), self.name, str(self.seed), ref.id)

@@ -170,7 +170,7 @@ class FileSource(Settings):
         path = self.root / location
         if span is None:
             return read_recording(path)
-        return _cut(_read_kept(path, stamp_of(path)), *span)
+        return _cut(_read_cached(path, stamp_of(path)), *span)
 
     def checksums(self) -> Mapping[str, str]:
         """Checksums that the library itself publishes: `ALGORITHM:HEX` by location."""
@@ -219,11 +219,11 @@ def read_recording(path: Path) -> Recording:
     if not data:
         raise ClipError("the file is empty")
     channels, rate = read_audio(data, path.suffix)
-    return Recording(mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
+    return Recording(to_mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
 
 
 @lru_cache(maxsize=1)
-def _read_kept(path: Path, stamp: str) -> Recording:
+def _read_cached(path: Path, stamp: str) -> Recording:
     """The last file read: its stretches follow one another in an index."""
     return read_recording(path)
 
@@ -239,7 +239,7 @@ def _cut(whole: Recording, begin: Seconds, end: Seconds) -> Recording:
     return Recording(audio, whole.rate, whole.channels, hashlib.sha256(identity).hexdigest())
 
 
-def mono(channels: np.ndarray) -> Audio:
+def to_mono(channels: np.ndarray) -> Audio:
     """The mean of the channels; shape (frames, channels) to (frames,)."""
     if channels.shape[1] == 1:
         return np.ascontiguousarray(channels[:, 0])

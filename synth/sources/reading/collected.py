@@ -61,7 +61,7 @@ class AudioFiles:
                 found.setdefault(path.stem, []).append(path.relative_to(base))
         return found
 
-    def named(self, *stems: str) -> str:
+    def find_stem(self, *stems: str) -> str:
         """Location of the first file that has one of these names, without extension.
 
         Where there is none, the location where the first was expected, so that the clip is
@@ -81,7 +81,7 @@ class AudioFiles:
                 return (self.folder / paths[0]).as_posix()
         return (self.folder / stems[0]).as_posix()
 
-    def at(self, *paths: str) -> str:
+    def find_path(self, *paths: str) -> str:
         """Location of the first of these paths, below the folder, that is there; else the first."""
         for path in paths:
             if (self.root / self.folder / path).is_file():
@@ -114,10 +114,10 @@ class Listing:
             raise SourceError(
                 f"{ref.id}: its length is not known without its audio", mend="set audio: FOLDER"
             )
-        return listed_row(ref.duration_s, self.name, ref.id)
+        return unheard_row(ref.duration_s, self.name, ref.id)
 
 
-def listed_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
+def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
     """The measured columns of `schema.CLIPS` for a clip that was never heard."""
     frames = to_frames(seconds, LISTED_RATE)
     return {

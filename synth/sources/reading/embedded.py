@@ -18,9 +18,9 @@ from synth.sources.reading.base import (
     ClipRef,
     Recording,
     Settings,
-    mono,
     read_recording,
     stamp_of,
+    to_mono,
 )
 from synth.sources.reading.row_files import class_names, open_rows
 from synth.sources.reading.tables import tags_of, texts_of
@@ -147,7 +147,7 @@ class RowSource(Settings):
             return read_recording(found / name)
         channels, rate = read_audio(data, Path(name).suffix)
         sha256 = hashlib.sha256(data).hexdigest()
-        return Recording(mono(channels), rate, channels.shape[1], sha256)
+        return Recording(to_mono(channels), rate, channels.shape[1], sha256)
 
     def _names(self, schema: pa.Schema, path: Path) -> dict[str, str]:
         """The table's column for each role that it fills."""

@@ -74,8 +74,8 @@ def check_files(
         advance: Called once a file.
     """
     require_folder(root, "the library's folder", "give the folder of a library")
-    checksums = {_below(root, path): checksum for path, checksum in checksums.items()}
-    places = {_below(root, path_of(location)) for location in locations}
+    checksums = {_relative_path(root, path): checksum for path, checksum in checksums.items()}
+    places = {_relative_path(root, path_of(location)) for location in locations}
     listed = sorted(places | set(checksums))
 
     def verdict(path: str) -> str:
@@ -99,19 +99,19 @@ def check_files(
         changed=changed,
         unlisted=tuple(
             path
-            for path in files_below(root)
+            for path in list_files(root)
             if path not in verdicts and Path(path).suffix.lower() in SUFFIXES
         ),
     )
 
 
-def _below(root: Path, path: str) -> str:
+def _relative_path(root: Path, path: str) -> str:
     """A path as it is below the root, where it is: an absolute one may lead there, too."""
     place, above = Path(os.path.normpath(root / path)), os.path.normpath(root)
     return place.relative_to(above).as_posix() if place.is_relative_to(above) else path
 
 
-def files_below(root: Path) -> Iterator[str]:
+def list_files(root: Path) -> Iterator[str]:
     """Every file below a folder whose path holds no hidden part, in order."""
     paths = (path.relative_to(root).as_posix() for path in walk(root) if path.is_file())
     yield from sorted(paths)
@@ -123,7 +123,7 @@ def write_index(root: Path, target: Path, advance: Callable[[], None] = lambda: 
     Returns:
         How many there are.
     """
-    paths = list(files_below(root))
+    paths = list(list_files(root))
 
     def checksum(path: str) -> str:
         advance()

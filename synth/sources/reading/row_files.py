@@ -55,7 +55,7 @@ def open_rows(path: Path) -> Rows:
     except FileNotFoundError as error:
         raise SourceError(f"{path}: not found", mend="look at root") from error
     except DAMAGE as error:
-        raise damaged(path, error) from error
+        raise damage_error(path, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ParquetRows:
         """Row numbers and some of the columns."""
         if not columns:
             return ((number, {}) for number in range(self.file.metadata.num_rows))
-        return _numbered(self.path, self.file.iter_batches(_BATCH, columns=list(columns)))
+        return _number_rows(self.path, self.file.iter_batches(_BATCH, columns=list(columns)))
 
     def value(self, row: int, column: str) -> Any:
         """One value; the column's row group is kept for its neighbours."""
@@ -92,7 +92,7 @@ class ParquetRows:
                 try:
                     return _column(self.path, self.stamp, group, column)[row - first].as_py()
                 except DAMAGE as error:
-                    raise ClipError(damaged(self.path, error).message) from error
+                    raise ClipError(damage_error(self.path, error).message) from error
             first += rows
         raise ClipError(f"its table has {first} rows, row {row} was asked for")
 
@@ -118,7 +118,7 @@ class StreamRows:
         """Row numbers and some of the columns."""
         if not columns:
             return ((number, {}) for number in range(self.table.num_rows))
-        return _numbered(self.path, self.table.select(list(columns)).to_batches(_BATCH))
+        return _number_rows(self.path, self.table.select(list(columns)).to_batches(_BATCH))
 
     def value(self, row: int, column: str) -> Any:
         """One value."""
@@ -127,7 +127,7 @@ class StreamRows:
         try:
             return self.table[column][row].as_py()
         except DAMAGE as error:
-            raise ClipError(damaged(self.path, error).message) from error
+            raise ClipError(damage_error(self.path, error).message) from error
 
 
 def class_names(schema: pa.Schema, column: str) -> Sequence[str]:
@@ -144,20 +144,20 @@ def class_names(schema: pa.Schema, column: str) -> Sequence[str]:
     return tuple(map(str, said)) if isinstance(said, list) else ()
 
 
-def damaged(path: Path, error: Exception) -> SourceError:
+def damage_error(path: Path, error: Exception) -> SourceError:
     """What Arrow says of a file, in one line."""
     return SourceError(
         f"{path}: cannot be read: {' '.join(str(error).split())}", mend="copy or download it again"
     )
 
 
-def _numbered(
+def _number_rows(
     path: Path, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         yield from enumerate(row for batch in batches for row in batch.to_pylist())
     except DAMAGE as error:
-        raise damaged(path, error) from error
+        raise damage_error(path, error) from error
 
 
 @lru_cache(maxsize=8)

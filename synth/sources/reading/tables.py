@@ -96,7 +96,7 @@ class Row(dict[str, str]):
         """Its line, without the file."""
         return self.where.rpartition(": ")[2]
 
-    def wrong(self, reason: str, mend: str = MEND_ROW) -> NoReturn:
+    def refuse(self, reason: str, mend: str = MEND_ROW) -> NoReturn:
         """Refuse the row.
 
         Raises:
@@ -174,7 +174,7 @@ def _text(value: object) -> str:
     return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def distinct(rows: Iterable[Row], *key: str) -> Iterator[Row]:
+def drop_duplicates(rows: Iterable[Row], *key: str) -> Iterator[Row]:
     """The rows, each once; a row that is there again, equal in all fields, is left out.
 
     Args:
@@ -192,7 +192,7 @@ def distinct(rows: Iterable[Row], *key: str) -> Iterator[Row]:
             first[name] = said, row.place
             yield row
         elif first[name][0] != said:
-            row.wrong(
+            row.refuse(
                 f"two rows on {', '.join(name)} differ, the other is {first[name][1]}",
                 "keep the right one",
             )
@@ -234,7 +234,7 @@ def truth_of(row: Row, column: str) -> bool | None:
     """
     said = row[column].strip().lower()
     if said not in _TRUTHS:
-        row.wrong(f"{column} is {row[column]!r}, expected True or False")
+        row.refuse(f"{column} is {row[column]!r}, expected True or False")
     return _TRUTHS[said]
 
 

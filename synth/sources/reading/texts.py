@@ -45,7 +45,7 @@ def read_json(path: Path, mend: str = MEND_FILE) -> Any:
         raise SourceError(f"{path}: is no JSON: {error}", mend=mend) from error
 
 
-def wrong_value(path: Path, error: ValidationError) -> SourceError:
+def wrong_value_error(path: Path, error: ValidationError) -> SourceError:
     """What is wrong first in a file's value, by its keys."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"])) or "the file"

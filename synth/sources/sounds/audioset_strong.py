@@ -91,7 +91,7 @@ class AudioSetStrong(Collected):
         location = segment
         if files:
             start = f"{int(begin_ms) / 1000:.3f}"
-            location = files.named(segment, f"Y{segment}", *stems(video, start, CLIP_S))
+            location = files.find_stem(segment, f"Y{segment}", *stems(video, start, CLIP_S))
         for event in events:
             others = [each for each in events if _overlap(event, each)]
             labels = dict.fromkeys(names[each.mid] for each in (event, *others))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
-from synth.sources.reading.tables import Columns, distinct, read_rows
+from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 from synth.sources.sounds.esc50_licence import read_credits
 
 COLLECTION: Final = "ESC-50 (K. J. Piczak)"
@@ -40,7 +40,7 @@ class Esc50(FileSource):
         require_folder(self.root / "audio", "the audio folder of ESC-50", mend)
         credits = read_credits(self.root)
         rows = read_rows(self.root / "meta" / "esc50.csv", Columns(COLUMNS, mend))
-        for row in distinct(rows, "filename"):
+        for row in drop_duplicates(rows, "filename"):
             name = row["filename"].removesuffix(".wav")
             credit = credits.get(name.rpartition("-")[0])
             whole = "CC-BY-3.0" if row["esc10"] == "True" else "CC-BY-NC-3.0"

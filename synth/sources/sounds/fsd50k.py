@@ -25,8 +25,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, FileSource, Origin, require_file, require_folder
-from synth.sources.reading.tables import Columns, distinct, read_rows
-from synth.sources.reading.texts import read_json, wrong_value
+from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
+from synth.sources.reading.texts import read_json, wrong_value_error
 
 Subset = Literal["dev", "eval"]
 SUBSETS: Final[tuple[Subset, ...]] = ("dev", "eval")
@@ -141,7 +141,9 @@ class Fsd50k(FileSource):
             require_folder(folder, f"the audio of subset {subset}", mend)
         chosen = dict.fromkeys(self.subsets)
         rows = {subset: _rows(self.root, subset) for subset in SUBSETS}
-        above = _smeared([labels for clips in rows.values() for labels, _ in clips.values()])
+        above = _infer_ancestors(
+            [labels for clips in rows.values() for labels, _ in clips.values()]
+        )
         for subset in chosen:
             infos = _infos(self.root / "FSD50K.metadata" / f"{subset}_clips_info_FSD50K.json")
             for name, (labels, split) in rows[subset].items():
@@ -162,7 +164,7 @@ def _rows(root: Path, subset: Subset) -> dict[str, tuple[tuple[str, ...], str]]:
     columns = Columns(("fname", "labels", *(("split",) if subset == "dev" else ())), _MEND)
     path = root / "FSD50K.ground_truth" / f"{subset}.csv"
     found: dict[str, tuple[tuple[str, ...], str]] = {}
-    for row in distinct(read_rows(path, columns), "fname"):
+    for row in drop_duplicates(read_rows(path, columns), "fname"):
         labels = tuple(
             dict.fromkeys(name for part in row["labels"].split(",") if (name := part.strip()))
         )
@@ -175,10 +177,10 @@ def _infos(path: Path) -> Mapping[str, _Info]:
     try:
         return _INFOS.validate_python(read_json(path))
     except ValidationError as error:
-        raise wrong_value(path, error) from error
+        raise wrong_value_error(path, error) from error
 
 
-def _smeared(clips: Collection[tuple[str, ...]]) -> dict[str, set[str]]:
+def _infer_ancestors(clips: Collection[tuple[str, ...]]) -> dict[str, set[str]]:
     """The classes above each class, by pairs that no clip contradicts.
 
     Pairs are checked one by one: Growling, below both cats and dogs, is smeared to Animal alone.

@@ -16,7 +16,7 @@ from typing import ClassVar, Final, Literal
 
 from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
-from synth.sources.reading.tables import Columns, Row, distinct, read_rows
+from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
 
 COLUMNS: Final = ("slice_file_name", "fsID", "start", "end", "salience", "fold", "class")
 FOREGROUND: Final = "1"
@@ -52,7 +52,7 @@ class UrbanSound8K(FileSource):
         """
         require_folder(self.root / "audio", "the audio folder of UrbanSound8K", _MEND)
         path = self.root / "metadata" / "UrbanSound8K.csv"
-        for row in distinct(read_rows(path, Columns(COLUMNS, _MEND)), "slice_file_name"):
+        for row in drop_duplicates(read_rows(path, Columns(COLUMNS, _MEND)), "slice_file_name"):
             name = row["slice_file_name"]
             yield ClipRef(
                 id=f"urbansound8k/{name.removesuffix('.wav')}",
@@ -69,7 +69,7 @@ class UrbanSound8K(FileSource):
     def _refusal(self, row: Row) -> str:
         salience = row["salience"]
         if salience not in (FOREGROUND, BACKGROUND):
-            row.wrong(f"salience is {salience!r}, expected 1 (foreground) or 2 (background)")
+            row.refuse(f"salience is {salience!r}, expected 1 (foreground) or 2 (background)")
         if salience == BACKGROUND and self.background == "refuse":
             return "is in the background of other sounds (salience 2)"
         return ""
@@ -78,5 +78,5 @@ class UrbanSound8K(FileSource):
 def _length(row: Row) -> Seconds:
     start, end = row.seconds("start"), row.seconds("end")
     if end <= start:
-        row.wrong(f"start is {row['start']!r} and end {row['end']!r}, expected seconds in order")
+        row.refuse(f"start is {row['start']!r} and end {row['end']!r}, expected seconds in order")
     return end - start

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, Protocol, runtime_checkable
 
-from synth.text.grammar.tag_lexicon import (
-    Tag,
-    Tags,
+from synth.text.grammar.pos_lexicon import (
+    POS,
+    PosTags,
     ends_as_gerund,
     ends_as_third_person,
-    possible_tags,
+    possible_pos_tags,
     singular_of,
 )
 from synth.text.grammar.tokens import Token, word_set
 
 SPACY_MODEL: Final = "en_core_web_sm"
 
-_OPENS_NOUN: Final = frozenset({Tag.DET, Tag.ADJ, Tag.NUM, Tag.ADP})
+_OPENS_NOUN: Final = frozenset({POS.DET, POS.ADJ, POS.NUM, POS.ADP})
 _PEOPLE: Final = frozenset({"male", "female", "adult", "human", "teen"})
 _SINGULAR_PRONOUNS: Final = word_set(
     "he she it who someone somebody something everyone everybody everything one"
@@ -40,7 +40,7 @@ class Tagger(Protocol):
         """What a manifest calls it."""
         ...
 
-    def tag(self, tokens: Sequence[Token]) -> Tags:
+    def tag(self, tokens: Sequence[Token]) -> PosTags:
         """One tag for each token."""
         ...
 
@@ -53,11 +53,11 @@ class EmbeddedTagger:
 
     name: Final = "embedded"
 
-    def tag(self, tokens: Sequence[Token]) -> Tags:
+    def tag(self, tokens: Sequence[Token]) -> PosTags:
         """One tag for each token, decided from left to right."""
         words = [token.lower for token in tokens]
-        options = [possible_tags(word) for word in words]
-        tags: list[Tag] = []
+        options = [possible_pos_tags(word) for word in words]
+        tags: list[POS] = []
         for index in range(len(words)):
             tags.append(_decide(index, words, options, tags))
         return tuple(tags)
@@ -80,15 +80,15 @@ class SpacyTagger:
         """The model's name."""
         return self._name
 
-    def tag(self, tokens: Sequence[Token]) -> Tags:
+    def tag(self, tokens: Sequence[Token]) -> PosTags:
         """One tag for each token; a tag unknown to us is X."""
         if not tokens:
             return ()
         from spacy.tokens import Doc
 
         doc = self._pipeline(Doc(self._pipeline.vocab, words=[token.text for token in tokens]))
-        known = set(Tag)
-        return tuple(Tag(token.pos_) if token.pos_ in known else Tag.X for token in doc)
+        known = set(POS)
+        return tuple(POS(token.pos_) if token.pos_ in known else POS.X for token in doc)
 
 
 @cache
@@ -103,118 +103,120 @@ def best_tagger() -> Tagger:
     return SpacyTagger(spacy.load(SPACY_MODEL, exclude=["parser", "ner", "lemmatizer"]))
 
 
-def _decide(index: int, words: list[str], options: list[Tags], tags: list[Tag]) -> Tag:
+def _decide(index: int, words: list[str], options: list[PosTags], tags: list[POS]) -> POS:
     able = options[index]
-    after = options[index + 1] if index + 1 < len(options) else (Tag.PUNCT,)
-    if able[-1] is Tag.VERB and _is_past(words[index]):
+    after = options[index + 1] if index + 1 < len(options) else (POS.PUNCT,)
+    if able[-1] is POS.VERB and _is_past(words[index]):
         return _participle(index, words, able, after, tags)
     if len(able) == 1:
         return able[0]
-    if Tag.AUX in able:
+    if POS.AUX in able:
         return _auxiliary(index, words, options, able)
-    if ends_as_gerund(words[index]) and Tag.VERB in able:
-        return Tag.VERB
-    if Tag.ADJ in able or Tag.ADV in able:
+    if ends_as_gerund(words[index]) and POS.VERB in able:
+        return POS.VERB
+    if POS.ADJ in able or POS.ADV in able:
         return _adjective(index, words, able, after, tags)
     return _noun_or_verb(index, words, options, tags)
 
 
-def _auxiliary(index: int, words: list[str], options: list[Tags], able: Tags) -> Tag:
+def _auxiliary(index: int, words: list[str], options: list[PosTags], able: PosTags) -> POS:
     """Whether "has" helps another verb, and "can" is a modal or a tin."""
-    ahead = [at for at in range(index + 1, len(words)) if options[at][0] is not Tag.ADV][:1]
+    ahead = [at for at in range(index + 1, len(words)) if options[at][0] is not POS.ADV][:1]
     following = words[ahead[0]] if ahead else ""
-    if Tag.NOUN in able:
-        helps = following in {"be", "not"} or possible_tags(following or ".")[-1] is Tag.VERB
-        return Tag.AUX if helps and not following.endswith(("ing", "s")) else Tag.NOUN
+    if POS.NOUN in able:
+        helps = following in {"be", "not"} or possible_pos_tags(following or ".")[-1] is POS.VERB
+        return POS.AUX if helps and not following.endswith(("ing", "s")) else POS.NOUN
     helps = following in {"to", "not"} or _is_participle(following)
-    return Tag.AUX if helps else Tag.VERB
+    return POS.AUX if helps else POS.VERB
 
 
-def _participle(index: int, words: list[str], able: Tags, after: Tags, tags: list[Tag]) -> Tag:
+def _participle(
+    index: int, words: list[str], able: PosTags, after: PosTags, tags: list[POS]
+) -> POS:
     """A verb ("followed by", "is closed"), but an adjective before its noun ("muffled speech")."""
-    before = tags[-1] if tags else Tag.PUNCT
+    before = tags[-1] if tags else POS.PUNCT
     if index and words[index - 1] in {"high", "low"}:
-        return Tag.ADJ
-    if before in {Tag.NOUN, Tag.PROPN, Tag.PRON, Tag.AUX} or after[0] not in {Tag.NOUN, Tag.ADJ}:
-        return Tag.VERB
-    return Tag.ADJ
+        return POS.ADJ
+    if before in {POS.NOUN, POS.PROPN, POS.PRON, POS.AUX} or after[0] not in {POS.NOUN, POS.ADJ}:
+        return POS.VERB
+    return POS.ADJ
 
 
-def _adjective(index: int, words: list[str], able: Tags, after: Tags, tags: list[Tag]) -> Tag:
-    word, before = words[index], tags[-1] if tags else Tag.PUNCT
-    noun_follows = after[0] in {Tag.NOUN, Tag.ADJ}
-    if Tag.VERB in able and Tag.NOUN not in able:
-        return Tag.VERB if before in {Tag.NOUN, Tag.PRON, Tag.PART} else able[0]
-    if Tag.NOUN not in able:
+def _adjective(index: int, words: list[str], able: PosTags, after: PosTags, tags: list[POS]) -> POS:
+    word, before = words[index], tags[-1] if tags else POS.PUNCT
+    noun_follows = after[0] in {POS.NOUN, POS.ADJ}
+    if POS.VERB in able and POS.NOUN not in able:
+        return POS.VERB if before in {POS.NOUN, POS.PRON, POS.PART} else able[0]
+    if POS.NOUN not in able:
         return able[0]
     if word in _PEOPLE and noun_follows:
-        ends_clause = Tag.VERB in after and ends_as_third_person(words[index + 1])
-        return Tag.NOUN if ends_clause else Tag.ADJ
-    if noun_follows or (Tag.VERB in after and word not in _PEOPLE):
-        return Tag.ADJ
-    return Tag.NOUN
+        ends_clause = POS.VERB in after and ends_as_third_person(words[index + 1])
+        return POS.NOUN if ends_clause else POS.ADJ
+    if noun_follows or (POS.VERB in after and word not in _PEOPLE):
+        return POS.ADJ
+    return POS.NOUN
 
 
-def _noun_or_verb(index: int, words: list[str], options: list[Tags], tags: list[Tag]) -> Tag:
+def _noun_or_verb(index: int, words: list[str], options: list[PosTags], tags: list[POS]) -> POS:
     """Whether "barks" is something heard or something done."""
     word = words[index]
     back = index - 1
-    while back >= 0 and tags[back] is Tag.ADV:
+    while back >= 0 and tags[back] is POS.ADV:
         back -= 1
-    before = tags[back] if back >= 0 else Tag.PUNCT
-    following = options[index + 1] if index + 1 < len(options) else (Tag.PUNCT,)
+    before = tags[back] if back >= 0 else POS.PUNCT
+    following = options[index + 1] if index + 1 < len(options) else (POS.PUNCT,)
     if back >= 0 and words[back] in {"to", "not", "can", "will", "could", "cannot"}:
-        return Tag.VERB
+        return POS.VERB
     if _is_participle(word):
-        return Tag.NOUN if before in _OPENS_NOUN else Tag.VERB
-    if before is Tag.CCONJ or "then" in words[back + 1 : index]:
+        return POS.NOUN if before in _OPENS_NOUN else POS.VERB
+    if before is POS.CCONJ or "then" in words[back + 1 : index]:
         return _after_conjunction(index, back, words, following, tags)
-    if before not in {Tag.NOUN, Tag.PROPN, Tag.PRON}:
-        return Tag.NOUN
-    if _clause_follows(index, words, following) and following[0] is not Tag.NOUN:
-        return Tag.NOUN
+    if before not in {POS.NOUN, POS.PROPN, POS.PRON}:
+        return POS.NOUN
+    if _clause_follows(index, words, following) and following[0] is not POS.NOUN:
+        return POS.NOUN
     if word == "sounds" and not _is_determined(tags):
-        return Tag.NOUN
+        return POS.NOUN
     if ends_as_third_person(word):
-        return Tag.NOUN if _is_plural(words[back]) and before is Tag.NOUN else Tag.VERB
-    if before is Tag.PRON:
-        return Tag.NOUN if words[back] in _SINGULAR_PRONOUNS else Tag.VERB
-    pair = (back > 1 and tags[back - 1] is Tag.CCONJ) or _is_plural(words[back])
-    return Tag.VERB if pair and Tag.NOUN not in following[:1] else Tag.NOUN
+        return POS.NOUN if _is_plural(words[back]) and before is POS.NOUN else POS.VERB
+    if before is POS.PRON:
+        return POS.NOUN if words[back] in _SINGULAR_PRONOUNS else POS.VERB
+    pair = (back > 1 and tags[back - 1] is POS.CCONJ) or _is_plural(words[back])
+    return POS.VERB if pair and POS.NOUN not in following[:1] else POS.NOUN
 
 
 def _after_conjunction(
-    index: int, back: int, words: list[str], following: Tags, tags: list[Tag]
-) -> Tag:
+    index: int, back: int, words: list[str], following: PosTags, tags: list[POS]
+) -> POS:
     """A verb where it matches a verb before "and", a noun where it opens a clause of its own."""
     finite = [at for at in range(back + 1) if _may_be_finite(words[at], tags[at])]
     if not finite or _clause_follows(index, words, following):
-        return Tag.NOUN
+        return POS.NOUN
     last = words[finite[-1]]
     return (
-        Tag.VERB if ends_as_third_person(last) == ends_as_third_person(words[index]) else Tag.NOUN
+        POS.VERB if ends_as_third_person(last) == ends_as_third_person(words[index]) else POS.NOUN
     )
 
 
-def _is_determined(tags: list[Tag]) -> bool:
+def _is_determined(tags: list[POS]) -> bool:
     """Whether the phrase at the end has its article: "a horn sounds" is said, "horn sounds" not."""
     for tag in reversed(tags):
-        if tag in {Tag.DET, Tag.NUM, Tag.PRON}:
+        if tag in {POS.DET, POS.NUM, POS.PRON}:
             return True
-        if tag in {Tag.ADP, Tag.CCONJ, Tag.PUNCT, Tag.SCONJ}:
+        if tag in {POS.ADP, POS.CCONJ, POS.PUNCT, POS.SCONJ}:
             return False
     return False
 
 
-def _may_be_finite(word: str, tag: Tag) -> bool:
-    return tag is Tag.AUX or (
-        tag is Tag.VERB and not ends_as_gerund(word) and not _is_participle(word)
+def _may_be_finite(word: str, tag: POS) -> bool:
+    return tag is POS.AUX or (
+        tag is POS.VERB and not ends_as_gerund(word) and not _is_participle(word)
     )
 
 
-def _clause_follows(index: int, words: list[str], following: Tags) -> bool:
-    return Tag.AUX in following or (
-        Tag.VERB in following and not words[index + 1].endswith(("ing", "ed"))
+def _clause_follows(index: int, words: list[str], following: PosTags) -> bool:
+    return POS.AUX in following or (
+        POS.VERB in following and not words[index + 1].endswith(("ing", "ed"))
     )
 
 

@@ -72,7 +72,7 @@ def join(pieces: Iterable[Piece]) -> str:
     return text
 
 
-def sentence_like(pieces: Sequence[Piece], source: Sequence[Token]) -> str:
+def to_sentence(pieces: Sequence[Piece], source: Sequence[Token]) -> str:
     """Pieces as a sentence: capital and final stop as the source has them.
 
     A word that opened the source loses its capital where it moves inside, unless the source writes
@@ -96,7 +96,7 @@ def sentence_like(pieces: Sequence[Piece], source: Sequence[Token]) -> str:
     return text[:1].upper() + text[1:] if opened else text
 
 
-def order_of(pieces: Iterable[Piece]) -> str:
+def format_order(pieces: Iterable[Piece]) -> str:
     """Pieces as word positions of the source, marks and put-in text as they are."""
     parts = (
         piece if isinstance(piece, str) else piece.text if piece.word is None else str(piece.word)

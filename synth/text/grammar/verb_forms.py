@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from synth.base.shipped import shipped
-from synth.text.grammar.tag_lexicon import Tag, ends_as_gerund, listed_tags
+from synth.base.shipped import shipped_path
+from synth.text.grammar.pos_lexicon import POS, ends_as_gerund, shipped_pos_tags
 
 
 def is_past(word: str) -> bool:
@@ -19,7 +19,7 @@ def lemma_of(word: str) -> str:
     from lemminflect import getAllLemmas, getLemma
 
     for base in (word[:-1], word[: -len("ing")]):
-        listed = base in listed_tags() and Tag.VERB in listed_tags()[base]
+        listed = base in shipped_pos_tags() and POS.VERB in shipped_pos_tags()[base]
         if listed and (ends_as_gerund(word) or word == f"{base}s"):
             return base
     known = getAllLemmas(word, upos="VERB").get("VERB") or getLemma(word, "VERB")
@@ -43,7 +43,7 @@ def inflect(word: str, tag: str) -> str:
 @cache
 def agent_verbs() -> frozenset[str]:
     """Verbs whose forms, said of a doer, are doings rather than sounds: "talks", not "clicks"."""
-    listing = shipped("lexicons/agent_verbs.txt")
+    listing = shipped_path("lexicons/agent_verbs.txt")
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import snowballstemmer
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
@@ -17,7 +17,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 @cache
 def function_words() -> frozenset[str]:
     """Closed-class words, and words that an audio caption may hold whatever it describes."""
-    listing = shipped("lexicons/function_words.txt")
+    listing = shipped_path("lexicons/function_words.txt")
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 

@@ -9,23 +9,23 @@ import numpy as np
 
 from synth.labels.tag import Tag
 from synth.text.negation.negators import Negators
-from synth.text.tags.tag_words import Form, Kind, Said, said, with_article
+from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, add_article, phrase_tag
 
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)")
 
 
-def with_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
+def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
     """A short sentence behind a random sentence; a thing may also join a caption without stop."""
-    words = said(tag)
+    words = phrase_tag(tag)
     ends = [found.end() for found in _SENTENCE_END.finditer(caption)]
     thing = str(rng.choice(negators.thing))
     if words.is_thing and not ends and caption:
-        return f"{caption}, {_lacking(thing, words.words, words.noun)}"
-    if words.form is Form.THEME:
+        return f"{caption}, {_say_lacking(thing, words.words, words.noun)}"
+    if words.form is TagForm.THEME:
         theme = f"{words.words} theme"
-        sentence = f"The music comes {_lacking(thing, theme, with_article(theme))}."
+        sentence = f"The music comes {_say_lacking(thing, theme, add_article(theme))}."
     elif words.is_thing:
-        sentence = f"The music comes {_lacking(thing, words.words, words.noun)}."
+        sentence = f"The music comes {_say_lacking(thing, words.words, words.noun)}."
     else:
         sentence = f"The music is {rng.choice(negators.quality)} {_quality(words)}."
     if not ends:
@@ -34,15 +34,15 @@ def with_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Gener
     return f"{caption[:at]} {sentence}{caption[at:]}"
 
 
-def _quality(words: Said) -> str:
+def _quality(words: TagPhrase) -> str:
     """How a tag stands behind "the music is": "happy", "from the 80s", "a jazz piece"."""
-    if words.form is Form.ERA:
+    if words.form is TagForm.ERA:
         return f"from the {words.words}"
-    if words.kind is not Kind.GENRE or words.words.endswith("music"):
+    if words.kind is not TagCategory.GENRE or words.words.endswith("music"):
         return words.words
-    return with_article(f"{words.words} piece")
+    return add_article(f"{words.words} piece")
 
 
-def _lacking(negator: str, words: str, noun: str) -> str:
+def _say_lacking(negator: str, words: str, noun: str) -> str:
     """As "without an orchestra", "with no orchestra"."""
     return f"{negator} {words if negator.split()[-1] == 'no' else noun}"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped
-from synth.text.tags.tag_words import Form, said
-from synth.text.tags.tags import Match
+from synth.base.shipped import shipped_path
+from synth.text.tags.tag_words import TagForm, phrase_tag
+from synth.text.tags.tags import TagMatch
 
 LISTING: Final = "lexicons/mending_words.csv"
 SEPARATORS: Final = frozenset({",", "and", "&"})
@@ -28,7 +28,7 @@ _ADJECTIVE: Final = re.compile(
 @cache
 def words(role: str) -> frozenset[str]:
     """The listed words of a role: "music" nouns, "verb", "function" words, "sound" nouns ..."""
-    text = shipped(LISTING).read_text(encoding="utf-8")
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
     return frozenset(
         row["word"] for row in csv.DictReader(text.splitlines()) if row["role"] == role
     )
@@ -51,7 +51,7 @@ def is_adverb(word: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class MarkedToken:
     """A word, a mark or a whole tag.
 
     Args:
@@ -64,7 +64,7 @@ class Token:
     lower: str
     start: int
     end: int
-    match: Match | None
+    match: TagMatch | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class MarkedCaption:
     """
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[MarkedToken, ...]
     denied: frozenset[int]
     negators: Wordings
 
@@ -95,8 +95,8 @@ class MarkedCaption:
     def of(
         cls,
         caption: str,
-        matches: Sequence[Match],
-        denied: Collection[Match],
+        matches: Sequence[TagMatch],
+        denied: Collection[TagMatch],
         negators: Wordings,
     ) -> MarkedCaption:
         """From a caption and the tags in it, in order."""
@@ -108,12 +108,12 @@ class MarkedCaption:
         """The token in lower case; a stop before the first and behind the last."""
         return self.tokens[index].lower if 0 <= index < len(self.tokens) else "."
 
-    def is_form(self, index: int, *forms: Form) -> bool:
+    def is_form(self, index: int, *forms: TagForm) -> bool:
         """Whether the token is a tag of one of the forms."""
         if not 0 <= index < len(self.tokens):
             return False
         match = self.tokens[index].match
-        return match is not None and said(match.tag).form in forms
+        return match is not None and phrase_tag(match.tag).form in forms
 
     def is_premodifier(self, index: int) -> bool:
         """Whether the token may stand between an article and its noun."""
@@ -121,24 +121,24 @@ class MarkedCaption:
         after = self.at(index + 1)
         if word in {"tempo", "quality"} and (after in SEPARATORS or after.endswith("ing")):
             return False  # "a slow tempo and soft tones"
-        return self.is_form(index, Form.ADJECTIVE) or (
+        return self.is_form(index, TagForm.ADJECTIVE) or (
             _ADJECTIVE.fullmatch(word) is not None
             and word not in closed_words()
             and word not in words("music")
         )
 
-    def written(self, index: int) -> str:
+    def spelling(self, index: int) -> str:
         """The token as the caption has it."""
         token = self.tokens[index]
         return self.text[token.start : token.end]
 
     def run(self, indices: Sequence[int]) -> str:
         """Some tokens, with spaces between."""
-        return " ".join(map(self.written, indices))
+        return " ".join(map(self.spelling, indices))
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """Text to put in place of a stretch of the caption, in characters from 0."""
 
     start: int
@@ -146,20 +146,20 @@ class Edit:
     text: str
 
 
-Place: TypeAlias = tuple[Edit, frozenset[int]] | None
+Place: TypeAlias = tuple[TextEdit, frozenset[int]] | None
 """An edit and the positions of the tags it denies; None where none is safe."""
 
 
-def _tokens(caption: str, matches: Sequence[Match]) -> tuple[Token, ...]:
-    tokens: list[Token] = []
+def _tokens(caption: str, matches: Sequence[TagMatch]) -> tuple[MarkedToken, ...]:
+    tokens: list[MarkedToken] = []
     at = 0
     for match in (*matches, None):
         end = match.start if match else len(caption)
         tokens.extend(
-            Token(found.group().lower(), found.start(), found.end(), None)
+            MarkedToken(found.group().lower(), found.start(), found.end(), None)
             for found in _TOKEN.finditer(caption, at, end)
         )
         if match:
-            tokens.append(Token(match.text.lower(), match.start, match.end, match))
+            tokens.append(MarkedToken(match.text.lower(), match.start, match.end, match))
             at = match.end
     return tuple(tokens)

@@ -14,24 +14,24 @@ from typing import Final
 from synth.text.negation.marked_caption import (
     SEPARATORS,
     STOPS,
-    Edit,
     MarkedCaption,
     Place,
+    TextEdit,
     Wordings,
     closed_words,
     is_adverb,
     is_closed,
     words,
 )
-from synth.text.negation.mending_lists import in_list
-from synth.text.tags.tag_captions import enumeration
-from synth.text.tags.tag_words import Form, article
-from synth.text.tags.tags import Match
+from synth.text.negation.mending_lists import mend_in_list
+from synth.text.tags.tag_captions import enumerate_words
+from synth.text.tags.tag_words import TagForm, article
+from synth.text.tags.tags import TagMatch
 
 
 def mend(
-    caption: str, matches: Sequence[Match], denied: Collection[Match], negators: Wordings
-) -> tuple[str, Match | None]:
+    caption: str, matches: Sequence[TagMatch], denied: Collection[TagMatch], negators: Wordings
+) -> tuple[str, TagMatch | None]:
     """The caption with some of its tags denied.
 
     Args:
@@ -44,7 +44,7 @@ def mend(
         The new caption and None; or "" and the first tag that stands where no edit is safe.
     """
     found = MarkedCaption.of(caption, matches, denied, negators)
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     open_ = set(found.denied)
     while open_:
         first = min(open_)
@@ -53,10 +53,10 @@ def mend(
             return "", found.tokens[first].match
         edits.append(edit[0])
         open_ -= edit[1]
-    return _applied(caption, edits), None
+    return _apply(caption, edits), None
 
 
-def _applied(caption: str, edits: Sequence[Edit]) -> str:
+def _apply(caption: str, edits: Sequence[TextEdit]) -> str:
     text = caption
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
@@ -72,7 +72,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     if last < head or caption.at(opening) not in determiners:
         return None
     ours = [at for at in range(opening + 1, last) if at in caption.denied]
-    if not all(at < head and caption.is_form(at, Form.ADJECTIVE) for at in ours):
+    if not all(at < head and caption.is_form(at, TagForm.ADJECTIVE) for at in ours):
         return None
     if any(is_adverb(caption.at(at - 1)) for at in ours):
         return None
@@ -80,14 +80,14 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     tail = _behind_noun(caption, opening, last, predicate)
     if tail is None:
         return None
-    kept = _without(caption, range(opening + 1, head), ours)
+    kept = _join_remaining(caption, range(opening + 1, head), ours)
     named = f"{kept} {caption.run(range(head, last + 1))}".strip()
-    determiner = caption.written(opening)
+    determiner = caption.spelling(opening)
     if caption.at(opening) in {"a", "an"}:
         proper = article(named)
         determiner = proper.capitalize() if determiner[0].isupper() else proper
     start, end = caption.tokens[opening].start, caption.tokens[last].end
-    return Edit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+    return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
 
 
 def _end_of_noun(caption: MarkedCaption, head: int) -> int:
@@ -118,8 +118,8 @@ def _edge(caption: MarkedCaption, index: int, step: int) -> int:
 
 
 def _alternatives(caption: MarkedCaption, indices: Sequence[int]) -> str:
-    names = dict.fromkeys(_lower_initial(caption.written(at)) for at in indices)
-    return enumeration(tuple(names), "or")
+    names = dict.fromkeys(_lower_initial(caption.spelling(at)) for at in indices)
+    return enumerate_words(tuple(names), "or")
 
 
 def _lower_initial(text: str) -> str:
@@ -142,11 +142,11 @@ def _behind_noun(caption: MarkedCaption, opening: int, last: int, predicate: str
     return f", which {predicate}" if ends else None
 
 
-def _without(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
+def _join_remaining(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
     """The premodifiers that stay, with the commas and "and" that still part two of them."""
     text, separator = "", ""
     for at in span:
-        word = caption.written(at)
+        word = caption.spelling(at)
         if word.lower() in SEPARATORS:
             separator = word if not separator or word != "," else separator
             continue
@@ -161,12 +161,12 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
     """`is happy and calm`: `is not happy or calm`, or `is calm but not happy`."""
     opening = index
     while opening >= 0 and (
-        caption.is_form(opening, Form.ADJECTIVE) or caption.at(opening) in SEPARATORS
+        caption.is_form(opening, TagForm.ADJECTIVE) or caption.at(opening) in SEPARATORS
     ):
         opening -= 1
     end = index
     while end < len(caption.tokens) and (
-        caption.is_form(end, Form.ADJECTIVE) or caption.at(end) in SEPARATORS
+        caption.is_form(end, TagForm.ADJECTIVE) or caption.at(end) in SEPARATORS
     ):
         end += 1
     while caption.at(end - 1) in SEPARATORS:
@@ -175,17 +175,17 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
         return None
     span = [at for at in range(opening + 1, end) if caption.tokens[at].match]
     ours = [at for at in span if at in caption.denied]
-    kept = [caption.written(at) for at in span if at not in caption.denied]
+    kept = [caption.spelling(at) for at in span if at not in caption.denied]
     if not ours or opening + 1 >= end:
         return None
     denial = f"{caption.negators.quality} {_alternatives(caption, ours)}"
-    text = f"{enumeration(kept)} but {denial}" if kept else denial
+    text = f"{enumerate_words(kept)} but {denial}" if kept else denial
     start = caption.tokens[opening + 1].start
-    return Edit(start, caption.tokens[end - 1].end, text), frozenset(ours)
+    return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(ours)
 
 
 _PLACES: Final[tuple[Callable[[MarkedCaption, int], Place], ...]] = (
     _before_noun,
-    in_list,
+    mend_in_list,
     _behind_is,
 )

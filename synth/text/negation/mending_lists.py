@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from synth.text.negation.marked_caption import (
     SEPARATORS,
     STOPS,
-    Edit,
     MarkedCaption,
     Place,
+    TextEdit,
     closed_words,
     is_adverb,
     is_closed,
     words,
 )
-from synth.text.tags.tag_captions import enumeration
-from synth.text.tags.tag_words import Form
+from synth.text.tags.tag_captions import enumerate_words
+from synth.text.tags.tag_words import TagForm
 
 
-def in_list(caption: MarkedCaption, index: int) -> Place:
+def mend_in_list(caption: MarkedCaption, index: int) -> Place:
     """`with guitar and bass`: `without guitar or bass`, or `with bass but no guitar`."""
     opening = index - 1
     while opening >= 0 and caption.at(opening) not in words("opens list"):
@@ -39,7 +39,7 @@ def in_list(caption: MarkedCaption, index: int) -> Place:
     text = _list_text(caption, verb, kept, denied)
     ours = frozenset(at for item in denied for at in item if at in caption.denied)
     start = caption.tokens[opening - verb.count(" ")].start
-    return Edit(start, caption.tokens[end - 1].end, text), ours
+    return TextEdit(start, caption.tokens[end - 1].end, text), ours
 
 
 def _opener(caption: MarkedCaption, opening: int) -> str | None:
@@ -51,7 +51,7 @@ def _opener(caption: MarkedCaption, opening: int) -> str | None:
         return f"{before} by" if before in words("by opens list") else None
     if word == "with" and (before in words("binds with") or before.endswith("ed")):
         return None
-    return caption.written(opening)
+    return caption.spelling(opening)
 
 
 def _goes_on(caption: MarkedCaption, end: int) -> bool:
@@ -76,16 +76,16 @@ def _cannot_be_denied(caption: MarkedCaption, item: range) -> bool:
 def _list_text(
     caption: MarkedCaption, verb: str, kept: Sequence[range], denied: Sequence[range]
 ) -> str:
-    bare = enumeration([_bare(caption, item) for item in denied], "or")
+    bare = enumerate_words([_bare(caption, item) for item in denied], "or")
     if kept:
-        return f"{verb} {enumeration([caption.run(item) for item in kept])} but no {bare}"
+        return f"{verb} {enumerate_words([caption.run(item) for item in kept])} but no {bare}"
     if verb.lower() != "with" and not verb.endswith(" by"):
         return f"{verb} no {bare}"
     negator = caption.negators.thing
     if negator.split()[-1] == "no":
         return f"{negator} {bare}"
     whole = [_with_own_article(caption, item) for item in denied]
-    return f"{negator} {enumeration(whole, 'or')}"
+    return f"{negator} {enumerate_words(whole, 'or')}"
 
 
 def _bare(caption: MarkedCaption, item: range) -> str:
@@ -142,5 +142,5 @@ def _is_clause(caption: MarkedCaption, first: int, end: int) -> bool:
 
 def _is_half(caption: MarkedCaption, last: int) -> bool:
     """Whether a comma only parts two adjectives: "a sweet, flute-like instrument"."""
-    qualifies = caption.tokens[last].match is None or caption.is_form(last, Form.ADJECTIVE)
+    qualifies = caption.tokens[last].match is None or caption.is_form(last, TagForm.ADJECTIVE)
     return qualifies and caption.is_premodifier(last) and not caption.at(last).endswith("ing")

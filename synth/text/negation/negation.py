@@ -18,14 +18,14 @@ from typing import Final
 import numpy as np
 
 from synth.labels.tag import Tag
-from synth.text.negation.denial import with_denial
+from synth.text.negation.denial import add_denial
 from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import mend
-from synth.text.negation.negators import Negators, denials, denied, shipped_negators
+from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tag_kin import implied, named_in
-from synth.text.tags.tag_words import Form, agreeing, said
-from synth.text.tags.tags import Match, Vocabulary
+from synth.text.tags.tag_kin import is_implied, is_named_in
+from synth.text.tags.tag_words import TagForm, fix_article, phrase_tag
+from synth.text.tags.tags import TagMatch, TagVocabulary
 
 _PLACE: Final = re.compile(r"(?:^|(?<=\s))(?=[^\W_])")
 _FINAL_MARKS: Final = ".!?;, "
@@ -40,7 +40,7 @@ class Mode(StrEnum):
     FULL = "full"
 
 
-class Reason(StrEnum):
+class NegationReason(StrEnum):
     """Why a caption has no negated version."""
 
     NO_TAG = "no tag"
@@ -55,7 +55,7 @@ class Reason(StrEnum):
     """Wherever the negator is put, other tags are read than before: "no" before "wave"."""
 
 
-class Outcome(StrEnum):
+class NegationOutcome(StrEnum):
     """What became of a caption."""
 
     NEGATED = "negated"
@@ -76,7 +76,7 @@ class Negation:
         negators: The negators to draw from.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: TagVocabulary
     natural: bool = False
     negators: Negators = field(default_factory=shipped_negators)
 
@@ -96,7 +96,7 @@ class Negated:
     """
 
     mode: Mode
-    outcome: Outcome
+    outcome: NegationOutcome
     text: str = ""
     denied: tuple[Tag, ...] = ()
     kept: tuple[Tag, ...] = ()
@@ -109,15 +109,15 @@ class _Read:
     """A caption, its tags, and those of them that it says are there."""
 
     caption: str
-    matches: tuple[Match, ...]
-    stated: tuple[Match, ...]
+    matches: tuple[TagMatch, ...]
+    stated: tuple[TagMatch, ...]
 
     @property
     def tags(self) -> tuple[Tag, ...]:
         return tuple(dict.fromkeys(match.tag for match in self.stated))
 
 
-def stated_tags(caption: str, vocabulary: Vocabulary) -> tuple[Tag, ...]:
+def find_stated_tags(caption: str, vocabulary: TagVocabulary) -> tuple[Tag, ...]:
     """The tags that a caption says are there: named, and nowhere denied."""
     return _read(caption, vocabulary).tags
 
@@ -145,22 +145,22 @@ def negate(
     if mode is Mode.INSERT:
         return _insert(read, how, rng, known)
     if not read.matches:
-        return Negated(mode, Outcome.NONE, reason=Reason.NO_TAG)
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.NO_TAG)
     if not read.tags:
-        return Negated(mode, Outcome.NONE, reason=Reason.ALL_DENIED)
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ALL_DENIED)
     if not how.natural:
-        return _plain(read, mode, _chosen(read.tags, mode, rng), how, rng)
-    return _natural(read, mode, how, rng)
+        return _negate_plainly(read, mode, _choose(read.tags, mode, rng), how, rng)
+    return _negate_naturally(read, mode, how, rng)
 
 
-def _read(caption: str, vocabulary: Vocabulary) -> _Read:
+def _read(caption: str, vocabulary: TagVocabulary) -> _Read:
     matches = vocabulary.find(caption)
-    stretches = denials(caption, matches)
-    gone = {match.tag for match in matches if denied(match, stretches)}
+    stretches = find_denials(caption, matches)
+    gone = {match.tag for match in matches if is_denied(match, stretches)}
     return _Read(caption, matches, tuple(match for match in matches if match.tag not in gone))
 
 
-def _chosen(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[Tag, ...]:
+def _choose(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[Tag, ...]:
     """All tags, or half of them, rounded up, in the caption's order."""
     if mode is Mode.FULL:
         return tuple(tags)
@@ -168,7 +168,7 @@ def _chosen(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[
     return tuple(tags[at] for at in sorted(rng.permutation(len(tags))[:count]))
 
 
-def _plain(
+def _negate_plainly(
     read: _Read, mode: Mode, tags: Sequence[Tag], how: Negation, rng: np.random.Generator
 ) -> Negated:
     """A random negator before each mention of the tags."""
@@ -180,14 +180,14 @@ def _plain(
             if match.tag in tags:
                 text = put_before(text, match.start, str(rng.choice(how.negators.plain)))
         if [match.tag for match in how.vocabulary.find(text)] == names:
-            return Negated(mode, Outcome.NEGATED, text, tuple(tags), kept)
-    return Negated(mode, Outcome.NONE, reason=Reason.MISREAD)
+            return Negated(mode, NegationOutcome.NEGATED, text, tuple(tags), kept)
+    return Negated(mode, NegationOutcome.NONE, reason=NegationReason.MISREAD)
 
 
 def put_before(text: str, at: int, words: str) -> str:
     """Words put in before a position; "a", "an" and the first capital agree with them."""
     before, after = text[:at], text[at:]
-    before = agreeing(before, words)
+    before = fix_article(before, words)
     if not before.strip() and after[:1].isupper():
         return f"{before}{words[0].upper()}{words[1:]} {lower_initial(after)}"
     return f"{before}{words} {after}"
@@ -204,33 +204,33 @@ def _insert(
 ) -> Negated:
     names = sorted(match.tag for match in read.matches)
     taken = [*dict.fromkeys(match.tag for match in read.matches), *known]
-    for tag in _absent(read.caption, how, rng, taken):
+    for tag in _draw_absent(read.caption, how, rng, taken):
         if how.natural:
-            text = with_denial(read.caption, tag, how.negators, rng)
+            text = add_denial(read.caption, tag, how.negators, rng)
         else:
-            text = _inserted_tag(read, tag, how.negators, rng)
+            text = _insert_tag(read, tag, how.negators, rng)
         if sorted(match.tag for match in how.vocabulary.find(text)) == sorted([*names, tag]):
-            return Negated(Mode.INSERT, Outcome.NEGATED, text, (tag,), read.tags)
-    return Negated(Mode.INSERT, Outcome.NONE, reason=Reason.NO_OTHER_TAG)
+            return Negated(Mode.INSERT, NegationOutcome.NEGATED, text, (tag,), read.tags)
+    return Negated(Mode.INSERT, NegationOutcome.NONE, reason=NegationReason.NO_OTHER_TAG)
 
 
-def _absent(
+def _draw_absent(
     caption: str, how: Negation, rng: np.random.Generator, taken: Sequence[Tag]
 ) -> Iterator[Tag]:
     """Tags in random order that neither the caption nor the recording has, even in part."""
     tags = how.vocabulary.tags
     for at in rng.permutation(len(tags)):
         tag = tags[at]
-        sayable = not how.natural or said(tag).form is not Form.NONE
-        if sayable and not implied(tag, taken) and not named_in(tag, caption):
+        sayable = not how.natural or phrase_tag(tag).form is not TagForm.NONE
+        if sayable and not is_implied(tag, taken) and not is_named_in(tag, caption):
             yield tag
 
 
-def _inserted_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
+def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
     """A negator and the tag, between any two words that are not inside a tag or a denial."""
     caption, words = read.caption, f"{rng.choice(negators.plain)} {tag.name}"
     closed = [(match.start, match.end) for match in read.matches]
-    closed += [(denial.start, denial.end) for denial in denials(caption, read.matches)]
+    closed += [(denial.start, denial.end) for denial in find_denials(caption, read.matches)]
     places = [
         found.start()
         for found in _PLACE.finditer(caption)
@@ -243,12 +243,14 @@ def _inserted_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Gene
     return put_before(caption, at, words)
 
 
-def _natural(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
-    sayable = [tag for tag in read.tags if said(tag).form is not Form.NONE]
+def _negate_naturally(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
+    sayable = [tag for tag in read.tags if phrase_tag(tag).form is not TagForm.NONE]
     wanted = len(read.tags) if mode is Mode.FULL else -(-len(read.tags) // 2)
     if len(sayable) < wanted:
         mute = next(tag for tag in read.tags if tag not in sayable)
-        return Negated(mode, Outcome.NONE, reason=Reason.UNSAYABLE, detail=mute.name)
+        return Negated(
+            mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE, detail=mute.name
+        )
     drawn = sorted(rng.permutation(len(sayable))[:wanted])
     tags = tuple(sayable[at] for at in drawn)
     kept = tuple(tag for tag in read.tags if tag not in tags)
@@ -257,14 +259,14 @@ def _natural(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -
     ours = {match for match in read.stated if match.tag in tags}
     text, unmended = mend(read.caption, read.matches, ours, negators)
     if unmended is None and _says(text, how.vocabulary, tags, kept):
-        return Negated(mode, Outcome.NEGATED, text, tags, kept)
+        return Negated(mode, NegationOutcome.NEGATED, text, tags, kept)
     told = describe(kept, tags, frame)
     where = unmended.tag.name if unmended else tags[0].name
-    return Negated(mode, Outcome.RESTATED, told.text, tags, told.present, "grammar", where)
+    return Negated(mode, NegationOutcome.RESTATED, told.text, tags, told.present, "grammar", where)
 
 
 def _says(
-    text: str, vocabulary: Vocabulary, absent: Collection[Tag], present: Collection[Tag]
+    text: str, vocabulary: TagVocabulary, absent: Collection[Tag], present: Collection[Tag]
 ) -> bool:
     """Whether the text, read again, denies and states just these tags."""
     read = _read(text, vocabulary)

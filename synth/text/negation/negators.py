@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from synth.base.errors import LexiconError
-from synth.base.shipped import shipped
-from synth.text.tags.tags import Match
+from synth.base.shipped import shipped_path
+from synth.text.tags.tags import TagMatch
 
 LISTING: Final = "lexicons/negators.csv"
 _COLUMNS: Final = ("negator", "style", "slot")
@@ -91,7 +91,7 @@ class Negators:
 @cache
 def shipped_negators() -> Negators:
     """The negators that ship with the project."""
-    text = shipped(LISTING).read_text(encoding="utf-8")
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
     return Negators._of_text(text, LISTING)
 
 
@@ -103,7 +103,7 @@ class Denial:
     end: int
 
 
-def denials(caption: str, tags: Sequence[Match] = ()) -> tuple[Denial, ...]:
+def find_denials(caption: str, tags: Sequence[TagMatch] = ()) -> tuple[Denial, ...]:
     """What a caption denies already: from "no", "without", "never" ... to where that ends.
 
     A denial reaches to the next mark or "but", and on through a list with "or". "not only" denies
@@ -143,6 +143,6 @@ def _list_end(caption: str, at: int) -> int | None:
         at = mark.end()
 
 
-def denied(match: Match, denials: Sequence[Denial]) -> bool:
+def is_denied(match: TagMatch, denials: Sequence[Denial]) -> bool:
     """Whether a tag stands where the caption denies it."""
     return any(denial.start <= match.start < denial.end for denial in denials)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from synth.text.grammar.tag_lexicon import Tag, ends_as_gerund
+from synth.text.grammar.pos_lexicon import POS, ends_as_gerund
 from synth.text.grammar.tokens import Piece, word_set
 from synth.text.grammar.verb_forms import inflect, lemma_of
-from synth.text.order.clauses import FINITE_AUX, Part
+from synth.text.order.clauses import FINITE_AUX, ClausePart
 
 _BEFORE_GERUND: Final = word_set("begin come continue go keep start stop")
 BE: Final = frozenset({"is", "are", "was", "were"})
 
 
-def as_gerund(part: Part) -> tuple[Piece, ...] | None:
+def to_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
     """A finite clause with its verbs as gerunds: "a man talks" is "a man talking".
 
     None where a verb has no plain gerund: modals, perfect tenses, "is present", "there is".
     """
     core = part.core()
     tail = part[len(core) :]
-    if any(tail.tags[index - 1] is Tag.CCONJ for index in tail.finite_verbs() if index):
+    if any(tail.tags[index - 1] is POS.CCONJ for index in tail.finite_verbs() if index):
         return None
     pieces: list[Piece] = []
     finite = set(core.finite_verbs())
@@ -35,7 +35,7 @@ def as_gerund(part: Part) -> tuple[Piece, ...] | None:
     return tuple(pieces)
 
 
-def as_finite(part: Part, plural: bool) -> tuple[Piece, ...] | None:
+def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
     """A gerund clause with finite verbs: "a man talking" is "a man talks"; None if unclear."""
     core = part.core()
     pieces: list[Piece] = []
@@ -45,7 +45,7 @@ def as_finite(part: Part, plural: bool) -> tuple[Piece, ...] | None:
         if not (is_core and core.is_gerund(index)):
             pieces.append(token)
             continue
-        joined = index and core.tags[index - 1] is Tag.CCONJ
+        joined = index and core.tags[index - 1] is POS.CCONJ
         if started and not joined:
             pieces.append(token)
             continue
@@ -59,10 +59,10 @@ def as_finite(part: Part, plural: bool) -> tuple[Piece, ...] | None:
     return tuple(pieces) if started else None
 
 
-def _gerund_at(part: Part, index: int) -> str | None:
+def _gerund_at(part: ClausePart, index: int) -> str | None:
     """The gerund of a finite verb, "" where the auxiliary just goes; None where there is none."""
     word = part.words[index]
-    if part.tags[index] is Tag.VERB and word not in FINITE_AUX:
+    if part.tags[index] is POS.VERB and word not in FINITE_AUX:
         ahead = part.words[index + 1] if index + 1 < len(part) else ""
         if ends_as_gerund(ahead) and lemma_of(word) not in _BEFORE_GERUND:
             return None
@@ -70,8 +70,8 @@ def _gerund_at(part: Part, index: int) -> str | None:
     if word not in BE:
         return None
     behind = index + 1
-    while behind < len(part) and part.tags[behind] is Tag.ADV:
+    while behind < len(part) and part.tags[behind] is POS.ADV:
         behind += 1
-    if behind >= len(part) or part.tags[behind] not in {Tag.VERB, Tag.AUX}:
+    if behind >= len(part) or part.tags[behind] not in {POS.VERB, POS.AUX}:
         return None
     return "" if ends_as_gerund(part.words[behind]) else "being"

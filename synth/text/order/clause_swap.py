@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from synth.text.grammar.tag_lexicon import Tag, ends_as_third_person
+from synth.text.grammar.pos_lexicon import POS, ends_as_third_person
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
-from synth.text.grammar.tokens import STOPS, Piece, order_of, sentence_like, word_set
-from synth.text.order.clause_forms import BE, as_finite, as_gerund
+from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
+from synth.text.order.clause_forms import BE, to_finite, to_gerund
 from synth.text.order.clause_tests import (
     compares,
     is_loose,
@@ -20,9 +20,9 @@ from synth.text.order.clause_tests import (
     points_back,
     reads_as_verb,
 )
-from synth.text.order.clauses import Part, Shape, is_doing, is_plural, needs_doer
-from synth.text.order.connectives import ORDERING, Connective, Kind, find_connectives
-from synth.text.order.outcome import Outcome, Reason, Step
+from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
+from synth.text.order.connectives import ORDERING, ConnectiveKind, ConnectiveMatch, find_connectives
+from synth.text.order.outcome import Step, SwapOutcome, SwapReason
 from synth.text.order.temporal import ORDER_WORDS
 
 _EMBEDDED: Final = EmbeddedTagger()
@@ -33,10 +33,14 @@ _BACK: Final = word_set(
 )
 _OPENERS: Final = word_set("begin beginning begins start starting starts")
 _LEADS: Final = {
-    Kind.BEFORE: frozenset({",", "and", "immediately", "just", "right", "shortly", "soon"}),
-    Kind.AFTER: frozenset({",", "and", "immediately", "just", "right", "shortly", "soon"}),
-    Kind.THEN: frozenset({",", "and", "but"}),
-    Kind.FOLLOWED_BY: frozenset(
+    ConnectiveKind.BEFORE: frozenset(
+        {",", "and", "immediately", "just", "right", "shortly", "soon"}
+    ),
+    ConnectiveKind.AFTER: frozenset(
+        {",", "and", "immediately", "just", "right", "shortly", "soon"}
+    ),
+    ConnectiveKind.THEN: frozenset({",", "and", "but"}),
+    ConnectiveKind.FOLLOWED_BY: frozenset(
         {",", "and", "closely", "immediately", "quickly", "shortly", "soon", "suddenly", "then"}
     ),
 }
@@ -57,46 +61,46 @@ class _Sides:
         kind: The connective.
     """
 
-    front: Part
+    front: ClausePart
     link: tuple[Piece, ...]
-    rear: Part
-    kind: Kind
+    rear: ClausePart
+    kind: ConnectiveKind
 
 
 _Made = tuple[tuple[Piece, ...], tuple[Step, ...]]
 
 
-def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> Outcome:
+def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     """Exchange the two sides of the one ordering connective of a caption.
 
     "as" and "while" order nothing and stay within their side. Two ordering connectives, and commas
     inside a side, are left out: what each joins is unclear.
     """
-    part = Part.parse(caption, tagger)
+    part = ClausePart.parse(caption, tagger)
     if not any(token.word is not None for token in part.tokens):
-        return Outcome.left_out(Reason.EMPTY)
+        return SwapOutcome.omit(SwapReason.EMPTY)
     found = [each for each in find_connectives(part.words) if each.kind in ORDERING]
-    if len(found) == 2 and found[0].kind is Kind.THEN and found[0].end == found[1].start:
+    if len(found) == 2 and found[0].kind is ConnectiveKind.THEN and found[0].end == found[1].start:
         found = found[1:]
     if not found:
-        return Outcome.left_out(Reason.NO_CONNECTIVE)
+        return SwapOutcome.omit(SwapReason.NO_CONNECTIVE)
     if len(found) > 1:
-        return Outcome.left_out(Reason.SEVERAL_CONNECTIVES)
+        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES)
     only = found[0]
     if only.fault:
-        return Outcome.left_out(only.fault, only.kind)
-    made = _fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
-    if isinstance(made, Reason):
-        return Outcome.left_out(made, only.kind)
+        return SwapOutcome.omit(only.fault, only.kind)
+    made = _swap_fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
+    if isinstance(made, SwapReason):
+        return SwapOutcome.omit(made, only.kind)
     pieces, steps = made
-    text = sentence_like(pieces, part.tokens)
-    return Outcome(text, None, only.kind, (Step.SWAPPED, *steps), order_of(pieces))
+    text = to_sentence(pieces, part.tokens)
+    return SwapOutcome(text, None, only.kind, (Step.SWAPPED, *steps), format_order(pieces))
 
 
-def _cut(part: Part, found: Connective) -> _Sides:
+def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
     start, end = found.start, found.end
     words = part.words
-    if found.kind is Kind.FOLLOWED_BY and words[start - 1] in BE:
+    if found.kind is ConnectiveKind.FOLLOWED_BY and words[start - 1] in BE:
         start -= 1
     while start and words[start - 1] in _LEADS[found.kind]:
         start -= 1
@@ -104,7 +108,7 @@ def _cut(part: Part, found: Connective) -> _Sides:
             break
     if words[end : end + 1] == ("which",):
         end += 1
-    if found.kind is Kind.THEN:
+    if found.kind is ConnectiveKind.THEN:
         while end < len(words) and words[end] in _THEN_LEADS:
             end += 1
     rear = part[end:]
@@ -113,76 +117,80 @@ def _cut(part: Part, found: Connective) -> _Sides:
     return _Sides(part[:start], part.tokens[start:end], rear, found.kind)
 
 
-def _swap(sides: _Sides) -> _Made | Reason:
+def _swap(sides: _Sides) -> _Made | SwapReason:
     front, rear = sides.front, sides.rear
     if not any(token.word is not None for token in front.tokens):
-        return Reason.DANGLING
-    if Tag.PUNCT in front.tags or Tag.PUNCT in rear.tags:
-        return Reason.SEVERAL_PARTS
+        return SwapReason.DANGLING
+    if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
+        return SwapReason.SEVERAL_PARTS
     if front.words[-2:] == ("same", "time"):
-        return Reason.ORDER_WORD
+        return SwapReason.ORDER_WORD
     if ORDER_WORDS & {*front.words, *rear.words} or front.words[0] in _OPENERS:
-        return Reason.ORDER_WORD
+        return SwapReason.ORDER_WORD
     if is_loose(rear) or Shape.UNCLEAR in {front.shape(), rear.shape()}:
-        return Reason.NOT_A_CLAUSE
+        return SwapReason.NOT_A_CLAUSE
     if not _BACK.isdisjoint(rear.words) or "do so" in " ".join(front.words):
-        return Reason.REFERS_BACK
+        return SwapReason.REFERS_BACK
     if rear.words[-1] in {"do", "does", "did"} or compares(rear):
-        return Reason.REFERS_BACK
+        return SwapReason.REFERS_BACK
     if points_back(rear):
-        return Reason.PRONOUN
-    if sides.kind is Kind.FOLLOWED_BY:
-        return _around_followed_by(sides)
+        return SwapReason.PRONOUN
+    if sides.kind is ConnectiveKind.FOLLOWED_BY:
+        return _swap_around_followed_by(sides)
     if rear.shape() in _SUBJECTLESS and is_doing(rear):
-        return _carried(sides)
+        return _carry_subject(sides)
     if rear.shape() is Shape.PREDICATE or front.shape() is Shape.PREDICATE:
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     if reads_as_verb(rear):
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     link = _words(sides.link)
-    if sides.kind in {Kind.BEFORE, Kind.AFTER} and "which" not in link and {",", "and"} & {*link}:
-        return Reason.FRONTED
+    if (
+        sides.kind in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}
+        and "which" not in link
+        and {",", "and"} & {*link}
+    ):
+        return SwapReason.FRONTED
     if "which" in link and {front.shape(), rear.shape()} != {Shape.CLAUSE}:
-        return Reason.NOT_A_CLAUSE
+        return SwapReason.NOT_A_CLAUSE
     return (*rear.tokens, *sides.link, *front.tokens), ()
 
 
-def _around_followed_by(sides: _Sides) -> _Made | Reason:
+def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
     """Noun phrases and gerunds stand on both sides of "followed by"; a clause must become one."""
     front, rear, link = sides.front, sides.rear, sides.link
     if rear.shape() not in _PHRASES or "and" in _words(link):
-        return Reason.NOT_A_CLAUSE
+        return SwapReason.NOT_A_CLAUSE
     if rear.shape() is Shape.GERUND and needs_doer(rear):
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     if BE & set(_words(link)):
-        return _around_is_followed_by(sides)
+        return _swap_around_is_followed_by(sides)
     if front.shape() in _PHRASES:
         return (*rear.tokens, *link, *front.tokens), ()
     if front.shape() is not Shape.CLAUSE or front.words[-1] in {"being", "been"}:
-        return Reason.NOT_A_CLAUSE
-    gerund = as_gerund(front)
+        return SwapReason.NOT_A_CLAUSE
+    gerund = to_gerund(front)
     if gerund is None:
-        return Reason.VERB_FORM
+        return SwapReason.VERB_FORM
     return (*rear.tokens, *link, *gerund), (Step.GERUND,)
 
 
-def _around_is_followed_by(sides: _Sides) -> _Made | Reason:
+def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
     if sides.front.shape() not in _PHRASES:
-        return Reason.NOT_A_CLAUSE
+        return SwapReason.NOT_A_CLAUSE
     plural = is_plural(sides.rear)
     if plural is None:
-        return Reason.VERB_FORM
+        return SwapReason.VERB_FORM
     be = next(word for word in _words(sides.link) if word in BE)
     agreed = {"is": "are", "was": "were"} if plural else {"are": "is", "were": "was"}
     if be not in agreed:
         return (*sides.rear.tokens, *sides.link, *sides.front.tokens), ()
-    link = (agreed[be] if word in BE else piece for word, piece in _paired(sides.link))
+    link = (agreed[be] if word in BE else piece for word, piece in _pair_words(sides.link))
     return (*sides.rear.tokens, *link, *sides.front.tokens), (Step.AGREED,)
 
 
-def _carried(sides: _Sides) -> _Made | Reason:
+def _carry_subject(sides: _Sides) -> _Made | SwapReason:
     """The subject stays in front, and what is said of it is exchanged.
 
     "A man speaks then laughs" is "A man laughs then speaks"; "A man speaks before laughing" is
@@ -190,33 +198,33 @@ def _carried(sides: _Sides) -> _Made | Reason:
     """
     front, rear = sides.front, sides.rear
     if len(rear.core()) < len(rear) or rear.has_a_noun_joined():
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     split = _end_of_subject(front)
     if split is None:
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     subject, predicate = front[:split], front[split:]
     steps = (Step.CARRIED,)
     if front.shape() is Shape.GERUND_CLAUSE and rear.shape() is Shape.GERUND:
         return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
     if front.shape() is not Shape.CLAUSE:
-        return Reason.SHARED_SUBJECT
+        return SwapReason.SHARED_SUBJECT
     verb = predicate.words[predicate.finite_verbs()[0]]
     third = ends_as_third_person(verb) and verb != "was"
     if rear.shape() is Shape.PREDICATE:
         if ends_as_third_person(rear.words[rear.finite_verbs()[0]]) is not third:
-            return Reason.SHARED_SUBJECT
-        if verb in BE and Tag.AUX not in rear.tags:
-            return Reason.VERB_FORM
+            return SwapReason.SHARED_SUBJECT
+        if verb in BE and POS.AUX not in rear.tags:
+            return SwapReason.VERB_FORM
         return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
-    if sides.kind is Kind.THEN:
-        return Reason.SHARED_SUBJECT
-    gerund, finite = as_gerund(predicate), as_finite(rear, plural=not third)
+    if sides.kind is ConnectiveKind.THEN:
+        return SwapReason.SHARED_SUBJECT
+    gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
     if gerund is None or finite is None:
-        return Reason.VERB_FORM
+        return SwapReason.VERB_FORM
     return (*subject.tokens, *finite, *sides.link, *gerund), (*steps, Step.GERUND, Step.FINITE)
 
 
-def _end_of_subject(part: Part) -> int | None:
+def _end_of_subject(part: ClausePart) -> int | None:
     """Index past the subject of a part that has one subject; None where it may have two."""
     if len(part.core()) < len(part):
         return None
@@ -226,34 +234,34 @@ def _end_of_subject(part: Part) -> int | None:
         return None
     for verb in verbs[1:]:
         before = verb - 1
-        while before >= 0 and part.tags[before] is Tag.ADV:
+        while before >= 0 and part.tags[before] is POS.ADV:
             before -= 1
-        if part.tags[before] is not Tag.CCONJ:
+        if part.tags[before] is not POS.CCONJ:
             return None
     split = verbs[0]
-    while split and part.tags[split - 1] is Tag.ADV:
+    while split and part.tags[split - 1] is POS.ADV:
         split -= 1
     return split or None
 
 
-def _fronted(part: Part, found: Connective) -> _Made | Reason:
+def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
     """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
     commas = [index for index, word in enumerate(part.words) if word == ","]
-    if len(commas) != 1 or found.kind not in {Kind.BEFORE, Kind.AFTER}:
-        return Reason.FRONTED
+    if len(commas) != 1 or found.kind not in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
+        return SwapReason.FRONTED
     comma = commas[0]
     inner, main = part[found.end : comma], part[comma + 1 :].without_marks()
     if {inner.shape(), main.shape()} != {Shape.CLAUSE}:
-        return Reason.FRONTED
+        return SwapReason.FRONTED
     if points_back(inner) or points_back(main):
-        return Reason.PRONOUN
+        return SwapReason.PRONOUN
     link: tuple[Piece, ...] = part.tokens[: found.end]
     return (*link, *main.tokens, ",", *inner.tokens), ()
 
 
 def _words(pieces: tuple[Piece, ...]) -> list[str]:
-    return [word for word, _ in _paired(pieces)]
+    return [word for word, _ in _pair_words(pieces)]
 
 
-def _paired(pieces: tuple[Piece, ...]) -> list[tuple[str, Piece]]:
+def _pair_words(pieces: tuple[Piece, ...]) -> list[tuple[str, Piece]]:
     return [(piece if isinstance(piece, str) else piece.lower, piece) for piece in pieces]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from synth.text.grammar.tag_lexicon import (
-    Tag,
+from synth.text.grammar.pos_lexicon import (
+    POS,
     ends_as_gerund,
     ends_as_third_person,
-    possible_tags,
+    possible_pos_tags,
     singular_of,
 )
 from synth.text.grammar.tagger import Tagger
@@ -23,7 +23,7 @@ FINITE_AUX: Final = word_set(
 _SUBORDINATE: Final = word_set("that which who where when while as because if until so")
 _BASE_AFTER: Final = word_set("to not can could will would does do did")
 _PLURALS: Final = word_set("people men women children geese they police sheep cattle fish")
-_NOMINAL: Final = frozenset({Tag.NOUN, Tag.PROPN, Tag.PRON, Tag.NUM})
+_NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
 _PARTICLES: Final = word_set("away by down off on out up")
 _MOTION: Final = word_set("become come drive fly get go move pass run slow speed start stop turn")
 _EDGES: Final = STOPS | {",", ";", ":"}
@@ -41,7 +41,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClausePart:
     """A stretch of a caption.
 
     Args:
@@ -50,10 +50,10 @@ class Part:
     """
 
     tokens: tuple[Token, ...]
-    tags: tuple[Tag, ...]
+    tags: tuple[POS, ...]
 
     @classmethod
-    def parse(cls, caption: str, tagger: Tagger) -> Part:
+    def parse(cls, caption: str, tagger: Tagger) -> ClausePart:
         """A whole caption."""
         tokens = tokenize(caption)
         return cls(tokens, tagger.tag(tokens))
@@ -61,15 +61,15 @@ class Part:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __getitem__(self, span: slice) -> Part:
-        return Part(self.tokens[span], self.tags[span])
+    def __getitem__(self, span: slice) -> ClausePart:
+        return ClausePart(self.tokens[span], self.tags[span])
 
     @property
     def words(self) -> tuple[str, ...]:
         """The tokens in lower case."""
         return tuple(token.lower for token in self.tokens)
 
-    def core(self) -> Part:
+    def core(self) -> ClausePart:
         """Without what is subordinate: "a sound that fades" is "a sound"."""
         words = self.words
         for index in range(1, len(words)):
@@ -77,7 +77,7 @@ class Part:
                 return self[:index]
         return self
 
-    def without_marks(self) -> Part:
+    def without_marks(self) -> ClausePart:
         """Without commas and stops at either end; quotes and brackets stay."""
         first, last = 0, len(self)
         while first < last and self.tokens[first].text in _EDGES:
@@ -93,7 +93,7 @@ class Part:
     def has_a_noun_joined(self) -> bool:
         """Whether "and" joins something else than verbs and particles."""
         return any(
-            tag is Tag.CCONJ and self.tags[self._after(index)] in _NOMINAL | {Tag.DET, Tag.ADJ}
+            tag is POS.CCONJ and self.tags[self._after(index)] in _NOMINAL | {POS.DET, POS.ADJ}
             for index, tag in enumerate(self.tags[:-1])
         )
 
@@ -126,67 +126,67 @@ class Part:
     def first_of_predicate(self) -> int:
         """Index past leading adverbs."""
         index = 0
-        while index < len(self) and self.tags[index] is Tag.ADV:
+        while index < len(self) and self.tags[index] is POS.ADV:
             index += 1
         return index
 
     def _is_finite(self, index: int) -> bool:
         word, tag = self.words[index], self.tags[index]
-        if tag is Tag.PRON and word.endswith(("'s", "'re", "'m")):
+        if tag is POS.PRON and word.endswith(("'s", "'re", "'m")):
             return True
-        if tag is Tag.AUX or (tag is Tag.VERB and word in FINITE_AUX):
+        if tag is POS.AUX or (tag is POS.VERB and word in FINITE_AUX):
             return word in FINITE_AUX
-        if tag is not Tag.VERB or ends_as_gerund(word) or is_past(word):
+        if tag is not POS.VERB or ends_as_gerund(word) or is_past(word):
             return False
         before = self._before(index)
         return before < 0 or (
-            self.words[before] not in _BASE_AFTER and self.tags[before] is not Tag.AUX
+            self.words[before] not in _BASE_AFTER and self.tags[before] is not POS.AUX
         )
 
     def _before(self, index: int) -> int:
         """Index of what stands before, adverbs passed over; -1 for nothing."""
         index -= 1
-        while index >= 0 and self.tags[index] is Tag.ADV:
+        while index >= 0 and self.tags[index] is POS.ADV:
             index -= 1
         return index
 
     def is_gerund(self, index: int) -> bool:
         """Whether a verb in -ing stands there, "being" included, that belongs to no noun."""
         word, tag = self.words[index], self.tags[index]
-        ends = word == "being" or (tag is Tag.VERB and ends_as_gerund(word))
+        ends = word == "being" or (tag is POS.VERB and ends_as_gerund(word))
         return ends and not self.is_attributive(index)
 
     def is_attributive(self, index: int) -> bool:
         """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""
-        if self.tags[index : index + 2] != (Tag.VERB, Tag.NOUN):
+        if self.tags[index : index + 2] != (POS.VERB, POS.NOUN):
             return False
         if not ends_as_gerund(self.words[index]) or self.words[index + 1] in {"time", "times"}:
             return False
-        return index == 0 or self.tags[index - 1] in {Tag.DET, Tag.ADJ, Tag.NUM, Tag.ADP}
+        return index == 0 or self.tags[index - 1] in {POS.DET, POS.ADJ, POS.NUM, POS.ADP}
 
     def _after(self, index: int) -> int:
         """Index of what stands behind, adverbs passed over; the last one for nothing."""
         index += 1
-        while index < len(self) - 1 and self.tags[index] is Tag.ADV:
+        while index < len(self) - 1 and self.tags[index] is POS.ADV:
             index += 1
         return index
 
     def _has_two_subjects(self, verb: int) -> bool:
         """Whether "a thud and the man talks" is a noun phrase with a clause behind it."""
         return ends_as_third_person(self.words[verb]) and any(
-            self.tags[index] is Tag.CCONJ and self.tags[index + 1] is Tag.DET
+            self.tags[index] is POS.CCONJ and self.tags[index + 1] is POS.DET
             for index in range(1, verb - 1)
         )
 
     def _disagrees(self, verb: int) -> bool:
         """Whether the verb is a plural and nothing before it is one: "crackling occur"."""
         before, word = self._before(verb), self.words[verb]
-        if self.tags[verb] is not Tag.VERB or ends_as_third_person(word) or before < 0:
+        if self.tags[verb] is not POS.VERB or ends_as_third_person(word) or before < 0:
             return False
-        singular = self.tags[before] is Tag.NOUN or self.is_gerund(before)
+        singular = self.tags[before] is POS.NOUN or self.is_gerund(before)
         front = self.tags[:verb]
         return singular and not (
-            {Tag.CCONJ, Tag.NUM} & {*front} or any(map(_is_plural_word, self.words[:verb]))
+            {POS.CCONJ, POS.NUM} & {*front} or any(map(_is_plural_word, self.words[:verb]))
         )
 
     def has_subject(self, gerund: int) -> bool:
@@ -197,7 +197,7 @@ class Part:
         )
 
 
-def is_doing(part: Part) -> bool:
+def is_doing(part: ClausePart) -> bool:
     """Whether a part without a subject must be done by somebody, not just be heard."""
     start = part.first_of_predicate()
     if start >= len(part):
@@ -205,35 +205,35 @@ def is_doing(part: Part) -> bool:
     word = part.words[start]
     if word == "being":
         return True
-    certain = part.tags[start] is Tag.AUX or Tag.NOUN not in possible_tags(word)
+    certain = part.tags[start] is POS.AUX or POS.NOUN not in possible_pos_tags(word)
     if certain and not ends_as_gerund(word):
         return True
     return needs_doer(part) or lemma_of(word) in agent_verbs()
 
 
-def needs_doer(part: Part) -> bool:
+def needs_doer(part: ClausePart) -> bool:
     """Whether a gerund, by an object or a particle, or of motion, is no sound on its own."""
     start = part.first_of_predicate()
     if start + 1 >= len(part):
         return False
     behind, word = part.tags[start + 1], part.words[start + 1]
-    led = behind in {Tag.DET, Tag.PRON} or (behind is Tag.ADP and word in _PARTICLES)
-    return led or (behind in {Tag.ADJ, Tag.ADV} and lemma_of(part.words[start]) in _MOTION)
+    led = behind in {POS.DET, POS.PRON} or (behind is POS.ADP and word in _PARTICLES)
+    return led or (behind in {POS.ADJ, POS.ADV} and lemma_of(part.words[start]) in _MOTION)
 
 
-def is_plural(part: Part) -> bool | None:
+def is_plural(part: ClausePart) -> bool | None:
     """Whether a noun phrase takes "are"; None where that is unclear."""
     core = part.core()
     end = next(
         (
             index
             for index in range(1, len(core))
-            if core.tags[index] in {Tag.ADP, Tag.PUNCT, Tag.AUX}
+            if core.tags[index] in {POS.ADP, POS.PUNCT, POS.AUX}
             or (core.is_gerund(index) and core.has_subject(index))
         ),
         len(core),
     )
-    if Tag.CCONJ in core.tags:
+    if POS.CCONJ in core.tags:
         return None
     heads = [index for index in range(end) if core.tags[index] in _NOMINAL]
     if not heads:

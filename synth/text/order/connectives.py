@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Final
 
 from synth.text.grammar.tokens import word_set
-from synth.text.order.outcome import Reason
+from synth.text.order.outcome import SwapReason
 
 
-class Kind(StrEnum):
+class ConnectiveKind(StrEnum):
     """The words that tell order or simultaneity."""
 
     BEFORE = "before"
@@ -22,7 +22,9 @@ class Kind(StrEnum):
     WHILE = "while"
 
 
-ORDERING: Final = frozenset({Kind.BEFORE, Kind.AFTER, Kind.THEN, Kind.FOLLOWED_BY})
+ORDERING: Final = frozenset(
+    {ConnectiveKind.BEFORE, ConnectiveKind.AFTER, ConnectiveKind.THEN, ConnectiveKind.FOLLOWED_BY}
+)
 _FOLLOWING_ADVERBS: Final = word_set("closely immediately later quickly shortly soon suddenly")
 _AS_GOES_WITH: Final = word_set(
     "far if in long many much of opposed per soon such though to usual well"
@@ -44,7 +46,7 @@ _JOINS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Connective:
+class ConnectiveMatch:
     """One connective of a caption.
 
     Args:
@@ -54,34 +56,38 @@ class Connective:
         fault: Why it joins nothing; None where it may.
     """
 
-    kind: Kind
+    kind: ConnectiveKind
     start: int
     end: int
-    fault: Reason | None = None
+    fault: SwapReason | None = None
 
 
-def find_connectives(words: Sequence[str]) -> tuple[Connective, ...]:
+def find_connectives(words: Sequence[str]) -> tuple[ConnectiveMatch, ...]:
     """All connectives of a caption, in order.
 
     Args:
         words: Tokens in lower case, marks among them.
     """
-    found: list[Connective] = []
+    found: list[ConnectiveMatch] = []
     for index, word in enumerate(words):
-        if word in {Kind.BEFORE, Kind.AFTER}:
+        if word in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
             fault = _order_fault(words, index)
-            found.append(Connective(Kind(word), index, index + 1, fault))
-        elif word == Kind.THEN:
-            found.append(Connective(Kind.THEN, index, index + 1, _then_fault(words, index)))
-        elif word == Kind.AS:
-            found.append(Connective(Kind.AS, index, index + 1, _as_fault(words, index)))
-        elif word == Kind.WHILE and _at(words, index - 1) not in _QUANTITY:
-            found.append(Connective(Kind.WHILE, index, index + 1))
+            found.append(ConnectiveMatch(ConnectiveKind(word), index, index + 1, fault))
+        elif word == ConnectiveKind.THEN:
+            found.append(
+                ConnectiveMatch(ConnectiveKind.THEN, index, index + 1, _then_fault(words, index))
+            )
+        elif word == ConnectiveKind.AS:
+            found.append(
+                ConnectiveMatch(ConnectiveKind.AS, index, index + 1, _as_fault(words, index))
+            )
+        elif word == ConnectiveKind.WHILE and _at(words, index - 1) not in _QUANTITY:
+            found.append(ConnectiveMatch(ConnectiveKind.WHILE, index, index + 1))
         elif word == "followed":
             end = _followed_by_end(words, index)
             if end:
-                fault = None if index > 0 and _has_word(words[end:]) else Reason.DANGLING
-                found.append(Connective(Kind.FOLLOWED_BY, index, end, fault))
+                fault = None if index > 0 and _has_word(words[end:]) else SwapReason.DANGLING
+                found.append(ConnectiveMatch(ConnectiveKind.FOLLOWED_BY, index, end, fault))
     return tuple(found)
 
 
@@ -100,17 +106,17 @@ def _followed_by_end(words: Sequence[str], index: int) -> int:
     return index + 3 if adverb and _at(words, index + 2) == "by" else 0
 
 
-def _order_fault(words: Sequence[str], index: int) -> Reason | None:
+def _order_fault(words: Sequence[str], index: int) -> SwapReason | None:
     """What is wrong with a "before" or an "after"; the same for both words."""
     previous, following = _at(words, index - 1), _at(words, index + 1)
     if previous in _GOES_WITH_ORDER or following in {"all", "another", "long"}:
-        return Reason.FIXED_PHRASE
+        return SwapReason.FIXED_PHRASE
     if previous and previous == following:
-        return Reason.FIXED_PHRASE
+        return SwapReason.FIXED_PHRASE
     if not _has_word(words[index + 1 :]) or following in _JOINS:
-        return Reason.DANGLING
+        return SwapReason.DANGLING
     if following in {"that", "this", "these", "those"} or _is_span_of_time(words, index + 1):
-        return Reason.ADVERBIAL
+        return SwapReason.ADVERBIAL
     return None
 
 
@@ -121,25 +127,25 @@ def _is_span_of_time(words: Sequence[str], index: int) -> bool:
     return _at(words, index) in _TIMES and _at(words, index + 1) != "of"
 
 
-def _then_fault(words: Sequence[str], index: int) -> Reason | None:
+def _then_fault(words: Sequence[str], index: int) -> SwapReason | None:
     previous = _at(words, index - 1)
     if not _has_word(words[:index]) or not _has_word(words[index + 1 :]):
-        return Reason.DANGLING
+        return SwapReason.DANGLING
     if previous == "and" and _at(words, index - 2) in {"now", "again"}:
-        return Reason.FIXED_PHRASE
+        return SwapReason.FIXED_PHRASE
     if previous in {"other", "rather", "more", "less"} or words[0] == "if":
-        return Reason.FIXED_PHRASE
+        return SwapReason.FIXED_PHRASE
     if previous in _THEN_IS_A_TIME:
-        return Reason.ADVERBIAL
+        return SwapReason.ADVERBIAL
     return None
 
 
-def _as_fault(words: Sequence[str], index: int) -> Reason | None:
+def _as_fault(words: Sequence[str], index: int) -> SwapReason | None:
     previous, following = _at(words, index - 1), _at(words, index + 1)
     if following in _AS_GOES_WITH or previous in _GOES_WITH_AS:
-        return Reason.FIXED_PHRASE
-    if Kind.AS in {_at(words, index - 2), _at(words, index + 2)}:
-        return Reason.FIXED_PHRASE
+        return SwapReason.FIXED_PHRASE
+    if ConnectiveKind.AS in {_at(words, index - 2), _at(words, index + 2)}:
+        return SwapReason.FIXED_PHRASE
     if previous in _ADVERBS_OF_AS:
-        return Reason.ADVERBIAL
-    return None if _has_word(words[index + 1 :]) else Reason.DANGLING
+        return SwapReason.ADVERBIAL
+    return None if _has_word(words[index + 1 :]) else SwapReason.DANGLING

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class SwapReason(StrEnum):
     """Why a tool leaves a caption out."""
 
     EMPTY = "empty"
@@ -58,7 +58,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SwapOutcome:
     """The answer of every text tool: a text and its steps, or a reason and no text.
 
     Args:
@@ -71,7 +71,7 @@ class Outcome:
     """
 
     text: str = ""
-    reason: Reason | None = None
+    reason: SwapReason | None = None
     connective: str = ""
     steps: tuple[Step, ...] = ()
     order: str = ""
@@ -82,6 +82,6 @@ class Outcome:
         return self.reason is None
 
     @classmethod
-    def left_out(cls, reason: Reason, connective: str = "") -> Outcome:
+    def omit(cls, reason: SwapReason, connective: str = "") -> SwapOutcome:
         """No text, and why."""
         return cls(reason=reason, connective=connective)

@@ -11,11 +11,11 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
 from synth.text.order.clause_swap import swap_clauses
-from synth.text.order.connectives import Kind
-from synth.text.order.outcome import Outcome, Reason
-from synth.text.order.temporal import nouns_and_verbs, swap_as_then, swap_before_after
+from synth.text.order.connectives import ConnectiveKind
+from synth.text.order.outcome import SwapOutcome, SwapReason
+from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
-TextTool: TypeAlias = Callable[[str, Tagger], Outcome]
+TextTool: TypeAlias = Callable[[str, Tagger], SwapOutcome]
 
 
 class Probe(StrEnum):
@@ -38,7 +38,7 @@ class Probe(StrEnum):
 
 
 TOOLS: Final[dict[Probe, TextTool]] = {
-    Probe.NV: nouns_and_verbs,
+    Probe.NV: keep_nouns_and_verbs,
     Probe.CLAUSE_SWAP: swap_clauses,
     Probe.BEFORE_AFTER: swap_before_after,
     Probe.AS_THEN: swap_as_then,
@@ -50,7 +50,7 @@ SETS: Final = frozenset({Probe.PTE, Probe.BAT, Probe.AS_THEN_SET})
 
 
 @dataclass(frozen=True, slots=True)
-class Caption:
+class ProbeCaption:
     """One caption of a file.
 
     Args:
@@ -73,13 +73,13 @@ class Probed:
         outcome: The text, or the reason why there is none.
     """
 
-    caption: Caption
-    outcome: Outcome
+    caption: ProbeCaption
+    outcome: SwapOutcome
 
 
 def probe(
     kind: Probe,
-    captions: Iterable[Caption],
+    captions: Iterable[ProbeCaption],
     *,
     tagger: Tagger | None = None,
     balanced: bool = True,
@@ -108,17 +108,17 @@ def probe(
     tool, chosen = TOOLS[kind], tagger or EmbeddedTagger()
     probed = [Probed(caption, tool(caption.text, chosen)) for caption in captions]
     if kind in SETS:
-        probed = _once_each(probed)
+        probed = _drop_repeats(probed)
     return _balance(probed, size, seed) if kind is Probe.BAT and balanced else probed
 
 
-def _once_each(probed: Sequence[Probed]) -> list[Probed]:
+def _drop_repeats(probed: Sequence[Probed]) -> list[Probed]:
     seen: set[str] = set()
     kept: list[Probed] = []
     for each in probed:
         text = " ".join(each.caption.text.split()).casefold()
         repeated = each.outcome.made and text in seen
-        kept.append(_without(each, Reason.REPEATED) if repeated else each)
+        kept.append(_omit(each, SwapReason.REPEATED) if repeated else each)
         seen.add(text)
     return kept
 
@@ -126,14 +126,15 @@ def _once_each(probed: Sequence[Probed]) -> list[Probed]:
 def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Probed]:
     places = {
         kind: [at for at, each in enumerate(probed) if _holds(each, kind)]
-        for kind in (Kind.BEFORE, Kind.AFTER)
+        for kind in (ConnectiveKind.BEFORE, ConnectiveKind.AFTER)
     }
     most = min(map(len, places.values()))
     half = most if size is None else size // 2
     if size is not None and (size % 2 or size < 0 or half > most):
         raise SpecError(
             f"a balanced BAT of {size} sentences cannot be cut: "
-            f"{len(places[Kind.BEFORE])} hold before, {len(places[Kind.AFTER])} hold after",
+            f"{len(places[ConnectiveKind.BEFORE])} hold before, "
+            f"{len(places[ConnectiveKind.AFTER])} hold after",
             mend=f"ask for an even size up to {2 * most}",
         )
     drawn: set[int] = set()
@@ -141,14 +142,14 @@ def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Prob
         draw = Randomness(seed).at(f"bat {kind}", 0).permutation(len(where))[:half]
         drawn.update(where[at] for at in draw)
     return [
-        _without(each, Reason.BALANCED_OUT) if each.outcome.made and at not in drawn else each
+        _omit(each, SwapReason.BALANCED_OUT) if each.outcome.made and at not in drawn else each
         for at, each in enumerate(probed)
     ]
 
 
-def _holds(each: Probed, kind: Kind) -> bool:
+def _holds(each: Probed, kind: ConnectiveKind) -> bool:
     return each.outcome.made and each.outcome.connective == kind
 
 
-def _without(each: Probed, reason: Reason) -> Probed:
-    return replace(each, outcome=Outcome.left_out(reason, each.outcome.connective))
+def _omit(each: Probed, reason: SwapReason) -> Probed:
+    return replace(each, outcome=SwapOutcome.omit(reason, each.outcome.connective))

@@ -14,7 +14,7 @@ from typing import Final
 
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import spelled
+from synth.text.tags.tag_words import spell
 
 HEADER: Final = ("TRACK_ID", "ARTIST_ID", "ALBUM_ID", "PATH", "DURATION", "TAGS")
 _NONE: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
@@ -87,4 +87,4 @@ def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:
     category, parted, name = cell.strip().partition("---")
     if not (category and parted and name):
         raise SourceError(f"{where}: {cell!r} is no tag", mend="expected category---tag")
-    return Tag(category, spelled(" ".join(merged.get((category, name), name).split())))
+    return Tag(category, spell(" ".join(merged.get((category, name), name).split())))

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import Form, Kind, Said, said, with_article
+from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, add_article, phrase_tag
 
 FRAMES: Final = 6
 """How many sentence frames `describe` has."""
@@ -41,7 +41,7 @@ class Sentence:
     unsaid: tuple[Tag, ...] = ()
 
 
-def views(
+def draw_views(
     tags: Sequence[Tag], count: int, per_category: int, rng: np.random.Generator
 ) -> list[tuple[Tag, ...]]:
     """Different partial views of an item's tags, balanced by category.
@@ -99,7 +99,7 @@ def _view(
     return tuple(chosen)
 
 
-def joined(tags: Sequence[Tag]) -> Sentence:
+def join_tags(tags: Sequence[Tag]) -> Sentence:
     """The tags with commas between: "rock, happy, guitar"."""
     return Sentence(", ".join(tag.name for tag in tags), tuple(tags))
 
@@ -120,7 +120,7 @@ def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) ->
     unsaid = (*present.unsaid, *missing.unsaid)
     if not (present.tags or missing.tags):
         return Sentence("", (), (), unsaid)
-    text = _told(present, missing, frame % FRAMES)
+    text = _tell(present, missing, frame % FRAMES)
     return Sentence(text[0].upper() + text[1:], present.tags, missing.tags, unsaid)
 
 
@@ -139,10 +139,10 @@ class _Words:
 
     @classmethod
     def of(cls, tags: Sequence[Tag]) -> _Words:
-        words = {tag: said(tag) for tag in dict.fromkeys(tags)}
-        safe = {tag: each for tag, each in words.items() if each.form is not Form.NONE}
+        words = {tag: phrase_tag(tag) for tag in dict.fromkeys(tags)}
+        safe = {tag: each for tag, each in words.items() if each.form is not TagForm.NONE}
 
-        def of_form(form: Form, *kinds: Kind) -> tuple[str, ...]:
+        def of_form(form: TagForm, *kinds: TagCategory) -> tuple[str, ...]:
             return tuple(
                 dict.fromkeys(
                     each.words
@@ -154,12 +154,14 @@ class _Words:
         return cls(
             tags=tuple(safe),
             unsaid=tuple(tag for tag in words if tag not in safe),
-            moods=of_form(Form.ADJECTIVE, Kind.MOOD),
-            origins=of_form(Form.ADJECTIVE, Kind.OTHER),
-            genres=of_form(Form.ADJECTIVE, Kind.GENRE, Kind.INSTRUMENT, Kind.VOCAL),
-            eras=of_form(Form.ERA),
+            moods=of_form(TagForm.ADJECTIVE, TagCategory.MOOD),
+            origins=of_form(TagForm.ADJECTIVE, TagCategory.OTHER),
+            genres=of_form(
+                TagForm.ADJECTIVE, TagCategory.GENRE, TagCategory.INSTRUMENT, TagCategory.VOCAL
+            ),
+            eras=of_form(TagForm.ERA),
             things=tuple(dict.fromkeys(each.noun for each in safe.values() if each.is_thing)),
-            themes=of_form(Form.THEME),
+            themes=of_form(TagForm.THEME),
         )
 
     @property
@@ -171,82 +173,82 @@ class _Words:
         )
 
 
-def _told(present: _Words, missing: _Words, frame: int) -> str:
+def _tell(present: _Words, missing: _Words, frame: int) -> str:
     noun = _NOUNS[frame % len(_NOUNS)]
     if any(genre.endswith(noun) for genre in present.genres):
         noun = "recording"  # no "soundtrack track"
     if missing.tags:
         opening = "this is " if frame % 2 else ""
-        return f"{opening}{_whole(present, missing, noun)}."
+        return f"{opening}{_say_whole(present, missing, noun)}."
     if present.is_long:
-        return _in_sentences(present, noun)
+        return _say_in_sentences(present, noun)
     match frame:
         case 2 if present.moods:
-            return _with_predicate(present, noun)
-        case 3 | 5 if present.things and _named(present, "") and not present.themes:
-            parts = enumeration(present.things)
-            return f"{parts} in {with_article(_named(present, noun))}{_since(present)}."
+            return _say_with_predicate(present, noun)
+        case 3 | 5 if present.things and _say_name(present, "") and not present.themes:
+            parts = enumerate_words(present.things)
+            return f"{parts} in {add_article(_say_name(present, noun))}{_say_eras(present)}."
         case 1 | 4:
-            return f"this is {_whole(present, missing, noun)}."
-    return f"{_whole(present, missing, noun)}."
+            return f"this is {_say_whole(present, missing, noun)}."
+    return f"{_say_whole(present, missing, noun)}."
 
 
-def _whole(present: _Words, missing: _Words, noun: str) -> str:
+def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
     """As "a happy track from the 80s that is not rock, with guitar but without drums"."""
-    text = with_article(_named(present, noun)) + _since(present)
+    text = add_article(_say_name(present, noun)) + _say_eras(present)
     qualities = [*missing.moods, *missing.origins, *missing.genres, *_decades(missing.eras, "or")]
     if qualities:
-        text += f" that is not {enumeration(qualities, 'or')}"
+        text += f" that is not {enumerate_words(qualities, 'or')}"
     parts = []
     if present.things or present.themes:
-        parts.append(f"with {enumeration((*present.things, *_themes(present.themes, 'and')))}")
+        parts.append(f"with {enumerate_words((*present.things, *_themes(present.themes, 'and')))}")
     if missing.things or missing.themes:
-        lacking = enumeration((*missing.things, *_themes(missing.themes, "or")), "or")
+        lacking = enumerate_words((*missing.things, *_themes(missing.themes, "or")), "or")
         parts.append(f"without {lacking}")
     if not parts:
         return text
     return f"{text}{',' if qualities else ''} {' but '.join(parts)}"
 
 
-def _with_predicate(present: _Words, noun: str) -> str:
+def _say_with_predicate(present: _Words, noun: str) -> str:
     """As "this rock track from the 80s is happy and calm, and features guitar"."""
-    named = " ".join((*present.origins, *_run(present.genres), noun))
-    text = f"this {named}{_since(present)} is {enumeration(present.moods)}"
+    named = " ".join((*present.origins, *_say_genres(present.genres), noun))
+    text = f"this {named}{_say_eras(present)} is {enumerate_words(present.moods)}"
     things = (*present.things, *_themes(present.themes, "and"))
     if not things:
         return f"{text}."
     comma = "," if len(present.moods) > 1 else ""
-    return f"{text}{comma} and features {enumeration(things)}."
+    return f"{text}{comma} and features {enumerate_words(things)}."
 
 
-def _in_sentences(present: _Words, noun: str) -> str:
+def _say_in_sentences(present: _Words, noun: str) -> str:
     """The same in several short sentences, where one would be too long."""
-    named = " ".join((*present.origins, *_run(present.genres), noun))
-    sentences = [f"{with_article(named)}{_since(present)}"]
+    named = " ".join((*present.origins, *_say_genres(present.genres), noun))
+    sentences = [f"{add_article(named)}{_say_eras(present)}"]
     if present.moods:
-        sentences.append(f"the music is {enumeration(present.moods)}")
+        sentences.append(f"the music is {enumerate_words(present.moods)}")
     things = (*present.things, *_themes(present.themes, "and"))
     if things:
-        sentences.append(f"it features {enumeration(things)}")
+        sentences.append(f"it features {enumerate_words(things)}")
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
-def _named(present: _Words, noun: str) -> str:
+def _say_name(present: _Words, noun: str) -> str:
     """As "happy, calm Brazilian jazz and pop track"."""
     moods = [", ".join(present.moods)] if present.moods else []
-    return " ".join((*moods, *present.origins, *_run(present.genres), noun))
+    return " ".join((*moods, *present.origins, *_say_genres(present.genres), noun))
 
 
-def _run(genres: Sequence[str]) -> tuple[str, ...]:
-    return (enumeration(genres),) if genres else ()
+def _say_genres(genres: Sequence[str]) -> tuple[str, ...]:
+    return (enumerate_words(genres),) if genres else ()
 
 
-def _since(present: _Words) -> str:
+def _say_eras(present: _Words) -> str:
     return "".join(f" {decades}" for decades in _decades(present.eras, "and"))
 
 
 def _decades(eras: Sequence[str], conjunction: str) -> tuple[str, ...]:
-    return (f"from the {enumeration(eras, conjunction)}",) if eras else ()
+    return (f"from the {enumerate_words(eras, conjunction)}",) if eras else ()
 
 
 def _themes(themes: Sequence[str], conjunction: str) -> tuple[str, ...]:
@@ -254,18 +256,18 @@ def _themes(themes: Sequence[str], conjunction: str) -> tuple[str, ...]:
     if not themes:
         return ()
     if conjunction == "and" and len(themes) > 1:
-        return (f"{enumeration(themes)} themes",)
-    return (with_article(f"{enumeration(themes, conjunction)} theme"),)
+        return (f"{enumerate_words(themes)} themes",)
+    return (add_article(f"{enumerate_words(themes, conjunction)} theme"),)
 
 
-def enumeration(parts: Sequence[str], conjunction: str = "and") -> str:
+def enumerate_words(parts: Sequence[str], conjunction: str = "and") -> str:
     """As "guitar", "guitar and bass", "guitar, bass and drums"."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
-def sayable(tag: Tag) -> Said | None:
+def find_safe_phrase(tag: Tag) -> TagPhrase | None:
     """How a tag is said, None where no sentence over it is known to be safe."""
-    words = said(tag)
-    return None if words.form is Form.NONE else words
+    words = phrase_tag(tag)
+    return None if words.form is TagForm.NONE else words

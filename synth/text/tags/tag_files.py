@@ -21,8 +21,8 @@ from typing import Any, Final
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.text.tags.jamendo import HEADER, read_jamendo
-from synth.text.tags.tag_words import listed_kind, spelled
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tag_words import find_category, spell
+from synth.text.tags.tags import TagVocabulary
 
 FORMATS: Final = (
     "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV with a "
@@ -36,7 +36,7 @@ _TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TaggedRecording:
     """A recording as a file tells of it.
 
     Args:
@@ -51,7 +51,7 @@ class Item:
     caption: str = ""
 
 
-def read_items(path: Path) -> list[Item]:
+def read_items(path: Path) -> list[TaggedRecording]:
     """The recordings of any file in one of `FORMATS`.
 
     Raises:
@@ -61,23 +61,23 @@ def read_items(path: Path) -> list[Item]:
         return _json_items(path)
     text = _text(path)
     if text.startswith("\t".join(HEADER[:2])):
-        return [Item(track.id, track.tags) for track in read_jamendo(path)]
+        return [TaggedRecording(track.id, track.tags) for track in read_jamendo(path)]
     return list(_csv_items(path, text))
 
 
-def read_vocabulary(path: Path) -> Vocabulary:
+def read_vocabulary(path: Path) -> TagVocabulary:
     """All tags that a file names; the shipped list gives a category where the file gives none.
 
     Raises:
         SourceError: If the file cannot be read, or names no tag.
     """
-    found = Vocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
+    found = TagVocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
     if not found.tags:
         raise SourceError(f"{path}: names no tag", mend=f"expected {FORMATS}")
     return found
 
 
-def read_captions(path: Path) -> list[Item]:
+def read_captions(path: Path) -> list[TaggedRecording]:
     """The recordings of a file that have captions.
 
     Raises:
@@ -92,14 +92,14 @@ def read_captions(path: Path) -> list[Item]:
 
 
 @lru_cache(maxsize=65_536)
-def listed_tag(name: str) -> Tag:
+def parse_tag(name: str) -> Tag:
     """A tag without a category, as sentences spell it; the shipped list's category if it is there.
 
     Args:
         name: At least one letter; runs of spaces are one.
     """
-    kind = listed_kind(name)
-    return Tag(kind.value if kind else "", _name(name))
+    kind = find_category(name)
+    return Tag(kind.value if kind else "", _spell(name))
 
 
 def parse_list(text: str) -> list[str]:
@@ -131,18 +131,21 @@ def _unescape(match: re.Match[str]) -> str:
     return _PLAIN_ESCAPES.get(match[4], match[4])
 
 
-def _json_items(path: Path) -> list[Item]:
+def _json_items(path: Path) -> list[TaggedRecording]:
     try:
         value = json.loads(_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         raise SourceError(f"{path}: is no JSON: {error}", mend="download it anew") from error
     match value:
         case [str(), *_]:
-            return [Item(str(row), (_listed(path, row, name),)) for row, name in _rows(value)]
+            return [
+                TaggedRecording(str(row), (_parse_name(path, row, name),))
+                for row, name in _rows(value)
+            ]
         case [{"prediction": _}, *_]:
-            return [_captioned(path, row, entry) for row, entry in _rows(value)]
+            return [_parse_prediction(path, row, entry) for row, entry in _rows(value)]
         case dict() if value and all("aspect_list" in each for each in _dicts(value)):
-            return [_aspects(path, key, entry) for key, entry in value.items()]
+            return [_parse_aspects(path, key, entry) for key, entry in value.items()]
     raise SourceError(f"{path}: holds neither tags nor captions", mend=f"expected {FORMATS}")
 
 
@@ -154,34 +157,34 @@ def _dicts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return (each if isinstance(each, dict) else {} for each in value.values())
 
 
-def _captioned(path: Path, row: int, entry: Any) -> Item:
+def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:
     match entry:
         case {"prediction": str(caption)} if caption.strip():
-            return Item(str(row), (), _tidy(caption))
+            return TaggedRecording(str(row), (), _tidy(caption))
     raise SourceError(f"{path}: entry {row}: has no text in prediction", mend="leave it out")
 
 
-def _aspects(path: Path, key: str, entry: Mapping[str, Any]) -> Item:
+def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedRecording:
     match entry:
         case {"aspect_list": list(aspects), "caption": str(caption)}:
-            tags = _unique(_listed(path, key, aspect) for aspect in aspects)
-            return Item(key, tags, _tidy(caption))
+            tags = _drop_repeats(_parse_name(path, key, aspect) for aspect in aspects)
+            return TaggedRecording(key, tags, _tidy(caption))
     raise SourceError(
         f"{path}: entry {key!r}: aspect_list is no list or caption no text", mend="leave it out"
     )
 
 
-def _listed(path: Path, row: int | str, name: Any) -> Tag:
+def _parse_name(path: Path, row: int | str, name: Any) -> Tag:
     if not isinstance(name, str) or not name.strip():
         raise SourceError(f"{path}: entry {row}: {name!r} is no tag", mend="expected a text")
-    return listed_tag(name)
+    return parse_tag(name)
 
 
-def _name(name: str) -> str:
-    return spelled(_tidy(name))
+def _spell(name: str) -> str:
+    return spell(_tidy(name))
 
 
-def _csv_items(path: Path, text: str) -> Iterator[Item]:
+def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
     """`id,category,tag` with a row for each tag, or a row for each item."""
     reader = csv.DictReader(io.StringIO(text, newline=""))
     columns = reader.fieldnames or ()
@@ -191,15 +194,17 @@ def _csv_items(path: Path, text: str) -> Iterator[Item]:
             f"{path}: has the columns {', '.join(columns) or 'of none'}", mend=f"expected {FORMATS}"
         )
     key = next((column for column in _ID_COLUMNS if column in columns), None)
-    gathered: dict[str, Item] = {}
+    gathered: dict[str, TaggedRecording] = {}
     try:
         for row in reader:
             item = _csv_item(path, reader.line_num, row, key, names)
             if key is None or "caption" in columns:
                 yield item
             else:
-                before = gathered.get(item.id, Item(item.id))
-                gathered[item.id] = Item(item.id, _unique((*before.tags, *item.tags)))
+                before = gathered.get(item.id, TaggedRecording(item.id))
+                gathered[item.id] = TaggedRecording(
+                    item.id, _drop_repeats((*before.tags, *item.tags))
+                )
     except csv.Error as error:
         raise SourceError(
             f"{path}: line {reader.line_num}: {error}", mend="save it as CSV anew"
@@ -209,7 +214,7 @@ def _csv_items(path: Path, text: str) -> Iterator[Item]:
 
 def _csv_item(
     path: Path, line: int, row: Mapping[str, Any], key: str | None, names: str | None
-) -> Item:
+) -> TaggedRecording:
     if None in row or None in row.values():
         raise SourceError(
             f"{path}: line {line}: has more or fewer cells than the first line",
@@ -220,10 +225,13 @@ def _csv_item(
     if names is not None:
         parts = _cells(path, line, row[names])
         tags = (
-            Tag(category, _name(part)) if category else _listed(path, line, part) for part in parts
+            Tag(category, _spell(part)) if category else _parse_name(path, line, part)
+            for part in parts
         )
-    return Item(
-        row[key].strip() if key else str(line - 1), _unique(tags), _tidy(row.get("caption") or "")
+    return TaggedRecording(
+        row[key].strip() if key else str(line - 1),
+        _drop_repeats(tags),
+        _tidy(row.get("caption") or ""),
     )
 
 
@@ -239,7 +247,7 @@ def _cells(path: Path, line: int, cell: str) -> list[str]:
     return [part for part in cell.split(";" if ";" in cell else ",") if part.strip()]
 
 
-def _unique(tags: Iterable[Tag]) -> tuple[Tag, ...]:
+def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
     return tuple(dict.fromkeys(tags))
 
 

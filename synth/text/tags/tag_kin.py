@@ -7,18 +7,18 @@ from functools import lru_cache
 
 from synth.labels.tag import Tag
 from synth.text.grammar.words import content_words
-from synth.text.tags.tag_words import spelled
-from synth.text.tags.tags import same_words, words_of
+from synth.text.tags.tag_words import spell
+from synth.text.tags.tags import are_same_words, words_of
 
 
-def near(first: str, second: str) -> str:
+def explain_nearness(first: str, second: str) -> str:
     """Why two names cannot stand for contraries, "" where their words allow it.
 
     "rock" is implied by "alternative rock", "vocals" is "vocal" by its stem, and "acoustic guitar"
     and "electric guitar" share their last word: one recording often has both.
     """
     ours, theirs = _keys(first), _keys(second)
-    if ours == theirs or same_words(first, second):
+    if ours == theirs or are_same_words(first, second):
         return "same name"
     if not ours or not theirs:
         return "no word in it"
@@ -29,12 +29,12 @@ def near(first: str, second: str) -> str:
     return ""
 
 
-def implied(tag: Tag, known: Iterable[Tag]) -> bool:
+def is_implied(tag: Tag, known: Iterable[Tag]) -> bool:
     """Whether a tag is among the known ones, or too near one to be called absent."""
-    return any(near(tag.name, other.name) for other in known)
+    return any(explain_nearness(tag.name, other.name) for other in known)
 
 
-def named_in(tag: Tag, caption: str) -> bool:
+def is_named_in(tag: Tag, caption: str) -> bool:
     """Whether every word of a tag, by its stem, stands somewhere in a caption."""
     words = set(_keys(tag.name))
     return bool(words) and words <= set(_stems(caption))
@@ -43,7 +43,7 @@ def named_in(tag: Tag, caption: str) -> bool:
 @lru_cache(maxsize=65_536)
 def _keys(name: str) -> tuple[str, ...]:
     """The stems of a name's words, in order, as it is spelled in a sentence."""
-    return _stems(spelled(name))
+    return _stems(spell(name))
 
 
 @lru_cache(maxsize=1024)

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.labels.tag import Tag
 
 LISTING: Final = "lexicons/tag_categories.csv"
@@ -26,7 +26,7 @@ _LAST_ARTICLE: Final = re.compile(r"(?i)\b(an?)(\s+)$")
 _LETTERS: Final = re.compile(r"[A-Za-z]+")
 
 
-class Kind(StrEnum):
+class TagCategory(StrEnum):
     """What a tag tells of a recording; it decides the words around it."""
 
     GENRE = "genre"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-class Form(StrEnum):
+class TagForm(StrEnum):
     """How a tag stands in a sentence."""
 
     ADJECTIVE = "adjective"
@@ -55,28 +55,28 @@ class Form(StrEnum):
     """No sentence is known to be safe."""
 
 
-_FORMS: Final[Mapping[Kind, Form]] = {
-    Kind.GENRE: Form.ADJECTIVE,
-    Kind.MOOD: Form.ADJECTIVE,
-    Kind.INSTRUMENT: Form.MASS,
-    Kind.VOCAL: Form.MASS,
-    Kind.ERA: Form.ERA,
-    Kind.THEME: Form.THEME,
-    Kind.OTHER: Form.NONE,
+_FORMS: Final[Mapping[TagCategory, TagForm]] = {
+    TagCategory.GENRE: TagForm.ADJECTIVE,
+    TagCategory.MOOD: TagForm.ADJECTIVE,
+    TagCategory.INSTRUMENT: TagForm.MASS,
+    TagCategory.VOCAL: TagForm.MASS,
+    TagCategory.ERA: TagForm.ERA,
+    TagCategory.THEME: TagForm.THEME,
+    TagCategory.OTHER: TagForm.NONE,
 }
-_CATEGORIES: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind} | {
-    "instrumentation": Kind.INSTRUMENT,
-    "instruments": Kind.INSTRUMENT,
-    "genres": Kind.GENRE,
-    "moods": Kind.MOOD,
-    "mood/theme": Kind.MOOD,
-    "vocals": Kind.VOCAL,
-    "decade": Kind.ERA,
+_CATEGORIES: Final[Mapping[str, TagCategory]] = {kind.value: kind for kind in TagCategory} | {
+    "instrumentation": TagCategory.INSTRUMENT,
+    "instruments": TagCategory.INSTRUMENT,
+    "genres": TagCategory.GENRE,
+    "moods": TagCategory.MOOD,
+    "mood/theme": TagCategory.MOOD,
+    "vocals": TagCategory.VOCAL,
+    "decade": TagCategory.ERA,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TagPhrase:
     """A tag in words.
 
     Args:
@@ -85,81 +85,83 @@ class Said:
         form: How they stand in a sentence.
     """
 
-    kind: Kind
+    kind: TagCategory
     words: str
-    form: Form
+    form: TagForm
 
     @property
     def noun(self) -> str:
         """The noun phrase of a thing: "guitar", "an orchestra"."""
-        return with_article(self.words) if self.form is Form.COUNT else self.words
+        return add_article(self.words) if self.form is TagForm.COUNT else self.words
 
     @property
     def is_thing(self) -> bool:
         """Whether it is heard as a part of the music, and can be "without"."""
-        return self.form in {Form.MASS, Form.COUNT}
+        return self.form in {TagForm.MASS, TagForm.COUNT}
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    kind: Kind
+    kind: TagCategory
     said: str
-    form: Form
+    form: TagForm
 
 
 @cache
-def _listed() -> Mapping[str, _Row]:
-    text = shipped(LISTING).read_text(encoding="utf-8")
+def _read_listing() -> Mapping[str, _Row]:
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
     rows: dict[str, _Row] = {}
     for row in csv.DictReader(text.splitlines()):
-        kind = Kind(row["category"])
-        form = Form(row["form"]) if row["form"] else _FORMS[kind]
+        kind = TagCategory(row["category"])
+        form = TagForm(row["form"]) if row["form"] else _FORMS[kind]
         rows[row["tag"]] = _Row(kind, row["said"] or row["tag"], form)
     for entry in tuple(rows.values()):
         rows.setdefault(_plain(entry.said), entry)
     return rows
 
 
-def listed_kind(name: str) -> Kind | None:
+def find_category(name: str) -> TagCategory | None:
     """The kind that the shipped list gives a tag, None for one that is not listed."""
-    row = _listed().get(_plain(name))
+    row = _read_listing().get(_plain(name))
     return row.kind if row else None
 
 
-def spelled(name: str) -> str:
+def spell(name: str) -> str:
     """A tag's name as it is spelled in a sentence: "electricguitar" is "electric guitar".
 
-    Only the spelling changes, never the words; see `said` for those.
+    Only the spelling changes, never the words; see `phrase_tag` for those.
     """
-    row = _listed().get(_plain(name))
+    row = _read_listing().get(_plain(name))
     return row.said if row and _letters(row.said) == _letters(name) else name
 
 
 @lru_cache(maxsize=65_536)
-def said(tag: Tag) -> Said:
+def phrase_tag(tag: Tag) -> TagPhrase:
     """How a tag is said."""
     name = _plain(tag.name)
-    row = _listed().get(name)
+    row = _read_listing().get(name)
     if row:
-        return Said(row.kind, row.said, row.form)
+        return TagPhrase(row.kind, row.said, row.form)
     if _DECADE.fullmatch(name):
-        return Said(Kind.ERA, name, Form.ERA)
+        return TagPhrase(TagCategory.ERA, name, TagForm.ERA)
     kind = _CATEGORIES.get(tag.category.casefold()) or _by_last_words(name)
-    if kind is Kind.MOOD and " " in name:
-        return Said(kind, tag.name, Form.NONE)  # "wake up call": an adjective, or a sentence?
-    return Said(kind, tag.name, _FORMS[kind])
+    if kind is TagCategory.MOOD and " " in name:
+        return TagPhrase(
+            kind, tag.name, TagForm.NONE
+        )  # "wake up call": an adjective, or a sentence?
+    return TagPhrase(kind, tag.name, _FORMS[kind])
 
 
-def _by_last_words(name: str) -> Kind:
+def _by_last_words(name: str) -> TagCategory:
     words = name.split()
     for size in (2, 1):
-        row = _listed().get(" ".join(words[-size:]))
-        if row and row.form in {Form.MASS, Form.COUNT}:
+        row = _read_listing().get(" ".join(words[-size:]))
+        if row and row.form in {TagForm.MASS, TagForm.COUNT}:
             return row.kind
-    return Kind.OTHER
+    return TagCategory.OTHER
 
 
-def with_article(words: str) -> str:
+def add_article(words: str) -> str:
     """The words behind "a" or "an", by sound."""
     return f"{article(words)} {words}"
 
@@ -172,7 +174,7 @@ def article(words: str) -> str:
     return "an" if _begins_with_vowel(first) else "a"
 
 
-def agreeing(before: str, words: str) -> str:
+def fix_article(before: str, words: str) -> str:
     """The text before some words, an article at its end made to agree with them."""
     found = _LAST_ARTICLE.search(before)
     if found is None:

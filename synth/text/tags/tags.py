@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import spelled
+from synth.text.tags.tag_words import spell
 
 Words: TypeAlias = tuple[str, ...]
 
@@ -29,7 +29,7 @@ _AND: Final = frozenset({"and", "n", "&"})
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TagMatch:
     """A tag in a caption.
 
     Args:
@@ -55,7 +55,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class TagVocabulary:
     """The tags of a data set, each once, in a fixed order.
 
     Two tags that read alike ("hip hop", "hip-hop") are both kept; a caption's match names the
@@ -65,7 +65,7 @@ class Vocabulary:
     tags: tuple[Tag, ...]
 
     @classmethod
-    def of(cls, tags: Iterable[Tag]) -> Vocabulary:
+    def of(cls, tags: Iterable[Tag]) -> TagVocabulary:
         """The tags, sorted, each once."""
         return cls(tuple(sorted(set(tags))))
 
@@ -89,7 +89,7 @@ class Vocabulary:
             found.setdefault(form[0], []).append((form, tag))
         return {first: tuple(each) for first, each in found.items()}
 
-    def find(self, caption: str) -> tuple[Match, ...]:
+    def find(self, caption: str) -> tuple[TagMatch, ...]:
         """The tags that the caption names, from left to right; they never overlap.
 
         Args:
@@ -100,10 +100,10 @@ class Vocabulary:
         candidates = [
             (match, size)
             for at in range(len(words))
-            for match, size in self._starting(caption, words, at)
+            for match, size in self._find_starting(caption, words, at)
         ]
         candidates.sort(key=lambda found: (-found[1], found[0].start))
-        chosen: list[Match] = []
+        chosen: list[TagMatch] = []
         taken = bytearray(len(caption))
         for match, _ in candidates:
             if not any(taken[match.start : match.end]):
@@ -111,9 +111,9 @@ class Vocabulary:
                 chosen.append(match)
         return tuple(sorted(chosen, key=lambda match: match.start))
 
-    def _starting(
+    def _find_starting(
         self, caption: str, words: Sequence[Word], at: int
-    ) -> Iterator[tuple[Match, int]]:
+    ) -> Iterator[tuple[TagMatch, int]]:
         """The tags that begin at a word, each with its length in letters."""
         for form, tag in self._forms.get(words[at].key, ()):
             last = at + len(form) - 1
@@ -122,8 +122,10 @@ class Vocabulary:
             ):
                 continue
             start, end = words[at].start, words[last].end
-            if _together(caption, words[at : last + 1]) and not _hyphenated(caption, start, end):
-                yield Match(tag, start, end, caption[start:end]), sum(map(len, form))
+            if _are_together(caption, words[at : last + 1]) and not _is_hyphenated(
+                caption, start, end
+            ):
+                yield TagMatch(tag, start, end, caption[start:end]), sum(map(len, form))
 
 
 def words_of(text: str) -> list[Word]:
@@ -131,7 +133,7 @@ def words_of(text: str) -> list[Word]:
     return [Word(_key(found.group()), found.start(), found.end()) for found in _WORD.finditer(text)]
 
 
-def same_words(first: str, second: str) -> bool:
+def are_same_words(first: str, second: str) -> bool:
     """Whether two names are spellings of one: "hip-hop" and "Hip Hop", "hiphop" and "hip hop"."""
     return not _spellings(first).isdisjoint(_spellings(second))
 
@@ -145,7 +147,7 @@ def _key(word: str) -> str:
 def _spellings(name: str) -> frozenset[Words]:
     """The words of a tag, as named and as said, apart and run together."""
     found: list[Words] = []
-    for text in dict.fromkeys((name, spelled(name))):
+    for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
         if not words:
             continue
@@ -155,7 +157,7 @@ def _spellings(name: str) -> frozenset[Words]:
     return frozenset(found)
 
 
-def _together(caption: str, words: Sequence[Word]) -> bool:
+def _are_together(caption: str, words: Sequence[Word]) -> bool:
     """Whether only spaces, hyphens or apostrophes part the words; a stop only in "L.A."."""
     for first, second in pairwise(words):
         gap = caption[first.end : second.start]
@@ -166,7 +168,7 @@ def _together(caption: str, words: Sequence[Word]) -> bool:
     return True
 
 
-def _hyphenated(caption: str, start: int, end: int) -> bool:
+def _is_hyphenated(caption: str, start: int, end: int) -> bool:
     """Whether the stretch is joined by a hyphen to a word beside it."""
     before = caption[max(0, start - 2) : start]
     after = caption[end : end + 2]

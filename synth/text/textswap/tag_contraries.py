@@ -11,35 +11,43 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.labels.tag import Tag
-from synth.text.tags.tag_kin import near
-from synth.text.tags.tag_words import Kind, said
+from synth.text.tags.tag_kin import explain_nearness
+from synth.text.tags.tag_words import TagCategory, phrase_tag
 from synth.text.tags.tags import words_of
 
 LISTING: Final = "lexicons/tag_families.csv"
-_KINDS: Final = frozenset({Kind.GENRE, Kind.MOOD, Kind.INSTRUMENT, Kind.VOCAL, Kind.ERA})
+_KINDS: Final = frozenset(
+    {
+        TagCategory.GENRE,
+        TagCategory.MOOD,
+        TagCategory.INSTRUMENT,
+        TagCategory.VOCAL,
+        TagCategory.ERA,
+    }
+)
 _LONGEST: Final = 4
 _OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
 
-def not_contrary(first: Tag, second: Tag) -> str:
+def explain_not_contrary(first: Tag, second: Tag) -> str:
     """Why two tags do not contradict, "" where they do."""
-    ours, theirs = said(first), said(second)
+    ours, theirs = phrase_tag(first), phrase_tag(second)
     if ours.kind is not theirs.kind:
         return "of another kind"
     if ours.kind not in _KINDS:
         return f"{ours.kind.value} tags do not exclude one another"
-    if ours.kind is Kind.ERA:
+    if ours.kind is TagCategory.ERA:
         return "same name" if ours.words == theirs.words else ""
-    named = "" if ours.kind is Kind.VOCAL else near(first.name, second.name)
+    named = "" if ours.kind is TagCategory.VOCAL else explain_nearness(first.name, second.name)
     return named or _shared_family(ours.kind, families(first), families(second))
 
 
-def _shared_family(kind: Kind, ours: frozenset[str], theirs: frozenset[str]) -> str:
+def _shared_family(kind: TagCategory, ours: frozenset[str], theirs: frozenset[str]) -> str:
     if not ours or not theirs:
         return "of no known family"
-    if kind is Kind.MOOD:
+    if kind is TagCategory.MOOD:
         opposed = any(f"{family[:-1]}{_OPPOSITE[family[-1]]}" in theirs for family in ours)
         agree = ours & theirs
         return "" if opposed and not agree else "moods that may go together"
@@ -48,8 +56,8 @@ def _shared_family(kind: Kind, ours: frozenset[str], theirs: frozenset[str]) -> 
 
 
 @cache
-def _listed() -> Mapping[tuple[str, str], frozenset[str]]:
-    text = shipped(LISTING).read_text(encoding="utf-8")
+def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
     return {
         (_plain(row["words"]), row["category"]): frozenset(row["families"].split())
         for row in csv.DictReader(text.splitlines())
@@ -59,9 +67,9 @@ def _listed() -> Mapping[tuple[str, str], frozenset[str]]:
 @cache
 def families(tag: Tag) -> frozenset[str]:
     """The families of a tag: those of its name, or else of every run of words in it."""
-    kind = said(tag).kind.value
-    name = _plain(said(tag).words)
-    whole = _listed().get((name, kind)) or _listed().get((_plain(tag.name), kind))
+    kind = phrase_tag(tag).kind.value
+    name = _plain(phrase_tag(tag).words)
+    whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
     if whole:
         return whole
     words = name.split()
@@ -70,7 +78,7 @@ def families(tag: Tag) -> frozenset[str]:
         for size in range(1, _LONGEST)
         for at in range(len(words) - size + 1)
     )
-    return frozenset().union(*(_listed().get((run, kind), frozenset()) for run in runs))
+    return frozenset().union(*(_read_listing().get((run, kind), frozenset()) for run in runs))
 
 
 def _plain(name: str) -> str:

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 
 from synth.base.atomic import replacing
 from synth.base.errors import LexiconError
-from synth.base.progress import Observer, Silent, watched
+from synth.base.progress import Observer, Silent, track
 from synth.labels.tag import Tag
-from synth.text.negation.negation import stated_tags
-from synth.text.tags.tag_kin import implied
-from synth.text.tags.tag_words import agreeing, listed_kind, said
-from synth.text.tags.tags import Vocabulary, words_of
-from synth.text.textswap.tag_contraries import not_contrary
+from synth.text.negation.negation import find_stated_tags
+from synth.text.tags.tag_kin import is_implied
+from synth.text.tags.tag_words import find_category, fix_article, phrase_tag
+from synth.text.tags.tags import TagVocabulary, words_of
+from synth.text.textswap.tag_contraries import explain_not_contrary
 
 SCHEMA: Final = pa.schema(
     [
@@ -43,7 +43,7 @@ SCHEMA: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SwapEntry:
     """Whether one tag may stand in for another.
 
     Args:
@@ -58,11 +58,11 @@ class Entry:
 
 
 def build(
-    vocabulary: Vocabulary,
+    vocabulary: TagVocabulary,
     items: Iterable[Collection[Tag]] = (),
     max_share: float = 0.05,
     observer: Observer | None = None,
-) -> list[Entry]:
+) -> list[SwapEntry]:
     """Every pair of tags of one category, with the reason where they do not contradict.
 
     Args:
@@ -77,16 +77,16 @@ def build(
         ordered = sorted(set(tags))
         count.update(ordered)
         both.update(combinations(ordered, 2))
-    found: list[Entry] = []
+    found: list[SwapEntry] = []
     categories = list(vocabulary.by_category.values())
-    for tags_of in watched(categories, observer or Silent(), "textswap", "categories"):
+    for tags_of in track(categories, observer or Silent(), "textswap", "categories"):
         for first, second in combinations(tags_of, 2):
-            reason = not_contrary(first, second)
+            reason = explain_not_contrary(first, second)
             rarer = min(count[first], count[second])
             together = both[min(first, second), max(first, second)]
             if not reason and together > max_share * rarer:
                 reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
-            found += [Entry(first, second, reason), Entry(second, first, reason)]
+            found += [SwapEntry(first, second, reason), SwapEntry(second, first, reason)]
     rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in found}))}
     return sorted(found, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
 
@@ -95,12 +95,12 @@ def build(
 class Dictionary:
     """The allowed exchanges of a vocabulary."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[SwapEntry, ...]
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> TagVocabulary:
         """Its tags."""
-        return Vocabulary.of(self._tags)
+        return TagVocabulary.of(self._tags)
 
     @cached_property
     def _tags(self) -> frozenset[Tag]:
@@ -116,15 +116,17 @@ class Dictionary:
 
     def alternatives(self, tag: Tag, known: Collection[Tag] = ()) -> tuple[Tag, ...]:
         """What may replace a tag of a recording, sorted; see `fits`."""
-        return tuple(each for each in self._contrary(tag, known) if self.fits(tag, each, known))
+        return tuple(
+            each for each in self._find_contraries(tag, known) if self.fits(tag, each, known)
+        )
 
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
-        found = self._contrary(tag, known)
+        found = self._find_contraries(tag, known)
         order = (found[at] for at in rng.permutation(len(found)))
         return next((each for each in order if self.fits(tag, each, known)), None)
 
-    def _contrary(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
+    def _find_contraries(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
         """The tags that contradict a tag and all known ones of its category, sorted."""
         found = self._allowed.get(tag, frozenset())
         for other in known:
@@ -138,13 +140,13 @@ class Dictionary:
         It has the form and number of the tag, so that the sentence holds; and it is not, nor is
         implied by, any known tag of which the dictionary does not tell.
         """
-        ours, theirs = said(tag), said(alternative)
+        ours, theirs = phrase_tag(tag), phrase_tag(alternative)
         if ours.form is not theirs.form or _is_plural(ours.words) is not _is_plural(theirs.words):
             return False
         untold = (
             other for other in known if other.category != tag.category or other not in self._tags
         )
-        return not implied(alternative, untold)
+        return not is_implied(alternative, untold)
 
     def write(self, path: Path) -> None:
         """Write it as Parquet, whole or not at all."""
@@ -173,7 +175,7 @@ class Dictionary:
             ) from error
         return cls(
             tuple(
-                Entry(
+                SwapEntry(
                     Tag(row["category"], row["tag"]),
                     Tag(row["category"], row["alternative"]),
                     "" if row["allowed"] else row["reason"] or "not allowed",
@@ -211,16 +213,16 @@ def swap(
         dictionary: The allowed exchanges.
         rng: The item's generator.
     """
-    stated = stated_tags(caption, dictionary.vocabulary)
+    stated = find_stated_tags(caption, dictionary.vocabulary)
     own = tuple(dict.fromkeys((*known, *stated)))
     whole = tuple(tag for tag in stated if not _in_longer_name(tag, caption, dictionary))
-    swaps = tuple(_drawn(whole, own, dictionary, rng))
+    swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
-    return Swapped(_exchanged(caption, dict(swaps), dictionary.vocabulary), swaps)
+    return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
 
 
-def _drawn(
+def _draw_swaps(
     stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
 ) -> Iterator[tuple[Tag, Tag]]:
     for category in dict.fromkeys(tag.category for tag in stated):
@@ -244,18 +246,18 @@ def _in_longer_name(tag: Tag, caption: str, dictionary: Dictionary) -> bool:
             *(f"{word} {tag.name}" for word in before),
             *(f"{tag.name} {word}" for word in after),
         )
-        if said(tag).is_thing and any(map(listed_kind, names)):
+        if phrase_tag(tag).is_thing and any(map(find_category, names)):
             return True
     return False
 
 
-def _exchanged(caption: str, swaps: Mapping[Tag, Tag], vocabulary: Vocabulary) -> str:
+def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary) -> str:
     text = caption
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)
         if alternative is not None:
-            words = said(alternative).words
+            words = phrase_tag(alternative).words
             words = words[0].upper() + words[1:] if match.text[0].isupper() else words
-            before = agreeing(text[: match.start], words)
+            before = fix_article(text[: match.start], words)
             text = f"{before}{words}{text[match.end :]}"
     return text

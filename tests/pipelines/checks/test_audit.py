@@ -189,7 +189,7 @@ def heard(rows: Rows) -> None:
 
 
 def moved(rows: Rows) -> None:
-    """Parts of a sequence change places in the scene, but not in its captions."""
+    """Parts of a concatenation change places in the scene, but not in its captions."""
     row = next(row for row in rows if row["scene"].startswith('{"crossfade"'))
     scene = json.loads(row["scene"])
     scene["sequence"].reverse()

@@ -31,7 +31,7 @@ from synth.base.errors import SourceError
 from synth.base.progress import Observer, Silent
 from synth.sources import Source
 from synth.sources.catalogue import Acceptance, SplitRule
-from synth.sources.own.folder import Folder
+from synth.sources.own.folder import FolderSource
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
 
@@ -205,7 +205,7 @@ def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
     rows += ["b/copy.wav,b,copy", "b/gone.wav,b,gone"]
     (root / "i.csv").write_text("\n".join(rows))
     library = take(
-        Folder(root=root, index=Path("i.csv")),
+        FolderSource(root=root, index=Path("i.csv")),
         tmp_path / "banks",
         split_rules=(SplitRule("train", None, ("a",)), SplitRule("test", None, ("b",))),
     )

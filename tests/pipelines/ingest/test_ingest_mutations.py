@@ -27,7 +27,7 @@ from pipelines.spec.intake import Intake
 from synth.audio.bank import Bank
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance
-from synth.sources.own.folder import Folder
+from synth.sources.own.folder import FolderSource
 
 MUTATIONS = int(os.environ.get("SEGUE_MUTATIONS", "150"))
 RATE = 16_000
@@ -129,7 +129,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_damaged_files_are_accepted_or_quarantined_and_end_nothing(damaged: Path) -> None:
     """SEGUE_MUTATIONS=1000 in the environment gives the full count."""
-    source = Folder(root=damaged / "lib")
+    source = FolderSource(root=damaged / "lib")
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=30))
     with workers(1) as run:
         library = ingest(intake, damaged / "banks", run, 1, Silent())

@@ -8,7 +8,7 @@ from pipelines.look.browse.drawing import draw
 from pipelines.look.browse.explain import Explainer
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.notation import parse
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import timeline
 from synth.truth.truth import Tolerance
 
@@ -19,8 +19,8 @@ def sound(label: str, seconds: float) -> Event:
     return Event(label, Excerpt(f"lib/{label}", 0, round(seconds * RATE)))
 
 
-DOG_THEN_RAIN: Scene = Sequence(sound("dog", 2), sound("rain", 3), crossfade=50)
-WITH_SIREN: Scene = Sequence(DOG_THEN_RAIN, sound("siren", 1))
+DOG_THEN_RAIN: Scene = Concat(sound("dog", 2), sound("rain", 3), crossfade=50)
+WITH_SIREN: Scene = Concat(DOG_THEN_RAIN, sound("siren", 1))
 
 
 def why(scene: Scene, claim: Claim) -> str | None:
@@ -89,14 +89,14 @@ def test_bars_and_crossfades_lie_where_the_timeline_has_them() -> None:
 
 def test_a_nested_crossfade_is_drawn_at_its_own_time() -> None:
     inner = Overlay(sound("wind", 1), DOG_THEN_RAIN, offset=-100)
-    scene = Sequence(sound("siren", 1), inner, crossfade=25)
+    scene = Concat(sound("siren", 1), inner, crossfade=25)
     drawn = [(fade.start_s, fade.end_s) for fade in draw(scene, 10 * RATE, RATE).crossfades]
     assert drawn == [(0.75, 1.0), (2.25, 2.75)]
 
 
 def test_equal_labels_have_equal_colours_in_every_drawing_of_a_group() -> None:
     first = draw(DOG_THEN_RAIN, 5 * RATE, RATE)
-    other = Sequence(sound("rain", 1), sound("cat", 1))
+    other = Concat(sound("rain", 1), sound("cat", 1))
     second = draw(other, 2 * RATE, RATE, first.colours)
     assert second.colours["rain"] == first.colours["rain"]
     assert second.colours["cat"] not in first.colours.values()

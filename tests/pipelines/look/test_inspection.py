@@ -11,7 +11,7 @@ from pipelines.cli.look.inspect import inspect_command
 from pipelines.look.inspection import describe, draw, draw_captions, shares
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
-from synth.corpus.schema import CLIPS, QUARANTINE, table
+from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 
 
 def test_a_table_that_is_no_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_every_clip_is_counted_once_and_rare_labels_stand_out(
         {"id": name, "location": name, "stage": stage, "reason": "is too short"}
         for name, stage in (("a", "recipe triplets"), ("unread", "ingest"))
     ]
-    pq.write_table(table(clips, CLIPS), folder / CLIPS_FILE)
-    pq.write_table(table(refused, QUARANTINE), folder / QUARANTINE_FILE)
+    pq.write_table(to_table(clips, CLIPS), folder / CLIPS_FILE)
+    pq.write_table(to_table(refused, QUARANTINE), folder / QUARANTINE_FILE)
     assert describe(folder)["clips"] == {
         "listed": used + 3,
         "used": used,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from synth.audio.decoding import Limits, Mislabelled, read_audio, reading
+from synth.audio.decoding import Limits, Mislabelled, read_audio, use_limits
 from synth.base.errors import ClipError
 
 
@@ -65,11 +65,11 @@ def test_a_name_may_tell_another_format_unless_that_is_refused() -> None:
     samples, _ = read_audio(data, ".wav")
     assert len(samples) == len(NOISE)
     with (
-        reading(Limits(mislabelled=Mislabelled.REFUSE)),
+        use_limits(Limits(mislabelled=Mislabelled.REFUSE)),
         pytest.raises(ClipError, match=r"holds FLAC, although its name ends in \.wav"),
     ):
         read_audio(data, ".wav")
-    with reading(Limits(mislabelled=Mislabelled.REFUSE)):
+    with use_limits(Limits(mislabelled=Mislabelled.REFUSE)):
         for suffix in (".flac", ".FLAC", "", ".sound"):
             read_audio(data, suffix)
 
@@ -105,7 +105,7 @@ LIBSNDFILES = [
 @pytest.mark.parametrize(("kind", "subtype"), LIBSNDFILES)
 def test_a_file_that_ends_too_early_is_a_clip_error(kind: str, subtype: str) -> None:
     data = encoded(LONG, 48_000, kind, subtype)
-    with reading(STRICT):
+    with use_limits(STRICT):
         samples, _ = read_audio(data, "")
         assert len(samples) == len(LONG)
         for end in (-1, -9, -100, *(int(len(data) * share) for share in (0.9, 0.5, 0.05, 0.001))):

@@ -23,7 +23,7 @@ from synth.audio.mixing import (
     frame_length,
 )
 from synth.audio.render import waveform
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -220,7 +220,7 @@ def test_without_a_ratio_sounds_are_added(bank: Bank) -> None:
 
 
 def test_a_composed_part_is_weighed_as_a_whole(bank: Bank) -> None:
-    part = Sequence(event("a"), event("b"), 100)
+    part = Concat(event("a"), event("b"), 100)
     mixed = waveform(Overlay(part, event("c"), 0, 0.5), bank, Fade.LINEAR)
     whole = waveform(part, bank, Fade.LINEAR)
     share, other = between_class(whole, waveform(event("c"), bank, Fade.LINEAR), RATE, 0.5)

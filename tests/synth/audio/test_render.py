@@ -13,7 +13,7 @@ from synth.audio.bank import INDEX_SCHEMA, Bank, encode
 from synth.audio.dsp import Fade
 from synth.audio.render import Mixdown, render, waveform
 from synth.base.errors import CorpusError, SceneError
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import duration, timeline
 
 FRAMES = {"a": 90, "b": 60, "c": 120}
@@ -54,7 +54,7 @@ def scenes(draw: st.DrawFn, depth: int = 3) -> Scene:
     first, second = draw(scenes(depth - 1)), draw(scenes(depth - 1))
     if kind == "sequence":
         longest = min(duration(first), duration(second))
-        return Sequence(first, second, draw(st.integers(0, longest)))
+        return Concat(first, second, draw(st.integers(0, longest)))
     return Overlay(first, second, draw(st.integers(-50, 50)))
 
 
@@ -67,7 +67,7 @@ def mix(scene: Scene, bank: Bank, power: bool) -> np.ndarray:
         gain = 10 ** (heard.gain_db / 20) * entry.scale / 32768
         return pcm[: heard.frames].astype(np.float64) * gain
     first, second = mix(scene.first, bank, power), mix(scene.second, bank, power)
-    if isinstance(scene, Sequence):
+    if isinstance(scene, Concat):
         fade, shift = scene.crossfade, len(first) - scene.crossfade
         ramp = (np.arange(fade) + 0.5) / max(fade, 1)
         up, down = (np.sqrt(np.sin(ramp * np.pi / 2) ** 2), np.cos(ramp * np.pi / 2))

@@ -19,7 +19,7 @@ from pipelines.cli.common.progress_display import (
     Tracker,
     show_progress,
 )
-from synth.base.progress import Silent, watched
+from synth.base.progress import Silent, track
 
 
 class Clock:
@@ -139,7 +139,7 @@ def test_an_interrupt_bears_what_will_not_be_done_again(
 
 def test_nothing_is_written_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     with show_progress(as_json=False) as observer:
-        for _ in watched(range(5), observer, "audit", "samples"):
+        for _ in track(range(5), observer, "audit", "samples"):
             pass
     assert capfd.readouterr() == ("", "")
 
@@ -160,5 +160,5 @@ def test_bars_show_count_rate_and_note() -> None:
 
 def test_items_that_are_watched_come_through_as_they_are() -> None:
     tracker = Tracker(Hidden())
-    assert list(watched(("a", "b"), tracker, "text", "captions")) == ["a", "b"]
-    assert list(watched((), Silent(), "text", "captions")) == []
+    assert list(track(("a", "b"), tracker, "text", "captions")) == ["a", "b"]
+    assert list(track((), Silent(), "text", "captions")) == []

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.captions.caption import Connective, Style, frames, realize
 from synth.labels.lexicon import Phrase, shipped_phrases
-from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Overlay, Scene
 
 A, B = Event("a"), Event("b")
 WORDS = {"a": "aaa", "b": "bbb"}
@@ -26,8 +26,8 @@ def nonsense(label: str) -> Phrase:
     return Phrase(f"{word}p", f"{word}n", f"{word}c", f"{word}g")
 
 
-def claim(word: Connective, first: Scene = A, second: Scene = B) -> Sequence | Overlay:
-    return Sequence(first, second) if word.is_order else Overlay(first, second)
+def claim(word: Connective, first: Scene = A, second: Scene = B) -> Concat | Overlay:
+    return Concat(first, second) if word.is_order else Overlay(first, second)
 
 
 def read(text: str) -> tuple[str, str, str]:
@@ -133,25 +133,25 @@ def test_natural_sentences_of_shipped_labels_start_with_a_capital(word: Connecti
 
 @pytest.mark.parametrize("word", Connective)
 def test_a_connective_cannot_make_the_other_kind_of_claim(word: Connective) -> None:
-    wrong = Overlay(A, B) if word.is_order else Sequence(A, B)
+    wrong = Overlay(A, B) if word.is_order else Concat(A, B)
     with pytest.raises(ValueError, match="cannot say"):
         realize(wrong, word, nonsense, Style.PAPER)
 
 
 def test_only_a_pair_of_events_fits_one_simple_sentence() -> None:
     with pytest.raises(ValueError, match="pair of events"):
-        realize(Sequence(Overlay(A, B), A), Connective.BEFORE, nonsense, Style.PAPER)
+        realize(Concat(Overlay(A, B), A), Connective.BEFORE, nonsense, Style.PAPER)
 
 
 @given(st.text(min_size=1, max_size=8).filter(lambda text: text.strip() != ""))
 def test_braces_in_labels_are_no_template(label: str) -> None:
-    said = Sequence(Event("{a.plain}" + label), Event("{0}"))
+    said = Concat(Event("{a.plain}" + label), Event("{0}"))
     text = realize(said, Connective.BEFORE, Phrase.of_label, Style.PAPER)
     assert text == "{a.plain}" + label.replace("_", " ") + " before {0}"
 
 
 def test_the_shipped_connectives_say_what_the_code_takes_them_for() -> None:
-    path = shipped("lexicons/connectives.csv")
+    path = shipped_path("lexicons/connectives.csv")
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         word = Connective(row["connective"])
         assert row["says"] == ("order" if word.is_order else "together")

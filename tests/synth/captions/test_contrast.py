@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from synth.base.errors import TruthError
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
-from synth.captions.contrast import CaptionSet, Wording, contrast, judge, main
+from synth.captions.contrast import CaptionSet, Wording, as_main, contrast, judge
 from synth.labels.lexicon import Phrase
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -40,7 +40,7 @@ def test_sentences_are_disjoint_and_true_to_their_side(
     wording: Wording, word: Connective, swapped: bool, crossfade: int
 ) -> None:
     a, b = (B, A) if swapped else (A, B)
-    scene: Pair = Sequence(a, b, crossfade) if word.is_order else Overlay(a, b)
+    scene: Pair = Concat(a, b, crossfade) if word.is_order else Overlay(a, b)
     heard, tolerance = timeline(scene), Tolerance(crossfade)
     found = contrast(scene, word, wording, heard, tolerance)
     texts = [caption.text for caption in said(found)]
@@ -64,8 +64,8 @@ def triplet(style: Style, frame: int, crossfade: int = 0) -> list[CaptionSet]:
         (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, style, frame
     )
     members: list[tuple[Pair, Connective]] = [
-        (Sequence(A, B, crossfade), Connective.BEFORE),
-        (Sequence(B, A, crossfade), Connective.AFTER),
+        (Concat(A, B, crossfade), Connective.BEFORE),
+        (Concat(B, A, crossfade), Connective.AFTER),
         (Overlay(A, B), Connective.WHILE),
     ]
     tolerance = Tolerance(crossfade)
@@ -94,9 +94,9 @@ def test_no_two_members_share_a_caption() -> None:
 
 def test_a_false_main_caption_is_a_truth_error() -> None:
     wording = Wording((Connective.BEFORE,), Phrase.of_label, Style.PAPER)
-    heard = timeline(Sequence(A, B))
+    heard = timeline(Concat(A, B))
     with pytest.raises(TruthError, match="rain before dog"):
-        contrast(Sequence(B, A), Connective.BEFORE, wording, heard, Tolerance())
+        contrast(Concat(B, A), Connective.BEFORE, wording, heard, Tolerance())
 
 
 def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
@@ -104,9 +104,9 @@ def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
     caption = Caption("a dog", Event("dog"), "caption", "", "test")
     wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
     others = [
-        wording.say(Sequence(Event("dog"), Event("rain")), Connective.BEFORE, "x"),
+        wording.say(Concat(Event("dog"), Event("rain")), Connective.BEFORE, "x"),
         wording.say(Overlay(Event("dog"), Event("rain")), Connective.WHILE, "x"),
-        wording.say(Sequence(Event("rain"), Event("dog")), Connective.BEFORE, "x"),
+        wording.say(Concat(Event("rain"), Event("dog")), Connective.BEFORE, "x"),
     ]
     found = judge(caption, others, heard, Tolerance())
     assert found.positives == ()
@@ -114,22 +114,22 @@ def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
 
 
 def test_a_text_is_listed_once_and_never_beside_itself() -> None:
-    heard = timeline(Sequence(A, B))
+    heard = timeline(Concat(A, B))
     caption = Caption("same", Event("dog"), "caption", "", "test")
     absent = Caption("same", Event("cat"), "x", "", "test")
     other = Caption("cat", Event("cat"), "x", "", "test")
     assert judge(caption, [absent, other, other], heard, Tolerance()) == CaptionSet(
         caption, (), (other,)
     )
-    assert main(other).kind == "caption"
+    assert as_main(other).kind == "caption"
 
 
 @pytest.mark.parametrize("word", ORDER)
 def test_the_claims_of_captions_are_statements(word: Connective) -> None:
     wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
-    scene = Sequence(A, B, 5)
+    scene = Concat(A, B, 5)
     found = contrast(scene, word, wording, timeline(scene), Tolerance(5))
     claims = [caption.claim for caption in said(found)]
-    assert claims[0] == Sequence(Event("dog"), Event("rain"))
+    assert claims[0] == Concat(Event("dog"), Event("rain"))
     pairs = {frozenset((c.first.label, c.second.label)) for c in claims}  # type: ignore[union-attr]
     assert pairs == {frozenset(("dog", "rain"))}

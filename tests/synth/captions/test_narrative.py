@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from collections.abc import Sequence as Choices
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, permutations
 from typing import Any, TypeAlias
@@ -22,7 +21,7 @@ from synth.captions.narrative import Narrator, connectives
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import meaning
-from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Overlay, Scene
 
 LETTERS = "abcd"
 A, B, C, D = map(Event, LETTERS)
@@ -41,7 +40,7 @@ class Enumerator:
         self.taken: list[list[int]] = []
         self.depth = 0
 
-    def pick(self, options: Choices[Any]) -> Any:
+    def pick(self, options: Sequence[Any]) -> Any:
         if self.depth == len(self.taken):
             self.taken.append([0, len(options)])
         choice = self.taken[self.depth][0]
@@ -80,7 +79,7 @@ def trees(names: str) -> Iterator[Scene]:
             right = "".join(name for name in names if name not in left)
             for first in trees("".join(left)):
                 for second in trees(right):
-                    yield Sequence(first, second)
+                    yield Concat(first, second)
                     yield Overlay(first, second)
 
 
@@ -127,7 +126,7 @@ def together(*parts: Reading) -> Reading:
 def of(scene: Scene) -> Reading:
     if isinstance(scene, Event):
         return event(scene.label)
-    relate = follow if isinstance(scene, Sequence) else together
+    relate = follow if isinstance(scene, Concat) else together
     return relate(of(scene.first), of(scene.second))
 
 
@@ -286,10 +285,10 @@ def test_the_reader_is_not_easily_pleased() -> None:
 
 @pytest.mark.parametrize(
     "associated",
-    [Sequence(A, Sequence(B, Sequence(C, D))), Sequence(Sequence(Sequence(A, B), C), D)],
+    [Concat(A, Concat(B, Concat(C, D))), Concat(Concat(Concat(A, B), C), D)],
 )
 def test_association_leaves_the_texts_as_they_are(associated: Scene) -> None:
-    other = Sequence(Sequence(A, B), Sequence(C, D))
+    other = Concat(Concat(A, B), Concat(C, D))
     for style in Style:
         texts = {caption.text for caption in tellings(associated, style)}
         assert texts == {caption.text for caption in tellings(other, style)}
@@ -315,9 +314,9 @@ def test_every_label_is_named_once_and_the_word_said_is_in_the_text(
 @pytest.mark.parametrize(("count", "style"), [each for each in ALL if each[0] > 1])
 def test_the_connective_relates_what_the_statement_relates(count: int, style: Style) -> None:
     for statement in statements(count).values():
-        assert isinstance(statement, Sequence | Overlay)
+        assert isinstance(statement, Concat | Overlay)
         possible = connectives(statement)
-        assert set(possible) <= set(ORDER if isinstance(statement, Sequence) else SIMULTANEOUS)
+        assert set(possible) <= set(ORDER if isinstance(statement, Concat) else SIMULTANEOUS)
         seen = set()
         for caption in tellings(statement, style):
             word = Connective(caption.connective)
@@ -366,7 +365,7 @@ def test_presence_is_read_as_presence(style: Style) -> None:
 
 
 @pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("told_of", [A, Sequence(A, B), Overlay(A, B)])
+@pytest.mark.parametrize("told_of", [A, Concat(A, B), Overlay(A, B)])
 def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style: Style) -> None:
     for caption in tellings(And(told_of, Not(C)), style):
         text = sentences(caption.text, style)
@@ -387,11 +386,11 @@ def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style:
         Not(A),
         Only(A),
         And(A, Only(B)),
-        And(Sequence(A, B), C),
-        And(A, Sequence(B, C)),
+        And(Concat(A, B), C),
+        And(A, Concat(B, C)),
         And(Not(A), Not(B)),
         And(Not(A), B),
-        And(A, Not(Sequence(B, C))),
+        And(A, Not(Concat(B, C))),
         And(And(A, B), Not(C)),
         And(And(A, Not(B)), C),
         Not(Not(A)),
@@ -406,7 +405,7 @@ def test_other_claims_have_no_words(claim: Claim, style: Style) -> None:
 # Shipped words
 
 
-def random_pick(seed: int) -> Callable[[Choices[Any]], Any]:
+def random_pick(seed: int) -> Callable[[Sequence[Any]], Any]:
     rng = np.random.default_rng(seed)
     return lambda options: options[int(rng.integers(len(options)))]
 
@@ -420,7 +419,7 @@ def test_sentences_over_shipped_phrases_are_whole(style: Style) -> None:
         narrator = Narrator(
             lambda letter, names=names: Phrase.of_label(names[letter]), style, random_pick(seed)
         )
-        for claim in (statement, And(A, Not(B)), And(Sequence(A, B), Not(C)), And(A, B)):
+        for claim in (statement, And(A, Not(B)), And(Concat(A, B), Not(C)), And(A, B)):
             text = narrator.tell(claim, "").text
             assert text == text.strip()
             assert not re.search(
@@ -434,7 +433,7 @@ def test_sentences_over_shipped_phrases_are_whole(style: Style) -> None:
 
 def test_a_label_that_is_not_listed_reads_well() -> None:
     narrator = Narrator(Phrase.of_label, Style.NATURAL, lambda options: options[0])
-    claim = Overlay(Sequence(Event("theremin"), Event("Zither_solo")), Event("dog"))
+    claim = Overlay(Concat(Event("theremin"), Event("Zither_solo")), Event("dog"))
     text = narrator.tell(claim, "").text
     assert text == (
         "While a dog barks, two sounds follow one another: the sound of theremin is heard, then "
@@ -445,14 +444,14 @@ def test_a_label_that_is_not_listed_reads_well() -> None:
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
-        (Sequence(A, B), "Aaac before bbbc"),
+        (Concat(A, B), "Aaac before bbbc"),
         (Overlay(Overlay(A, B), C), "Aaac while bbbc and cccc, all at the same time"),
-        (Overlay(Sequence(A, B), C), "While cccc, two sounds follow one another: aaac, then bbbc"),
+        (Overlay(Concat(A, B), C), "While cccc, two sounds follow one another: aaac, then bbbc"),
         (
-            Overlay(Sequence(A, B), Sequence(C, D)),
+            Overlay(Concat(A, B), Concat(C, D)),
             "Aaac before bbbc. While this happens, cccc before dddc.",
         ),
-        (Sequence(A, Overlay(B, C)), "Bbbc while cccc. Before that, aaac."),
+        (Concat(A, Overlay(B, C)), "Bbbc while cccc. Before that, aaac."),
     ],
 )
 def test_examples(statement: Scene, text: str) -> None:

@@ -18,7 +18,7 @@ from synth.corpus.licence import (
     Licence,
     parse_licence,
 )
-from synth.corpus.licence_mix import HUB_LICENCES, effective, hugging_face_licence
+from synth.corpus.licence_mix import HUB_LICENCES, effective_licence, hugging_face_licence
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 
 CC = "https://creativecommons.org"
@@ -215,7 +215,7 @@ MIXABLE = st.sampled_from([part for part in [*KNOWN, *PORTED] if not part.no_der
 
 
 def mix(*names: str) -> str:
-    return effective(map(parse_licence, names)).id
+    return effective_licence(map(parse_licence, names)).id
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_mix_is_under_the_conditions_of_all_its_parts(parts: list[str], whole:
     ],
 )
 def test_two_that_no_licence_covers_are_both_named(one: str, other: str) -> None:
-    found = effective(map(parse_licence, ["CC0", one, other]))
+    found = effective_licence(map(parse_licence, ["CC0", one, other]))
     assert found.licence == NO_COMMON
     assert one in found.reason
     assert other in found.reason
@@ -265,14 +265,14 @@ def test_two_that_no_licence_covers_are_both_named(one: str, other: str) -> None
 
 def test_no_derivatives_cannot_be_mixed_at_all() -> None:
     for parts in (["CC-BY-ND-4.0"], ["CC-BY-ND-4.0", "CC0"], ["CC-BY-NC-ND-3.0", "CC-BY-NC-3.0"]):
-        found = effective(map(parse_licence, parts))
+        found = effective_licence(map(parse_licence, parts))
         assert found.licence == NO_COMMON
         assert parts[0] in found.reason
 
 
 def test_a_reason_is_given_whenever_there_is_no_licence() -> None:
     for one, other in combinations([*KNOWN, *PORTED, *NOT_KNOWN], 2):
-        found = effective([one, other])
+        found = effective_licence([one, other])
         assert bool(found.reason) is not found.licence.known
 
 
@@ -280,25 +280,25 @@ def test_a_reason_is_given_whenever_there_is_no_licence() -> None:
 def test_order_and_repetition_do_not_matter(parts: list[Licence], random: object) -> None:
     shuffled = [*parts, *parts]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert effective(shuffled) == effective(parts)
+    assert effective_licence(shuffled) == effective_licence(parts)
 
 
 @given(st.lists(ANY, min_size=1, max_size=4), st.lists(ANY, min_size=1, max_size=4))
 def test_parts_may_be_joined_first(some: list[Licence], others: list[Licence]) -> None:
-    joined = [effective(some).licence, effective(others).licence]
-    assert effective(joined).licence == effective([*some, *others]).licence
+    joined = [effective_licence(some).licence, effective_licence(others).licence]
+    assert effective_licence(joined).licence == effective_licence([*some, *others]).licence
 
 
 @given(ANY)
 def test_a_joined_licence_joins_with_itself_to_itself(part: Licence) -> None:
-    once = effective([part]).licence
-    assert effective([once, once]).licence == once
+    once = effective_licence([part]).licence
+    assert effective_licence([once, once]).licence == once
     assert once == part or part.no_derivatives
 
 
 @given(st.lists(MIXABLE, min_size=1, max_size=4))
 def test_the_whole_asks_for_what_every_part_asks_for(parts: list[Licence]) -> None:
-    whole = effective(parts).licence
+    whole = effective_licence(parts).licence
     if whole != NO_COMMON:
         assert whole.conditions == frozenset().union(*(part.conditions for part in parts))
         assert all(whole.conditions == part.conditions for part in parts if part.share_alike)

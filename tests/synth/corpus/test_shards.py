@@ -20,7 +20,7 @@ from synth.audio.render import Rendering
 from synth.base.errors import CorpusError
 from synth.captions.caption import Connective, Style
 from synth.captions.contrast import Wording, contrast
-from synth.corpus.schema import PLAN, Sample, table
+from synth.corpus.schema import PLAN, Sample, to_table
 from synth.corpus.shards import (
     AudioFormat,
     Measurement,
@@ -32,7 +32,7 @@ from synth.corpus.shards import (
 )
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import claim_from_json
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -46,7 +46,7 @@ FORMATS = list(AudioFormat)
 def sample(index: int, together: bool = False) -> Sample:
     a = Event("dog", Excerpt("lib/a", 0, 400, -3.0))
     b = Event("sea_waves", Excerpt("lib/b", 10, 300))
-    scene = Overlay(a, b, 20) if together else Sequence(a, b, 100)
+    scene = Overlay(a, b, 20) if together else Concat(a, b, 100)
     word = Connective.WHILE if together else Connective.AFTER
     wording = Wording(
         (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, Style.NATURAL
@@ -215,7 +215,7 @@ def test_a_repeated_label_is_one_tag() -> None:
 
 
 def test_rows_fit_the_plan_schema_and_come_back() -> None:
-    found = table(ROWS, PLAN)
+    found = to_table(ROWS, PLAN)
     assert found.schema == PLAN
     assert found.to_pylist() == ROWS
 
@@ -224,6 +224,6 @@ def test_a_row_that_lacks_a_field_is_refused() -> None:
     # Arrow filled in nulls, although no field may hold one.
     row = {key: value for key, value in ROWS[0].items() if key != "frames"}
     with pytest.raises(pa.ArrowInvalid, match="frames"):
-        table([row], PLAN)
+        to_table([row], PLAN)
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError)):
-        table([ROWS[0] | {"frames": "many"}], PLAN)
+        to_table([ROWS[0] | {"frames": "many"}], PLAN)

@@ -18,14 +18,14 @@ from synth.derived.differences.difference import (
     Difference,
     difference_from_json,
     fault,
+    find_differences,
     holds,
-    tell,
 )
 from synth.derived.differences.wording import FRAMES, DifferenceKind, reverse_kind, wordings
 from synth.derived.questions.subject import Subject
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import Claim, Not
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.truth import Tolerance
 
@@ -60,7 +60,7 @@ def groups(draw: st.DrawFn) -> list[Subject]:
         first, second = compose(part[:cut]), compose(part[cut:])
         if draw(st.booleans()):
             fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Sequence(first, second, fade)
+            return Concat(first, second, fade)
         return Overlay(first, second, draw(st.integers(-4, 8)))
 
     members = []
@@ -80,12 +80,12 @@ def surely(who: Subject, claim: Claim) -> bool:
             return label in at
         case Not(Event(label)):
             return label not in at
-        case Sequence(Event(a), Event(b)) | Overlay(Event(a), Event(b)):
+        case Concat(Event(a), Event(b)) | Overlay(Event(a), Event(b)):
             if not {a, b} <= set(at):
                 return False
             (start, end), (begin, stop) = at[a], at[b]
             shared = min(end, stop) - max(start, begin)
-            if isinstance(claim, Sequence):
+            if isinstance(claim, Concat):
                 return start < begin and end < stop and shared <= who.tolerance.transition
             inside = shared == min(end - start, stop - begin)
             return inside and shared >= who.tolerance.audible and shared > who.tolerance.transition
@@ -97,7 +97,7 @@ def perhaps(who: Subject, claim: Claim) -> bool:
     match claim:
         case Event() | Not():
             return surely(who, claim)
-        case Sequence(Event(a), Event(b)):
+        case Concat(Event(a), Event(b)):
             return {a, b} <= set(at) and at[a][0] < at[b][0]
         case Overlay(Event(a), Event(b)):
             if not {a, b} <= set(at):
@@ -118,7 +118,7 @@ def test_each_half_is_true_of_its_own_sample_and_false_of_the_other(
     who: list[Subject], seed: int
 ) -> None:
     by_id = {each.id: each for each in who}
-    told = tell(who, Randomness(seed))
+    told = find_differences(who, Randomness(seed))
     for difference in told.differences:
         assert confirmed(difference, by_id)
         assert fault(difference, by_id[difference.first], by_id[difference.second]) is None
@@ -131,7 +131,10 @@ def test_each_half_is_true_of_its_own_sample_and_false_of_the_other(
 def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_what_is_open(
     who: list[Subject],
 ) -> None:
-    told = {frozenset((each.first, each.second)) for each in tell(who, Randomness(0)).differences}
+    told = {
+        frozenset((each.first, each.second))
+        for each in find_differences(who, Randomness(0)).differences
+    }
     for first, second in combinations(who, 2):
         if set(first.sounds) != set(second.sounds):
             assert frozenset((first.id, second.id)) in told
@@ -141,7 +144,7 @@ def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_wh
 def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
-    told = tell(who, Randomness(0)).differences
+    told = find_differences(who, Randomness(0)).differences
     assert len({each.id for each in told}) == len(told) > 0
     for difference in told:
         read = difference_from_json(json.loads(json.dumps(difference.to_json())))
@@ -152,7 +155,7 @@ def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str
 
 
 def test_triplets_differ_in_order_or_in_relation_and_none_is_left_untold() -> None:
-    told = tell(asked.triplets(), Randomness(0))
+    told = find_differences(asked.triplets(), Randomness(0))
     assert told.untold == 0
     kinds = Counter(each.kind for each in told.differences)
     assert set(kinds) == {DifferenceKind.REORDER, DifferenceKind.TOGETHER, DifferenceKind.APART}
@@ -160,46 +163,55 @@ def test_triplets_differ_in_order_or_in_relation_and_none_is_left_untold() -> No
 
 
 def test_scenes_differ_in_many_ways() -> None:
-    kinds = Counter(each.kind for each in tell(asked.scenes(), Randomness(0)).differences)
+    kinds = Counter(
+        each.kind for each in find_differences(asked.scenes(), Randomness(0)).differences
+    )
     wanted = set(DifferenceKind) - {DifferenceKind.ADDED, DifferenceKind.REMOVED}
     assert wanted <= set(kinds)
 
 
 def test_a_sound_beside_another_is_added_or_removed() -> None:
     found = asked.clips(("Bark", "Rain", "Siren"))
-    told = tell(asked.planned(Triplets(stage_a=True), found), Randomness(0))
+    told = find_differences(asked.planned(Triplets(stage_a=True), found), Randomness(0))
     kinds = Counter(each.kind for each in told.differences)
     assert set(kinds) == {DifferenceKind.ADDED, DifferenceKind.REMOVED}
 
 
 def test_which_of_two_samples_is_the_first_is_drawn() -> None:
     order = Counter(
-        each.first < each.second for each in tell(asked.scenes(), Randomness(0)).differences
+        each.first < each.second
+        for each in find_differences(asked.scenes(), Randomness(0)).differences
     )
     assert min(order.values()) > 0.35 * sum(order.values())
 
 
 def test_differences_are_a_function_of_their_batch_and_seed() -> None:
-    assert tell(asked.triplets(), Randomness(3)) == tell(asked.triplets(), Randomness(3))
-    assert tell(asked.triplets(), Randomness(3)) != tell(asked.triplets(), Randomness(4))
-    assert tell([], Randomness(3)).differences == ()
+    assert find_differences(asked.triplets(), Randomness(3)) == find_differences(
+        asked.triplets(), Randomness(3)
+    )
+    assert find_differences(asked.triplets(), Randomness(3)) != find_differences(
+        asked.triplets(), Randomness(4)
+    )
+    assert find_differences([], Randomness(3)).differences == ()
 
 
 def test_nothing_is_told_of_samples_that_are_alike() -> None:
     heard = line(("Bark", 0, 5), ("Rain", 5, 9))
-    told = tell([subject(heard, 0), subject(heard, 1)], Randomness(0))
+    told = find_differences([subject(heard, 0), subject(heard, 1)], Randomness(0))
     assert told.differences == ()
     assert told.untold == 1
 
 
 def test_nothing_is_told_of_sounds_that_could_pass_for_one_another() -> None:
-    told = tell([subject(line(("Bark", 0, 5)), 0), subject(line(("Dog", 0, 5)), 1)], Randomness(0))
+    told = find_differences(
+        [subject(line(("Bark", 0, 5)), 0), subject(line(("Dog", 0, 5)), 1)], Randomness(0)
+    )
     assert told.differences == ()
 
 
 def test_what_whole_captions_leave_unsaid_is_not_said_to_be_absent() -> None:
     first = replace(subject(line(("a man speaks", 0, 5)), 0), sentences=frozenset({"a man speaks"}))
-    told = tell([first, subject(line(("Rain", 0, 5)), 1)], Randomness(0))
+    told = find_differences([first, subject(line(("Rain", 0, 5)), 1)], Randomness(0))
     assert told.untold == 1
 
 
@@ -218,7 +230,7 @@ def test_every_kind_has_frames_and_its_reverse_has_twins() -> None:
 def test_exact_wording() -> None:
     first = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), 0)
     second = subject(line(("Rain", 0, 5), ("Bark", 5, 9)), 1)
-    claims = Sequence(Event("Bark"), Event("Rain")), Sequence(Event("Rain"), Event("Bark"))
+    claims = Concat(Event("Bark"), Event("Rain")), Concat(Event("Rain"), Event("Bark"))
     assert wordings(DifferenceKind.REORDER, claims, first, second) == [
         "In the first recording, a dog barks before rain falls; in the second, "
         "it is the other way round.",
@@ -231,7 +243,7 @@ def test_exact_wording() -> None:
 
 
 def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
-    for difference in tell(asked.triplets(), Randomness(0)).differences:
+    for difference in find_differences(asked.triplets(), Randomness(0)).differences:
         assert difference.caption != difference.reverse_caption
         if difference.kind is DifferenceKind.REORDER:
             for tail in ("the other way round.", "only afterwards."):
@@ -244,7 +256,7 @@ def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
 
 def test_the_judge_finds_what_was_exchanged() -> None:
     who = {each.id: each for each in asked.scenes()}
-    for difference in tell(asked.scenes(), Randomness(0)).differences[:40]:
+    for difference in find_differences(asked.scenes(), Randomness(0)).differences[:40]:
         first, second = who[difference.first], who[difference.second]
         assert holds(difference, first, second)
         for wrong in (
@@ -260,6 +272,6 @@ def test_the_judge_finds_what_was_exchanged() -> None:
     "broken", [{}, {"kind": "other"}, {"claims": ["{}"]}, {"claims": ["{", "{"]}]
 )
 def test_a_row_that_is_no_difference_is_refused(broken: dict[str, object]) -> None:
-    row = tell(asked.triplets(), Randomness(0)).differences[0].to_json()
+    row = find_differences(asked.triplets(), Randomness(0)).differences[0].to_json()
     with pytest.raises(CorpusError):
         difference_from_json(row | broken if broken else {})

@@ -22,21 +22,21 @@ from synth.derived.questions.question import (
     ENDS,
     NUMBERS,
     YES_NO,
-    Kind,
     Question,
+    QuestionKind,
     question_from_json,
+    question_labels,
 )
-from synth.derived.questions.question import asked as about
 from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import FRAMES, wordings
-from synth.labels.lexicon import Phrase, kin
+from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.acba import Acba
 from synth.recipes.base import Clip
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import Not
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.truth import Tolerance
 
@@ -58,7 +58,7 @@ def scenes(draw: st.DrawFn) -> Scene:
         first, second = compose(part[:cut]), compose(part[cut:])
         if draw(st.booleans()):
             fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Sequence(first, second, fade)
+            return Concat(first, second, fade)
         return Overlay(first, second, draw(st.integers(-4, 8)))
 
     return compose(names)
@@ -142,46 +142,46 @@ class Oracle:
     def perhaps_together(self, a: str, b: str) -> bool:
         return any(self.shared(x, y) > self.transition for x, y in self.pairs(a, b))
 
-    def which(self, kind: Kind, anchor: str | None) -> str | None:
+    def which(self, kind: QuestionKind, anchor: str | None) -> str | None:
         """The label that surely is the answer, if no other perhaps is."""
         names = [name for name in self.heard if name != anchor]
         if kind in ENDS and len(names) < 2:
             return None
-        sure: dict[Kind, Callable[[str], bool]] = {
-            Kind.FIRST: lambda c: all(self.surely_before(c, o) for o in names if o != c),
-            Kind.LAST: lambda c: all(self.surely_before(o, c) for o in names if o != c),
-            Kind.AFTER: lambda c: self.surely_before(str(anchor), c),
-            Kind.BEFORE: lambda c: self.surely_before(c, str(anchor)),
-            Kind.WITH: lambda c: self.surely_together(str(anchor), c),
+        sure: dict[QuestionKind, Callable[[str], bool]] = {
+            QuestionKind.FIRST: lambda c: all(self.surely_before(c, o) for o in names if o != c),
+            QuestionKind.LAST: lambda c: all(self.surely_before(o, c) for o in names if o != c),
+            QuestionKind.AFTER: lambda c: self.surely_before(str(anchor), c),
+            QuestionKind.BEFORE: lambda c: self.surely_before(c, str(anchor)),
+            QuestionKind.WITH: lambda c: self.surely_together(str(anchor), c),
         }
-        perhaps: dict[Kind, Callable[[str], bool]] = {
-            Kind.FIRST: lambda c: all(self.perhaps_before(c, o) for o in names if o != c),
-            Kind.LAST: lambda c: all(self.perhaps_before(o, c) for o in names if o != c),
-            Kind.AFTER: lambda c: self.perhaps_after(c, str(anchor)),
-            Kind.BEFORE: lambda c: self.perhaps_before(c, str(anchor)),
-            Kind.WITH: lambda c: self.perhaps_together(str(anchor), c),
+        perhaps: dict[QuestionKind, Callable[[str], bool]] = {
+            QuestionKind.FIRST: lambda c: all(self.perhaps_before(c, o) for o in names if o != c),
+            QuestionKind.LAST: lambda c: all(self.perhaps_before(o, c) for o in names if o != c),
+            QuestionKind.AFTER: lambda c: self.perhaps_after(c, str(anchor)),
+            QuestionKind.BEFORE: lambda c: self.perhaps_before(c, str(anchor)),
+            QuestionKind.WITH: lambda c: self.perhaps_together(str(anchor), c),
         }
         right = [name for name in names if perhaps[kind](name)]
         return right[0] if len(right) == 1 and sure[kind](right[0]) else None
 
     def answer(self, question: Question) -> str | None:
         """The only answer that can be given, from the labels that the question names."""
-        if question.kind is Kind.COUNT:
+        if question.kind is QuestionKind.COUNT:
             twice = any(len(each) > 1 for each in self.heard.values())
             return None if twice else NUMBERS[len(self.heard) - 1]
-        found = about(question)
+        found = question_labels(question)
         assert found is not None
         anchor, named = found
         match question.kind:
-            case Kind.PRESENCE:
+            case QuestionKind.PRESENCE:
                 return "yes" if named[0] in self.heard else "no"
-            case Kind.ORDER:
+            case QuestionKind.ORDER:
                 assert set(named) <= set(self.heard)
                 if self.surely_before(*named):
                     return "yes"
                 perhaps = self.perhaps_before(*named) or self.perhaps_after(*named[::-1])
                 return None if perhaps else "no"
-            case Kind.TOGETHER:
+            case QuestionKind.TOGETHER:
                 assert set(named) <= set(self.heard)
                 if self.surely_together(*named):
                     return "yes"
@@ -200,7 +200,7 @@ def test_every_answer_is_the_only_one_by_the_intervals(who: list[Subject], seed:
 
 @given(TIMELINES, TOLERANCES, st.sampled_from((*ENDS, *ANCHORED)), st.sampled_from(NAMES))
 def test_the_only_answer_is_found_wherever_the_intervals_leave_one(
-    heard: Timeline, tolerance: Tolerance, kind: Kind, name: str
+    heard: Timeline, tolerance: Tolerance, kind: QuestionKind, name: str
 ) -> None:
     who = subject(heard, tolerance)
     anchor = None if kind in ENDS else name
@@ -279,19 +279,21 @@ def test_right_options_stand_everywhere_and_cannot_be_told_without_the_audio() -
 
 def test_counts_are_equally_frequent_and_not_asked_where_all_are_the_same() -> None:
     found = Counter(
-        each.answer for each in asked.questions("scenes").questions if each.kind is Kind.COUNT
+        each.answer
+        for each in asked.questions("scenes").questions
+        if each.kind is QuestionKind.COUNT
     )
     assert set(found) == {"two", "three", "four"}
     assert len(set(found.values())) == 1
     told = asked.questions("triplets")
-    assert not any(each.kind is Kind.COUNT for each in told.questions)
+    assert not any(each.kind is QuestionKind.COUNT for each in told.questions)
     assert told.unasked["count"] == len(asked.triplets())
 
 
 def test_every_kind_is_asked_of_a_corpus_of_scenes_and_what_is_not_is_counted() -> None:
     who = asked.scenes()
     told = asked.questions("scenes")
-    for kind in Kind:
+    for kind in QuestionKind:
         having = {each.sample for each in told.questions if each.kind is kind}
         assert having
         assert told.unasked[kind.value] == len(who) - len(having)
@@ -305,14 +307,14 @@ def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
     known = {label for each in who for label in each.sounds}
     absent = 0
     for question in ask(who, Randomness(0)).questions:
-        found = about(question)
+        found = question_labels(question)
         assert found is not None
-        assert not any(kin(a, b) for a in found[1] for b in found[1] if a != b)
+        assert not any(are_kin(a, b) for a in found[1] for b in found[1] if a != b)
         heard = by_id[question.sample].heard.labels()
         for label in set(found[1]) - heard:
             absent += 1
             assert label in known
-            assert not any(kin(label, other) for other in heard)
+            assert not any(are_kin(label, other) for other in heard)
     assert absent > 100
 
 
@@ -345,10 +347,10 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
     }
     for question in ask(list(by_id.values()), Randomness(seed)).questions:
         assert fault(question, by_id[question.sample]) is None
-        found = about(question)
+        found = question_labels(question)
         assert found is not None
         named = [label for label in (found[0], *found[1]) if label is not None]
-        assert not any(kin(a, b) for a, b in combinations(named, 2))
+        assert not any(are_kin(a, b) for a, b in combinations(named, 2))
 
 
 def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it() -> None:
@@ -359,9 +361,9 @@ def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it()
     ]
     for seed in range(8):
         for question in ask(who, Randomness(seed)).questions:
-            assert (question.sample, question.kind) != ("s-0", Kind.ORDER)
-    assert only_answer(who[0], Kind.AFTER, "Bark") is None
-    assert only_answer(who[1], Kind.AFTER, "Bark") == "Rain"
+            assert (question.sample, question.kind) != ("s-0", QuestionKind.ORDER)
+    assert only_answer(who[0], QuestionKind.AFTER, "Bark") is None
+    assert only_answer(who[1], QuestionKind.AFTER, "Bark") == "Rain"
 
 
 def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
@@ -376,11 +378,11 @@ def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
     assert under
     told = ask(who, Randomness(0)).questions
     beds = {each.id for each in under}
-    assert any(each.kind is Kind.ORDER for each in told if each.sample in beds)
+    assert any(each.kind is QuestionKind.ORDER for each in told if each.sample in beds)
     for question in told:
         if question.sample in beds:
-            assert question.kind not in (*ENDS, Kind.COUNT)
-            found_labels = about(question)
+            assert question.kind not in (*ENDS, QuestionKind.COUNT)
+            found_labels = question_labels(question)
             assert found_labels is not None
             assert "Rain" not in (found_labels[0], *found_labels[1])
 
@@ -398,36 +400,44 @@ def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> 
         who = asked.planned(Acba(pairs=20, crossfade_s=0.1, minimal_pairs=pairs), found)
         told = ask(who, Randomness(0)).questions
         by_id = {each.id: each for each in who}
-        assert {each.kind for each in told} >= {Kind.ORDER, Kind.FIRST, Kind.LAST}
+        assert {each.kind for each in told} >= {
+            QuestionKind.ORDER,
+            QuestionKind.FIRST,
+            QuestionKind.LAST,
+        }
         for question in told:
             assert fault(question, by_id[question.sample]) is None
-            assert question.kind not in (Kind.PRESENCE, Kind.COUNT)
+            assert question.kind not in (QuestionKind.PRESENCE, QuestionKind.COUNT)
             if question.kind in YES_NO:
                 assert question.text.count("“") == question.text.count("”") == 2
             else:
                 heard = by_id[question.sample].sounds
                 assert sorted(question.options) == sorted(f"“{label}”" for label in heard)
-        answers = Counter(each.answer for each in told if each.kind is Kind.ORDER)
+        answers = Counter(each.answer for each in told if each.kind is QuestionKind.ORDER)
         assert answers["yes"] == answers["no"] > 0
 
 
 def test_single_sounds_are_counted_and_asked_for_but_never_put_in_order() -> None:
     found = asked.clips(("Bark", "Rain", "Siren", "Piano"))
     told = ask(asked.planned(Triplets(stage_a=True), found), Randomness(0)).questions
-    assert {each.kind for each in told} == {Kind.PRESENCE, Kind.WITH, Kind.COUNT}
+    assert {each.kind for each in told} == {
+        QuestionKind.PRESENCE,
+        QuestionKind.WITH,
+        QuestionKind.COUNT,
+    }
 
 
 # The judge
 
 
-def one_of(kind: Kind) -> tuple[Question, Subject]:
+def one_of(kind: QuestionKind) -> tuple[Question, Subject]:
     who = {each.id: each for each in asked.scenes()}
     found = next(each for each in asked.questions("scenes").questions if each.kind is kind)
     return found, who[found.sample]
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_the_judge_finds_an_answer_that_was_exchanged(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(QuestionKind))
+def test_the_judge_finds_an_answer_that_was_exchanged(kind: QuestionKind) -> None:
     question, who = one_of(kind)
     assert holds(question, who)
     wrong = next(option for option in question.options if option != question.answer)
@@ -439,7 +449,7 @@ def test_the_judge_finds_an_answer_that_was_exchanged(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [*ENDS, *ANCHORED])
-def test_the_judge_finds_options_that_name_other_sounds_than_they_claim(kind: Kind) -> None:
+def test_the_judge_finds_options_that_name_other_sounds_than_they_claim(kind: QuestionKind) -> None:
     question, who = one_of(kind)
     swapped = (question.options[1], question.options[0], *question.options[2:])
     answer = swapped[question.options.index(question.answer)]
@@ -453,9 +463,9 @@ def test_the_judge_hears_a_second_right_answer_that_no_option_names() -> None:
         "s-0",
         "What do you hear after a bark?",
         "rain",
-        Kind.AFTER,
+        QuestionKind.AFTER,
         ("rain", "a piano"),
-        (Sequence(Event("Bark"), Event("Rain")), Sequence(Event("Bark"), Event("Piano"))),
+        (Concat(Event("Bark"), Event("Rain")), Concat(Event("Bark"), Event("Piano"))),
     )
     assert fault(question, who) == "another sound that is heard may be the answer as well"
     alone = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
@@ -464,15 +474,15 @@ def test_the_judge_hears_a_second_right_answer_that_no_option_names() -> None:
 
 def test_the_judge_wants_no_to_be_the_denial_of_yes() -> None:
     who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
-    claim = Sequence(Event("Bark"), Event("Rain"))
+    claim = Concat(Event("Bark"), Event("Rain"))
     question = Question(
-        "q", "s-0", "Do you hear a bark before rain?", "yes", Kind.ORDER, ("yes", "no"),
+        "q", "s-0", "Do you hear a bark before rain?", "yes", QuestionKind.ORDER, ("yes", "no"),
         (claim, Not(claim)),
     )  # fmt: skip
     assert holds(question, who)
     other = Not(Overlay(Event("Bark"), Event("Rain")))
     assert not holds(replace(question, claims=(claim, other), answer="yes"), who)
-    assert not holds(replace(question, kind=Kind.TOGETHER), who)
+    assert not holds(replace(question, kind=QuestionKind.TOGETHER), who)
 
 
 @pytest.mark.parametrize(
@@ -488,7 +498,7 @@ def test_the_judge_wants_no_to_be_the_denial_of_yes() -> None:
     ],
 )
 def test_a_row_that_is_no_question_is_refused(broken: dict[str, object]) -> None:
-    row = one_of(Kind.ORDER)[0].to_json() | broken if broken else {}
+    row = one_of(QuestionKind.ORDER)[0].to_json() | broken if broken else {}
     with pytest.raises(CorpusError):
         question_from_json(row)
 
@@ -497,7 +507,7 @@ def test_a_row_that_is_no_question_is_refused(broken: dict[str, object]) -> None
 
 
 def test_every_kind_has_several_frames_and_each_is_used() -> None:
-    assert set(FRAMES) == set(Kind)
+    assert set(FRAMES) == set(QuestionKind)
     assert all(len(set(frames)) >= 3 for frames in FRAMES.values())
     texts = {each.text for each in asked.questions("scenes").questions}
     for frames in FRAMES.values():
@@ -510,7 +520,7 @@ def test_every_kind_has_several_frames_and_each_is_used() -> None:
 def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
     who = subject(line((label, 0, 5), ("Siren", 5, 9)), Tolerance())
     for kind, frames in FRAMES.items():
-        named = () if kind in (*ENDS, Kind.COUNT) else (label, "Siren")
+        named = () if kind in (*ENDS, QuestionKind.COUNT) else (label, "Siren")
         texts = wordings(kind, named, who)
         assert len(texts) == len(frames)
         for text in texts:
@@ -523,14 +533,14 @@ def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
 
 def test_exact_wording() -> None:
     who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
-    assert wordings(Kind.ORDER, ("Bark", "Rain"), who) == [
+    assert wordings(QuestionKind.ORDER, ("Bark", "Rain"), who) == [
         "Do you hear a bark before rain?",
         "Do you hear rain after a bark?",
         "Do you first hear a bark and then rain?",
         "Is it true that a dog barks before rain falls?",
         "Is it true that rain falls after a dog barks?",
     ]
-    assert wordings(Kind.AFTER, ("Bark",), who)[-1] == "What is heard after a dog barks?"
+    assert wordings(QuestionKind.AFTER, ("Bark",), who)[-1] == "What is heard after a dog barks?"
     assert Phrase.of_label("Bark").noun == "a bark"
 
 
@@ -540,4 +550,4 @@ def test_rows_name_sounds_and_leave_out_what_captions_do_not() -> None:
     read = subjects(rows, asked.catalogue(found), asked.AUDIBLE)
     assert [each.id for each in read] == [row["id"] for row in rows]
     assert all(set(each.sounds) == {"Bark", "Rain"} for each in read)
-    assert labels(Sequence(Event("Bark"), Event("Rain"))) == read[0].sounds
+    assert labels(Concat(Event("Bark"), Event("Rain"))) == read[0].sounds

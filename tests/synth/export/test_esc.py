@@ -15,13 +15,13 @@ from synth.audio.dsp import to_pcm
 from synth.corpus.corpus import Corpus
 from synth.export.esc import category
 from synth.scene.notation import parse
-from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.sources.sounds.esc50 import Esc50
 
 LABELS = st.sampled_from(["dog", "rain", "a+b", "Whimper (dog)"])
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     LABELS.map(Event),
-    lambda parts: st.builds(Sequence, parts, parts) | st.builds(Overlay, parts, parts),
+    lambda parts: st.builds(Concat, parts, parts) | st.builds(Overlay, parts, parts),
     max_leaves=5,
 )
 

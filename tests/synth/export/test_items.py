@@ -14,12 +14,12 @@ import pytest
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
-from synth.export import FORMATS, Format, format_of
-from synth.export.items import Shard, shards_of
+from synth.export import FORMATS, ExportFormat, find_format
+from synth.export.items import Shard, list_shards
 
 
 def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpus) -> None:
-    shards = shards_of(corpus)
+    shards = list_shards(corpus)
     assert [shard.split for shard in shards] == ["train"] * 6 + ["test"] * 6
     assert [(shard.number, shard.of) for shard in shards[6:]] == [(i, 6) for i in range(6)]
     ids = [item.id for shard in shards for item in shard.items()]
@@ -27,7 +27,7 @@ def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpu
 
 
 def test_items_hold_the_stored_bytes_and_what_is_told_of_them(corpus: Corpus) -> None:
-    item = next(shards_of(corpus, ["test"])[0].items())
+    item = next(list_shards(corpus, ["test"])[0].items())
     assert hashlib.sha256(item.audio).hexdigest() == item.row["sha256"]
     assert (item.suffix, item.duration_s) == (".flac", 2.0)
     assert item.texts[0] == item.row["caption"]
@@ -36,15 +36,15 @@ def test_items_hold_the_stored_bytes_and_what_is_told_of_them(corpus: Corpus) ->
 
 def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:
     with pytest.raises(CorpusError, match=r"no split 'dev'.*it has train, test"):
-        shards_of(corpus, ["dev"])
+        list_shards(corpus, ["dev"])
     with pytest.raises(SpecError, match=r"no export format 'mp3'.*hf, laion"):
-        format_of("mp3")
+        find_format("mp3")
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_bears_the_name_it_is_found_by(name: str) -> None:
-    made = format_of(name)
-    assert isinstance(made, Format)
+    made = find_format(name)
+    assert isinstance(made, ExportFormat)
     assert made.name == name
 
 
@@ -101,7 +101,7 @@ def other_text(path: Path) -> None:
     ids=["cut", "ends early", "one more", "other text", "flipped bit", "missing"],
 )
 def test_a_damaged_shard_is_a_clear_error(copy: Corpus, damage: Callable[[Path], None]) -> None:
-    shard = shards_of(copy)[0]
+    shard = list_shards(copy)[0]
     damage(path_of(shard))
     with pytest.raises(CorpusError, match=r"tiny-train-000000.tar: (damaged|no such shard)"):
         list(shard.items())
@@ -109,7 +109,7 @@ def test_a_damaged_shard_is_a_clear_error(copy: Corpus, damage: Callable[[Path],
 
 @pytest.mark.parametrize("at", [0, 345, 100, 124])
 def test_a_damaged_header_is_a_clear_error(copy: Corpus, at: int) -> None:
-    shard = shards_of(copy)[0]
+    shard = list_shards(copy)[0]
     flip(path_of(shard), at)
     with pytest.raises(CorpusError, match="damaged"):
         list(shard.items())
@@ -119,4 +119,4 @@ def test_a_damaged_manifest_is_a_clear_error(corpus: Corpus, tmp_path: Path) -> 
     shutil.copytree(corpus.folder, tmp_path / "manifests")
     (tmp_path / "manifests" / "samples.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(CorpusError, match=r"samples.parquet: damaged"):
-        shards_of(Corpus.open(tmp_path / "manifests"))
+        list_shards(Corpus.open(tmp_path / "manifests"))

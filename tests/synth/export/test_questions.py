@@ -18,7 +18,7 @@ from synth.derived.differences.difference import fault as difference_fault
 from synth.derived.questions.judge import fault
 from synth.derived.questions.question import question_from_json
 from synth.derived.questions.subject import Subject
-from synth.export.items import shards_of
+from synth.export.items import list_shards
 from synth.export.questions import subjects_of
 
 
@@ -33,7 +33,7 @@ def read(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def about(corpus: Corpus) -> dict[str, Subject]:
     """The corpus's samples, by id."""
-    return {each.id: each for shard in shards_of(corpus) for each in subjects_of(shard)}
+    return {each.id: each for shard in list_shards(corpus) for each in subjects_of(shard)}
 
 
 def test_exported_questions_hold_and_lead_to_their_audio(

@@ -13,21 +13,21 @@ from planned import clip_of
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
-from synth.derived.differences.difference import tell
+from synth.derived.differences.difference import find_differences
 from synth.derived.questions.asking import ask
 from synth.derived.questions.judge import fault
-from synth.derived.questions.question import ANCHORED, ENDS, Kind, Question, count_claim
+from synth.derived.questions.question import ANCHORED, ENDS, Question, QuestionKind, count_claim
 from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import wordings
-from synth.labels.lexicon import confusable, could_be_called
+from synth.labels.lexicon import are_confusable, could_be_called
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence, labels, to_json
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_json
 from synth.scene.timeline import Placement, Timeline
-from synth.sources.own.vocabulary import Vocabulary
+from synth.sources.own.vocabulary import VocabularySource
 from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
@@ -50,7 +50,7 @@ def setting() -> Setting:
 @cache
 def esc50() -> tuple[Clip, ...]:
     """Two clips of each label of ESC-50."""
-    source = Vocabulary(labels="esc50", takes=2)
+    source = VocabularySource(labels="esc50", takes=2)
     return tuple(clip_of(source, ref, RATE) for ref in source.refs())
 
 
@@ -92,25 +92,25 @@ def test_a_sound_is_present_whatever_else_could_be_called_by_its_name() -> None:
 
 def test_names_that_are_said_together_mean_a_sound_each() -> None:
     line = heard(("airplane", 0, 9), ("engine", 9, 18))
-    assert proves(line, Sequence(AIRPLANE, ENGINE), NO_TOLERANCE)
+    assert proves(line, Concat(AIRPLANE, ENGINE), NO_TOLERANCE)
     for claim in (
-        Sequence(ENGINE, AIRPLANE),
+        Concat(ENGINE, AIRPLANE),
         Overlay(AIRPLANE, ENGINE),
         Overlay(ENGINE, AIRPLANE),
     ):
         assert refutes(line, claim, NO_TOLERANCE)
     plane = heard(("airplane", 0, 9))
-    for claim in (Overlay(AIRPLANE, ENGINE), Sequence(AIRPLANE, ENGINE)):
+    for claim in (Overlay(AIRPLANE, ENGINE), Concat(AIRPLANE, ENGINE)):
         assert not refutes(plane, claim, NO_TOLERANCE)
 
 
 def test_a_name_said_without_the_other_may_mean_either_sound() -> None:
     line = heard(("engine", 0, 9), ("dog", 9, 18), ("airplane", 18, 27))
-    for claim in (Sequence(ENGINE, DOG), Sequence(DOG, ENGINE)):
+    for claim in (Concat(ENGINE, DOG), Concat(DOG, ENGINE)):
         assert not proves(line, claim, NO_TOLERANCE)
-    assert not refutes(line, Sequence(DOG, ENGINE), NO_TOLERANCE)
-    assert proves(line, Sequence(DOG, AIRPLANE), NO_TOLERANCE)
-    assert refutes(line, Sequence(AIRPLANE, DOG), NO_TOLERANCE)
+    assert not refutes(line, Concat(DOG, ENGINE), NO_TOLERANCE)
+    assert proves(line, Concat(DOG, AIRPLANE), NO_TOLERANCE)
+    assert refutes(line, Concat(AIRPLANE, DOG), NO_TOLERANCE)
 
 
 def test_only_is_false_only_where_something_of_another_name_is_heard() -> None:
@@ -142,7 +142,7 @@ def test_scenes_name_no_two_sounds_of_which_one_could_be_called_by_the_others_na
         for pair in combinations(sorted(claim_labels(draft.captions.caption.claim)), 2)
     }
     assert len(named) > 10
-    assert not any(confusable(*pair) for pair in named)
+    assert not any(are_confusable(*pair) for pair in named)
 
 
 def test_a_template_may_name_two_sounds_that_are_confused() -> None:
@@ -224,7 +224,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
         subject = every[question.sample]
         assert fault(question, subject) is None
         sounds = subject.heard.labels()
-        if question.kind is Kind.PRESENCE:
+        if question.kind is QuestionKind.PRESENCE:
             (name,) = claim_labels(question.claims[0])
             called = any(could_be_called(sound, name) for sound in sounds)
             assert called is (question.answer == "yes")
@@ -232,8 +232,8 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
             offered = {label for label in names if offers(question, subject, label)}
             right = next(name for name in offered if offers_as_answer(question, subject, name))
             assert not any(could_be_called(right, other) for other in offered - sounds), question
-        if question.kind is Kind.COUNT:
-            assert not any(confusable(*pair) for pair in combinations(sorted(sounds), 2))
+        if question.kind is QuestionKind.COUNT:
+            assert not any(are_confusable(*pair) for pair in combinations(sorted(sounds), 2))
 
 
 def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
@@ -243,14 +243,14 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
     last = Question(
         id="s-0",
         sample="s",
-        text=wordings(Kind.LAST, (), subject)[0],
+        text=wordings(QuestionKind.LAST, (), subject)[0],
         answer="an airplane",
-        kind=Kind.LAST,
+        kind=QuestionKind.LAST,
         options=("an airplane", "a dog", "an engine"),
         claims=(
-            Sequence(DOG, AIRPLANE),
-            Sequence(AIRPLANE, DOG),
-            And(Sequence(AIRPLANE, ENGINE), Sequence(DOG, ENGINE)),
+            Concat(DOG, AIRPLANE),
+            Concat(AIRPLANE, DOG),
+            And(Concat(AIRPLANE, ENGINE), Concat(DOG, ENGINE)),
         ),
     )
     assert fault(last, subject) == "the timeline does not refute 'an engine'"
@@ -261,9 +261,9 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
     count = Question(
         id="s-1",
         sample="s",
-        text=wordings(Kind.COUNT, (), subject)[0],
+        text=wordings(QuestionKind.COUNT, (), subject)[0],
         answer="two",
-        kind=Kind.COUNT,
+        kind=QuestionKind.COUNT,
         options=("one", "two"),
         claims=(Not(right), right),
     )
@@ -272,7 +272,7 @@ def test_stored_questions_that_rest_on_such_a_name_are_refused() -> None:
 
 def test_no_difference_rests_on_a_name_that_a_sound_could_be_called_by() -> None:
     every = {each.id: each for each in asked_about()}
-    found = tell(list(every.values()), Randomness(1)).differences
+    found = find_differences(list(every.values()), Randomness(1)).differences
     assert found
     for difference in found:
         for sample in (difference.first, difference.second):

@@ -16,18 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import LexiconError
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 from synth.labels import lexicon_build
 from synth.labels.lexicon import (
     OTHER,
     Phrase,
-    also,
+    are_confusable,
+    are_kin,
+    are_related,
     category,
-    confusable,
     could_be_called,
     families,
-    kin,
-    related,
+    other_families,
     shipped_phrases,
 )
 from synth.labels.lexicon_build import (
@@ -37,10 +37,10 @@ from synth.labels.lexicon_build import (
     COLUMNS,
     SOURCES,
     build,
-    inflector,
+    format_table,
     lexicon_folder,
+    make_inflector,
     read_sources,
-    table,
 )
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc10 import ESC50_NAMES
@@ -100,10 +100,10 @@ def test_the_vocabularies_are_whole_and_make_up_the_file() -> None:
 
 def test_the_classes_of_urbansound8k_exclude_one_another() -> None:
     assert len(URBANSOUND8K) == 10
-    assert not any(kin(first, second) for first, second in combinations(URBANSOUND8K, 2))
+    assert not any(are_kin(first, second) for first, second in combinations(URBANSOUND8K, 2))
     assert OTHER not in map(category, URBANSOUND8K)
-    assert kin("dog_bark", "dog")
-    assert kin("engine_idling", "Engine")
+    assert are_kin("dog_bark", "dog")
+    assert are_kin("engine_idling", "Engine")
 
 
 def test_the_forms_of_esc50_are_as_they_were() -> None:
@@ -140,7 +140,7 @@ def test_no_label_is_said_inside_another(form: str, vocabulary: str) -> None:
 
 
 def test_the_file_lists_each_label_once() -> None:
-    text = shipped("lexicons/phrases.csv").read_text(encoding="utf-8")
+    text = shipped_path("lexicons/phrases.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     assert len(rows) == len(shipped_phrases()) >= 50
 
@@ -223,26 +223,26 @@ def test_families_and_category(label: str, paths: tuple[str, ...], first: str) -
 
 def test_the_labels_of_esc50_exclude_one_another() -> None:
     labels = sorted({*ESC50, *CLASSES, *ESC50_NAMES.values()})
-    assert [pair for pair in combinations(labels, 2) if kin(*pair)] == []
+    assert [pair for pair in combinations(labels, 2) if are_kin(*pair)] == []
 
 
 def test_every_label_of_esc50_but_a_sip_has_its_like_in_audioset() -> None:
-    alone = [label for label in ESC50 if not any(kin(label, other) for other in AUDIOSET)]
+    alone = [label for label in ESC50 if not any(are_kin(label, other) for other in AUDIOSET)]
     assert alone == ["drinking_sipping"]
 
 
 def test_kin_is_symmetric_and_reflexive() -> None:
     labels = [*LISTED, "rock", "rain on a roof", "theremin", "_", ""]
     for label in labels:
-        assert kin(label, label)
+        assert are_kin(label, label)
     for first, second in combinations(labels, 2):
-        assert kin(first, second) is kin(second, first)
+        assert are_kin(first, second) is are_kin(second, first)
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_kin_of_any_labels(first: str, second: str) -> None:
-    assert kin(first, first)
-    assert kin(first, second) is kin(second, first)
+    assert are_kin(first, first)
+    assert are_kin(first, second) is are_kin(second, first)
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,8 @@ def test_kin_of_any_labels(first: str, second: str) -> None:
     ],
 )
 def test_labels_that_one_recording_could_bear(first: str, second: str) -> None:
-    assert kin(first, second)
-    assert kin(second, first)
+    assert are_kin(first, second)
+    assert are_kin(second, first)
 
 
 @pytest.mark.parametrize(
@@ -296,8 +296,8 @@ def test_labels_that_one_recording_could_bear(first: str, second: str) -> None:
     ],
 )
 def test_labels_that_no_one_recording_could_bear(first: str, second: str) -> None:
-    assert not kin(first, second)
-    assert not kin(second, first)
+    assert not are_kin(first, second)
+    assert not are_kin(second, first)
 
 
 @pytest.mark.parametrize(
@@ -316,11 +316,11 @@ def test_labels_that_no_one_recording_could_bear(first: str, second: str) -> Non
     ],
 )
 def test_names_that_a_sound_could_be_called_by_but_not_the_reverse(sound: str, name: str) -> None:
-    assert not kin(sound, name)
+    assert not are_kin(sound, name)
     assert could_be_called(sound, name)
     assert not could_be_called(name, sound)
-    assert confusable(sound, name)
-    assert confusable(name, sound)
+    assert are_confusable(sound, name)
+    assert are_confusable(name, sound)
 
 
 @pytest.mark.parametrize(
@@ -350,16 +350,16 @@ def test_kin_could_be_called_by_each_others_names() -> None:
 def test_every_path_that_a_label_is_called_besides_is_that_of_another_label() -> None:
     # A path that nothing lies on or above would be a slip of the pen.
     every = {path for label in LISTED for path in families(label)}
-    paths = {path for label in LISTED for path in also(label)}
+    paths = {path for label in LISTED for path in other_families(label)}
     assert len(paths) > 30
-    assert [path for path in paths if not related([path], sorted(every))] == []
+    assert [path for path in paths if not are_related([path], sorted(every))] == []
 
 
 def test_related_goes_by_whole_segments() -> None:
-    assert related(["animal"], ["animal/dog"])
-    assert related(["a/b/c"], ["x", "a/b"])
-    assert not related(["animal/dog"], ["animal/dogfish"])
-    assert not related([], ["animal"])
+    assert are_related(["animal"], ["animal/dog"])
+    assert are_related(["a/b/c"], ["x", "a/b"])
+    assert not are_related(["animal/dog"], ["animal/dogfish"])
+    assert not are_related([], ["animal"])
 
 
 # ---------------------------------------------------------------------------- the builder
@@ -381,13 +381,13 @@ DOG = "dog,a dog,a dog,bark,,no,animal/dog"
 @pytest.fixture(scope="module")
 def real_inflect() -> lexicon_build.Inflect:
     pytest.importorskip("lemminflect", reason="lemminflect is not installed")
-    return inflector()
+    return make_inflector()
 
 
 def test_the_shipped_file_is_what_its_sources_make(real_inflect: lexicon_build.Inflect) -> None:
     sources = read_sources(lexicon_folder())
-    text = table(build(sources, real_inflect))
-    assert text == table(build(dict(reversed(sources.items())), real_inflect))
+    text = format_table(build(sources, real_inflect))
+    assert text == format_table(build(dict(reversed(sources.items())), real_inflect))
     assert text.encode() == (lexicon_folder() / "phrases.csv").read_bytes()
 
 
@@ -416,12 +416,12 @@ def test_a_missing_inflector_is_told_with_its_install_line(monkeypatch: pytest.M
 
     monkeypatch.setattr(lexicon_build, "import_module", absent)
     with pytest.raises(LexiconError, match="pip install lemminflect"):
-        inflector()
+        make_inflector()
 
 
 def test_parts_become_forms() -> None:
     text = source('"Bird, tweet",birdsong,birds,chirp,around,yes,animal/bird;animal/fowl', DOG)
-    written = table(build({"mine.csv": text}, plain_inflect))
+    written = format_table(build({"mine.csv": text}, plain_inflect))
     assert written.splitlines() == [
         ",".join(BUILT),
         '"Bird, tweet",birdsong,birds chirp around,birds chirping around,animal/bird;animal/fowl,',
@@ -485,7 +485,7 @@ def test_what_a_sound_is_called_besides_is_checked(paths: str, told: str) -> Non
     if not told:
         (entry,) = build({"esc50.csv": text}, plain_inflect)["esc50.csv"]
         assert entry.also == tuple(paths.split(";"))
-        assert table({"esc50.csv": [entry]}).splitlines()[1].endswith(f",animal/dog,{paths}")
+        assert format_table({"esc50.csv": [entry]}).splitlines()[1].endswith(f",animal/dog,{paths}")
         return
     with pytest.raises(LexiconError) as caught:
         build({"esc50.csv": text}, plain_inflect)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from synth.llm.answer_schema import reply_schema, strict, violations
+from synth.llm.answer_schema import find_violations, make_strict, reply_schema
 
 TEXT = {"type": "string"}
 
@@ -100,6 +100,6 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
     ],
 )
 def test_violations(schema: dict[str, Any], value: Any, fault: str) -> None:
-    found = violations(value, strict(schema))
+    found = find_violations(value, make_strict(schema))
     assert len(found) == bool(fault)
     assert all(fault in each for each in found)

@@ -9,17 +9,17 @@ import pytest
 from synth.llm.checks.check import Case
 from synth.llm.checks.registry import read_checks
 from synth.llm.checks.truth_check import scene_fields
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.scene.claim import claim_to_json
 from synth.scene.notation import parse
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]
 
 
 def faults(check: Any, texts: list[str], answer: Any = None, **fields: Any) -> list[str]:
     (made,) = read_checks([check])
-    return made.faults(Case(Item("i", fields), answer or {}, texts))
+    return made.faults(Case(PromptItem("i", fields), answer or {}, texts))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_tags_without_a_vocabulary_and_with_marks() -> None:
 
 
 SCENE = Overlay(
-    Sequence(Event("Bark", Excerpt("d", 0, 1000)), Event("Doorbell", Excerpt("b", 0, 1000))),
+    Concat(Event("Bark", Excerpt("d", 0, 1000)), Event("Doorbell", Excerpt("b", 0, 1000))),
     Event("Rain", Excerpt("r", 0, 2000)),
 )
 EVENTS = [

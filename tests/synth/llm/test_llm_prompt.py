@@ -11,7 +11,7 @@ import yaml
 
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
 
 SHIPPED = [
@@ -79,7 +79,7 @@ def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_messages_are_the_same_each_time_and_bear_the_ids(name: str) -> None:
     items = [
-        Item(f"clip/{number} ü", item.fields)
+        PromptItem(f"clip/{number} ü", item.fields)
         for number, (item, _) in enumerate(load_prompt(name).examples())
     ][: load_prompt(name).batch]
     first, second = (load_prompt(name).messages(items) for _ in range(2))
@@ -91,7 +91,7 @@ def test_messages_are_the_same_each_time_and_bear_the_ids(name: str) -> None:
 
 def test_the_messages_of_one_prompt_are_pinned() -> None:
     prompt = load_prompt("binding-negatives")
-    said = prompt.messages([Item("a", {"caption": "A man sings and a dog barks"})])
+    said = prompt.messages([PromptItem("a", {"caption": "A man sings and a dog barks"})])
     assert (
         digest(json.dumps(said))
         == "edf1e7c376936a365090fe966ab650713952d70751af6404dc1021d2a02ecf18"
@@ -117,7 +117,7 @@ def test_digest_changes_with_what_is_said_and_with_nothing_else(tmp_path: Path) 
 
 
 def test_text_of_an_item_can_break_neither_template_nor_json(mine: Prompt) -> None:
-    said = mine.messages([Item("a", {"caption": NASTY}), Item(NASTY, {"caption": "x"})])
+    said = mine.messages([PromptItem("a", {"caption": NASTY}), PromptItem(NASTY, {"caption": "x"})])
     lines = said[-1]["content"].split("\n")
     assert json.loads(lines[0]) == {"id": "a", "caption": NASTY}
     assert json.loads(lines[1]) == {"id": NASTY, "caption": "x"}
@@ -125,7 +125,7 @@ def test_text_of_an_item_can_break_neither_template_nor_json(mine: Prompt) -> No
 
 
 def test_a_refused_answer_is_asked_for_again_with_the_reason(mine: Prompt) -> None:
-    items = [Item("a", {"caption": "x"}), Item("b", {"caption": "y"})]
+    items = [PromptItem("a", {"caption": "x"}), PromptItem("b", {"caption": "y"})]
     said = mine.messages(items, {"b": NASTY, "gone": "no"})[-1]["content"].split("\n")
     assert said[0] == "Again."
     assert "refused" not in json.loads(said[1])
@@ -134,7 +134,7 @@ def test_a_refused_answer_is_asked_for_again_with_the_reason(mine: Prompt) -> No
 
 def test_schema_faults_spoil_one_answer_only(mine: Prompt) -> None:
     answers = mine.parse('{"answers": [{"id": "a", "text": 3}, {"id": "b", "text": "ok"}]}')
-    item = Item("a", {"caption": "x"})
+    item = PromptItem("a", {"caption": "x"})
     assert mine.faults(item, answers["a"]) == ["'text' must be of type string, not integer"]
     assert mine.faults(item, answers["b"]) == []
     assert mine.faults(item, {"text": "X"}) == ['"X" is the original itself']
@@ -147,7 +147,7 @@ def test_an_empty_list_is_a_right_answer(name: str) -> None:
     answer: dict[str, Any] = {"negatives": []}
     if name == "order-negatives":
         answer["notation"] = "Rain"
-    assert load_prompt(name).faults(Item("a", {"caption": "It rains"}), answer) == []
+    assert load_prompt(name).faults(PromptItem("a", {"caption": "It rains"}), answer) == []
 
 
 def test_an_order_negative_must_be_false_on_the_timeline() -> None:
@@ -165,20 +165,20 @@ def test_an_order_negative_must_be_false_on_the_timeline() -> None:
         "notation": "Bark + Rain",
         "negatives": [{"caption": "Rain falls before a dog barks", "notation": "Rain + Bark"}],
     }
-    assert prompt.faults(Item("a", fields), answer) == []
+    assert prompt.faults(PromptItem("a", fields), answer) == []
     events["sequence"].reverse()  # type: ignore[attr-defined]
-    assert any("may be true" in fault for fault in prompt.faults(Item("a", fields), answer))
+    assert any("may be true" in fault for fault in prompt.faults(PromptItem("a", fields), answer))
 
 
 @pytest.mark.parametrize(
     ("items", "reason"),
     [
         ([], "0 items"),
-        ([Item(name, {"caption": "x"}) for name in "abc"], "3 items"),
-        ([Item("a", {"caption": "x"})] * 2, "same id"),
+        ([PromptItem(name, {"caption": "x"}) for name in "abc"], "3 items"),
+        ([PromptItem("a", {"caption": "x"})] * 2, "same id"),
     ],
 )
-def test_requests_that_cannot_be_made(mine: Prompt, items: list[Item], reason: str) -> None:
+def test_requests_that_cannot_be_made(mine: Prompt, items: list[PromptItem], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         mine.messages(items)
 
@@ -189,7 +189,7 @@ def test_requests_that_cannot_be_made(mine: Prompt, items: list[Item], reason: s
 )
 def test_items_that_lack_a_field(mine: Prompt, fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(SpecError, match=f"prompt mine: item 'a': {reason}"):
-        mine.messages([Item("a", fields)])
+        mine.messages([PromptItem("a", fields)])
 
 
 def user(content: str) -> list[dict[str, str]]:

@@ -8,13 +8,13 @@ import pytest
 
 from synth.llm.checks.check import Case
 from synth.llm.checks.registry import read_checks
-from synth.llm.checks.tongues import language_of
-from synth.llm.item import Item
+from synth.llm.checks.tongues import detect_languages
+from synth.llm.item import PromptItem
 
 
 def faults(check: Any, texts: list[str], **fields: Any) -> list[str]:
     (made,) = read_checks([check])
-    return made.faults(Case(Item("i", fields), {"texts": texts}, texts))
+    return made.faults(Case(PromptItem("i", fields), {"texts": texts}, texts))
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_check(check: Any, texts: list[str], fields: dict[str, Any], fault: str)
     ],
 )
 def test_language(code: str, text: str) -> None:
-    assert language_of(text) == {code}
+    assert detect_languages(text) == {code}
     assert not faults({"language": {}}, [text, text.upper()], language=code)
     for other in {"en", "de", "fr", "it", "es"} - {code}:
         assert faults({"language": other}, [text])
 
 
 def test_a_few_words_of_no_language_are_taken_and_many_are_not() -> None:
-    assert language_of("") == language_of("Jazz") == frozenset()
+    assert detect_languages("") == detect_languages("Jazz") == frozenset()
     assert not faults({"language": "de"}, ["Jazz", "Techno Remix"])
     assert (
         "no known language"

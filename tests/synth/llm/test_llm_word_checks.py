@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from synth.llm.checks.check import Case
-from synth.llm.checks.content import content_of, lemmas, told
+from synth.llm.checks.content import lemmas, parse_content, parse_order
 from synth.llm.checks.registry import read_checks
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 
 
 def faults(check: Any, texts: list[str], caption: str) -> list[str]:
     (made,) = read_checks([check])
-    return made.faults(Case(Item("i", {"caption": caption}), {}, texts))
+    return made.faults(Case(PromptItem("i", {"caption": caption}), {}, texts))
 
 
 ORDERED = "A man speaks before a dog barks"
@@ -126,12 +126,12 @@ def test_forms_of_a_word_share_a_lemma(first: str, second: str) -> None:
     ],
 )
 def test_what_is_told_is_left_open_where_words_leave_it_open(caption: str) -> None:
-    assert told(content_of(caption)) is None
+    assert parse_order(parse_content(caption)) is None
 
 
 def notation_faults(text: str, notation: str, strict: bool = True) -> list[str]:
     (made,) = read_checks([{"notation_told": {"notation": "n", "strict": strict}}])
-    return made.faults(Case(Item("i", {}), {"n": [notation]}, [text]))
+    return made.faults(Case(PromptItem("i", {}), {"n": [notation]}, [text]))
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from synth.llm.item import Item
+from synth.llm.item import PromptItem
 from synth.llm.prompt import load_prompt
 
 
 def faults(prompt: str, caption: str, answer: dict[str, Any]) -> list[str]:
-    return load_prompt(prompt).faults(Item("1", {"caption": caption}), answer)
+    return load_prompt(prompt).faults(PromptItem("1", {"caption": caption}), answer)
 
 
 @pytest.mark.parametrize(

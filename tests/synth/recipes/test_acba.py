@@ -18,8 +18,7 @@ from synth.captions.caption import Connective, Style
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import ORDER_WORDS, Acba
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
-from synth.scene import scene as scenes
-from synth.scene.scene import Event, events
+from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration, timeline
 from synth.text.grammar.words import content_words
 from synth.truth.truth import Tolerance, proves, refutes
@@ -126,8 +125,8 @@ def test_a_minimal_pair_is_both_orders_of_the_same_clips_told_by_opposite_words(
     words = Counter()
     for forward, mirrored in plan(Acba(pairs=80)):
         scene = forward.scene
-        assert isinstance(scene, scenes.Sequence)
-        assert mirrored.scene == scenes.Sequence(scene.second, scene.first, RATE)
+        assert isinstance(scene, Concat)
+        assert mirrored.scene == Concat(scene.second, scene.first, RATE)
         pair = forward.captions.caption.connective, mirrored.captions.caption.connective
         assert set(pair) == {"before", "after"}
         words[pair[0]] += 1

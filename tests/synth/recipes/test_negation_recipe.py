@@ -15,7 +15,7 @@ from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
 from synth.scene.scene import Event
 from synth.scene.timeline import duration, timeline
-from synth.truth.annotation import annotated
+from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
@@ -63,7 +63,7 @@ def drafts(groups: Groups) -> list[Draft]:
 
 def rejudge(draft: Draft, clips: list[Clip]) -> None:
     tags = {each.id: [tag.name for tag in each.tags] for each in clips}
-    heard = annotated(timeline(draft.scene), tags)
+    heard = annotate(timeline(draft.scene), tags)
     found = draft.captions
     assert all(proves(heard, c.claim, Tolerance()) for c in (found.caption, *found.positives))
     assert all(refutes(heard, c.claim, Tolerance()) for c in found.negatives)

@@ -18,9 +18,9 @@ from synth.recipes.base import (
     Setting,
     check_splits,
     excerpt,
-    misleading,
+    explain_misleading,
+    explain_too_short,
     permutation,
-    too_short,
 )
 
 RATE = 16_000
@@ -87,8 +87,8 @@ def test_every_event_is_brought_to_the_target_but_noise_is_not_raised(
 
 
 def test_a_clip_must_be_twice_as_long_as_the_crossfade() -> None:
-    assert too_short(clip(2000), 1000, setting()) is None
-    reason = too_short(clip(1999), 1000, setting())
+    assert explain_too_short(clip(2000), 1000, setting()) is None
+    reason = explain_too_short(clip(1999), 1000, setting())
     assert reason is not None
     assert "crossfade" in reason
 
@@ -119,8 +119,8 @@ def test_each_round_is_another_permutation() -> None:
 
 def test_a_sound_too_short_to_be_made_out_is_refused() -> None:
     where = dataclasses.replace(setting(), audible=1600)
-    assert too_short(clip(1600), 0, where) is None
-    assert "less than 0.1 s cannot be made out" in str(too_short(clip(1599), 0, where))
+    assert explain_too_short(clip(1600), 0, where) is None
+    assert "less than 0.1 s cannot be made out" in str(explain_too_short(clip(1599), 0, where))
 
 
 def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
@@ -135,13 +135,13 @@ def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
     ("label", "word"), [("dog before cat", "before"), ("Followed by me", "Followed by")]
 )
 def test_a_label_that_holds_a_relating_word_is_refused(label: str, word: str) -> None:
-    assert repr(word.lower()) in str(misleading(label, Style.NATURAL)).lower()
-    assert misleading("beforehand", Style.NATURAL) is None
+    assert repr(word.lower()) in str(explain_misleading(label, Style.NATURAL)).lower()
+    assert explain_misleading("beforehand", Style.NATURAL) is None
 
 
 def test_a_label_that_is_said_otherwise_misleads_in_paper_style_only() -> None:
-    assert misleading("Fill (with liquid)", Style.NATURAL) is None
-    assert "'with'" in str(misleading("Fill (with liquid)", Style.PAPER))
+    assert explain_misleading("Fill (with liquid)", Style.NATURAL) is None
+    assert "'with'" in str(explain_misleading("Fill (with liquid)", Style.PAPER))
 
 
 def test_counts_for_other_splits_are_refused() -> None:

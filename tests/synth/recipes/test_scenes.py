@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from collections.abc import Sequence as Many
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.labels.lexicon import category, kin
+from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scenes import Scenes, read_expressions
@@ -28,10 +27,10 @@ from synth.scene.claim import claim_from_json, claim_labels, claim_to_json
 from synth.scene.edit import Edit, Meaning, edit_kind, meaning
 from synth.scene.notation import parse
 from synth.scene.scene import (
+    Concat,
     Event,
     Overlay,
     Scene,
-    Sequence,
     events,
     from_json,
     labels,
@@ -39,7 +38,7 @@ from synth.scene.scene import (
     to_json,
 )
 from synth.scene.timeline import duration, timeline
-from synth.sources.own.vocabulary import Vocabulary
+from synth.sources.own.vocabulary import VocabularySource
 from synth.truth.truth import Tolerance, proves, refutes
 
 RATE = 16_000
@@ -55,7 +54,7 @@ def clip(label: str, take: int, frames: int, recording: str = "") -> Clip:
     return Clip(name, (label,), (), recording or name, frames, -30.0, (-30.0,) * 200)
 
 
-def clips(names: Many[str] = SPREAD, each: int = 3) -> list[Clip]:
+def clips(names: Sequence[str] = SPREAD, each: int = 3) -> list[Clip]:
     """A few clips a label, from 0.5 s to about 8 s."""
     return [
         clip(label, take, 8_000 + 7_000 * ((i * 5 + take * 3) % 17))
@@ -85,7 +84,7 @@ def made(groups: Groups) -> list[list[Draft]]:
 @cache
 def many() -> list[list[Draft]]:
     """60 groups over the 527 labels, planned once."""
-    source = Vocabulary(takes=2)
+    source = VocabularySource(takes=2)
     found = [
         clip_of(source, ref, RATE) for ref in source.refs() if category(ref.labels[0]) != "none"
     ]
@@ -135,10 +134,10 @@ def test_the_main_caption_states_the_whole_scene() -> None:
 def test_no_claim_names_a_sound_that_could_pass_for_another() -> None:
     for draft in drafts():
         heard = labels(draft.scene)
-        assert not any(kin(one, other) for one, other in combinations(heard, 2))
+        assert not any(are_kin(one, other) for one, other in combinations(heard, 2))
         for caption in (*draft.captions.positives, *draft.captions.negatives):
             for name in claim_labels(caption.claim) - set(heard):
-                assert not any(kin(name, label) for label in heard)
+                assert not any(are_kin(name, label) for label in heard)
 
 
 def test_negatives_are_labelled_by_what_was_edited() -> None:
@@ -219,7 +218,7 @@ def test_relations_positions_and_kinds_are_spread() -> None:
     sizes = Counter(len(labels(draft.scene)) for draft in drafts())
     assert set(sizes) == {2, 3, 4}
     assert max(sizes.values()) <= 0.4 * sizes.total()
-    operators = Counter(isinstance(draft.scene, Sequence) for draft in drafts())
+    operators = Counter(isinstance(draft.scene, Concat) for draft in drafts())
     assert min(operators.values()) >= 0.3 * operators.total()
 
 
@@ -269,8 +268,8 @@ def test_a_group_is_a_pure_function_of_its_index() -> None:
 def test_joins_fade_over_a_share_of_the_shorter_part(crossfade: float) -> None:
     for group in made(plan(Scenes(scenes=24, crossfade=crossfade))):
         for draft in group:
-            for join in parts(draft.scene, Sequence):
-                previous = join.first.second if isinstance(join.first, Sequence) else join.first
+            for join in parts(draft.scene, Concat):
+                previous = join.first.second if isinstance(join.first, Concat) else join.first
                 shorter = min(duration(previous), duration(join.second))
                 assert join.crossfade == int(crossfade * shorter)
 
@@ -397,7 +396,7 @@ def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> N
 def test_leaves_of_an_expression_may_be_categories_or_any() -> None:
     for group in made(plan(Scenes(scenes=24, expressions=["animal + any * weather"]))):
         said = group[0].captions.caption.claim
-        assert isinstance(said, Sequence)
+        assert isinstance(said, Concat)
         first, *_, last = labels(said)
         assert category(first) == "animal"
         assert category(last) == "weather"
@@ -530,7 +529,7 @@ def test_a_bed_lies_under_the_whole_scene_and_is_never_named() -> None:
             assert bed.heard.gain_db == pytest.approx(7.0 - 12)
             found = draft.captions
             for caption in (found.caption, *found.positives, *found.negatives):
-                assert not any(kin(bed.label, name) for name in claim_labels(caption.claim))
+                assert not any(are_kin(bed.label, name) for name in claim_labels(caption.claim))
             judge(draft)
         assert len(beds) == 1
         used[beds.pop()[0]] += 1

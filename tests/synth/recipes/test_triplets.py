@@ -14,7 +14,7 @@ from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Only
-from synth.scene.scene import Event, Overlay, Sequence, events
+from synth.scene.scene import Concat, Event, Overlay, events
 from synth.scene.timeline import duration, timeline
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -75,9 +75,9 @@ def test_fifty_classes_give_2450_groups_and_7350_samples() -> None:
 def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> None:
     for group in drafts(plan(Triplets(crossfade_s=0.5), clips(4))):
         forward, reversed_, together = (draft.scene for draft in group)
-        assert isinstance(forward, Sequence)
+        assert isinstance(forward, Concat)
         a, b = forward.first, forward.second
-        assert reversed_ == Sequence(b, a, RATE // 2)
+        assert reversed_ == Concat(b, a, RATE // 2)
         assert together == Overlay(a, b)
         assert forward.crossfade == RATE // 2
         assert a != b

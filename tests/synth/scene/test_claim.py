@@ -21,11 +21,11 @@ from synth.scene.claim import (
     claim_to_json,
     claim_to_text,
 )
-from synth.scene.scene import Event, Overlay, Scene, Sequence
+from synth.scene.scene import Concat, Event, Overlay, Scene
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),
-    lambda inner: st.one_of(st.builds(Sequence, inner, inner), st.builds(Overlay, inner, inner)),
+    lambda inner: st.one_of(st.builds(Concat, inner, inner), st.builds(Overlay, inner, inner)),
     max_leaves=5,
 )
 CLAIMS: st.SearchStrategy[Claim] = st.recursive(
@@ -54,7 +54,7 @@ def test_labels_survive_negation(claim: Claim) -> None:
 
 
 def test_labels_of_a_claim() -> None:
-    claim = And(Not(Sequence(Event("a"), Event("b"))), Only(Overlay(Event("a"), Event("c"))))
+    claim = And(Not(Concat(Event("a"), Event("b"))), Only(Overlay(Event("a"), Event("c"))))
     assert claim_labels(claim) == {"a", "b", "c"}
 
 

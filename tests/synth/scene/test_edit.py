@@ -18,9 +18,9 @@ from synth.scene.edit import (
     meaning,
     projection,
     recompositions,
-    renamed,
+    rename_labels,
 )
-from synth.scene.scene import Event, Overlay, Scene, Sequence, events, labels, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -38,7 +38,7 @@ def statements(draw: st.DrawFn, least: int = 1, most: int = 5) -> Scene:
         if len(part) == 1:
             return Event(part[0])
         cut = draw(st.integers(1, len(part) - 1))
-        kind = draw(st.sampled_from([Sequence, Overlay]))
+        kind = draw(st.sampled_from([Concat, Overlay]))
         return kind(compose(part[:cut]), compose(part[cut:]))
 
     return compose(names)
@@ -57,7 +57,7 @@ def relations(scene: Scene) -> frozenset[tuple[str, str, str]]:
             return
         for one in labels(part.first):
             for other in labels(part.second):
-                if isinstance(part, Sequence):
+                if isinstance(part, Concat):
                     found.add(("then", one, other))
                 else:
                     found.add(("with", *sorted((one, other))))
@@ -102,16 +102,16 @@ def test_two_statements_mean_the_same_if_they_relate_all_pairs_alike(
 def test_an_order_is_not_its_reverse_nor_togetherness(scene: Scene) -> None:
     first, second = scene.first, scene.second
     forms = {
-        meaning(Sequence(first, second)),
-        meaning(Sequence(second, first)),
+        meaning(Concat(first, second)),
+        meaning(Concat(second, first)),
         meaning(Overlay(first, second)),
     }
     assert len(forms) == 3
 
 
 def test_labels_cannot_forge_a_composition() -> None:
-    assert meaning(Event("A' + 'B")) != meaning(Sequence(A, B))
-    assert meaning(Event("('A' + 'B')")) != meaning(Sequence(A, B))
+    assert meaning(Event("A' + 'B")) != meaning(Concat(A, B))
+    assert meaning(Event("('A' + 'B')")) != meaning(Concat(A, B))
     assert meaning(Overlay(Event("a'"), Event('b"'))) != meaning(Event("a' * b"))
 
 
@@ -129,7 +129,7 @@ def test_recompositions_say_something_else_of_the_same_sounds(scene: Scene) -> N
     ("scene", "count"),
     [
         (A, 0),
-        (Sequence(A, B), 2),  # B + A, A * B
+        (Concat(A, B), 2),  # B + A, A * B
         (Overlay(A, B), 2),  # A + B, B + A
     ],
 )
@@ -178,10 +178,10 @@ def test_renaming_two_labels_twice_is_nothing(scene: Scene) -> None:
     named = labels(scene)
     for one, other in combinations(named, 2):
         swap = {one: other, other: one}
-        assert renamed(renamed(scene, swap), swap) == scene
-        assert len(list(events(renamed(scene, swap)))) == len(named)
-    assert renamed(scene, {}) == scene
-    assert labels(renamed(scene, {label: label.lower() for label in named})) == tuple(
+        assert rename_labels(rename_labels(scene, swap), swap) == scene
+        assert len(list(events(rename_labels(scene, swap)))) == len(named)
+    assert rename_labels(scene, {}) == scene
+    assert labels(rename_labels(scene, {label: label.lower() for label in named})) == tuple(
         label.lower() for label in named
     )
 
@@ -258,32 +258,32 @@ def test_a_kind_does_not_hang_on_how_a_claim_is_written(heard: Scene) -> None:
 @pytest.mark.parametrize(
     ("claim", "heard", "kind"),
     [
-        (Sequence(B, A), Sequence(A, B), Edit.REORDER),
-        (Overlay(A, B), Sequence(A, B), Edit.RELATION),
-        (Sequence(A, B), Overlay(A, B), Edit.RELATION),
-        (Sequence(A, X), Sequence(A, B), Edit.REPLACE),
-        (X, Sequence(A, B), Edit.REPLACE),
-        (And(A, X), Sequence(A, B), Edit.REPLACE),
-        (And(A, Not(B)), Sequence(A, B), Edit.NEGATE),
-        (And(Sequence(A, B), Not(C)), Sequence(Sequence(A, B), C), Edit.NEGATE),
-        (And(A, Not(X)), Sequence(A, B), Edit.NEGATE),
-        (Only(A), Sequence(A, B), Edit.NEGATE),
-        (Not(A), Sequence(A, B), Edit.NEGATE),
+        (Concat(B, A), Concat(A, B), Edit.REORDER),
+        (Overlay(A, B), Concat(A, B), Edit.RELATION),
+        (Concat(A, B), Overlay(A, B), Edit.RELATION),
+        (Concat(A, X), Concat(A, B), Edit.REPLACE),
+        (X, Concat(A, B), Edit.REPLACE),
+        (And(A, X), Concat(A, B), Edit.REPLACE),
+        (And(A, Not(B)), Concat(A, B), Edit.NEGATE),
+        (And(Concat(A, B), Not(C)), Concat(Concat(A, B), C), Edit.NEGATE),
+        (And(A, Not(X)), Concat(A, B), Edit.NEGATE),
+        (Only(A), Concat(A, B), Edit.NEGATE),
+        (Not(A), Concat(A, B), Edit.NEGATE),
         # (A + B) * C
-        (Overlay(Sequence(B, A), C), Overlay(Sequence(A, B), C), Edit.REORDER),
-        (Overlay(Sequence(A, C), B), Overlay(Sequence(A, B), C), Edit.REBIND),
-        (Sequence(Overlay(A, B), C), Overlay(Sequence(A, B), C), Edit.REBIND),
-        (Sequence(B, A), Overlay(Sequence(A, B), C), Edit.REORDER),
-        (Overlay(A, B), Overlay(Sequence(A, B), C), Edit.RELATION),
-        (Sequence(A, C), Overlay(Sequence(A, B), C), Edit.RELATION),
+        (Overlay(Concat(B, A), C), Overlay(Concat(A, B), C), Edit.REORDER),
+        (Overlay(Concat(A, C), B), Overlay(Concat(A, B), C), Edit.REBIND),
+        (Concat(Overlay(A, B), C), Overlay(Concat(A, B), C), Edit.REBIND),
+        (Concat(B, A), Overlay(Concat(A, B), C), Edit.REORDER),
+        (Overlay(A, B), Overlay(Concat(A, B), C), Edit.RELATION),
+        (Concat(A, C), Overlay(Concat(A, B), C), Edit.RELATION),
         # three in a row, of four
-        (Sequence(A, Sequence(C, B)), Sequence(Sequence(A, B), Sequence(C, D)), Edit.REORDER),
-        (Sequence(Overlay(A, D), B), Sequence(Overlay(A, B), D), Edit.REBIND),
-        (Sequence(D, Overlay(A, B)), Sequence(Overlay(A, B), D), Edit.REORDER),
-        (Overlay(Overlay(A, B), D), Sequence(Overlay(A, B), D), Edit.RELATION),
+        (Concat(A, Concat(C, B)), Concat(Concat(A, B), Concat(C, D)), Edit.REORDER),
+        (Concat(Overlay(A, D), B), Concat(Overlay(A, B), D), Edit.REBIND),
+        (Concat(D, Overlay(A, B)), Concat(Overlay(A, B), D), Edit.REORDER),
+        (Overlay(Overlay(A, B), D), Concat(Overlay(A, B), D), Edit.RELATION),
         (
-            Overlay(Sequence(A, C), Sequence(B, D)),
-            Overlay(Sequence(A, B), Sequence(C, D)),
+            Overlay(Concat(A, C), Concat(B, D)),
+            Overlay(Concat(A, B), Concat(C, D)),
             Edit.REBIND,
         ),
     ],
@@ -293,6 +293,6 @@ def test_kinds_of_edits(claim: Claim, heard: Scene, kind: Edit) -> None:
 
 
 def test_a_nested_statement_admits_every_kind_of_recomposition() -> None:
-    heard = Overlay(Sequence(A, B), C)
+    heard = Overlay(Concat(A, B), C)
     kinds = {edit_kind(other, heard) for other in recompositions(heard)}
     assert kinds == {Edit.REORDER, Edit.RELATION, Edit.REBIND}

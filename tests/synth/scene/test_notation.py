@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from synth.base.errors import NotationError, SceneError
 from synth.scene.notation import format_scene, parse
 from synth.scene.scene import (
+    Concat,
     Event,
     Excerpt,
     Overlay,
     Scene,
-    Sequence,
     from_json,
     statement,
     to_json,
@@ -35,7 +35,7 @@ LABELS = st.one_of(
 ).filter(lambda text: text.strip() != "")
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.builds(Event, LABELS),
-    lambda inner: st.one_of(st.builds(Sequence, inner, inner), st.builds(Overlay, inner, inner)),
+    lambda inner: st.one_of(st.builds(Concat, inner, inner), st.builds(Overlay, inner, inner)),
     max_leaves=14,
 )
 
@@ -44,7 +44,7 @@ SCENES: st.SearchStrategy[Scene] = st.recursive(
 @example(Event(" a "))
 @example(Event("\\"))
 @example(Event('"'))
-@example(Sequence(Event("(a)"), Overlay(Event("a + b"), Event("a) * (b"))))
+@example(Concat(Event("(a)"), Overlay(Event("a + b"), Event("a) * (b"))))
 def test_format_and_parse_are_inverse(scene: Scene) -> None:
     assert parse(format_scene(scene)) == scene
 
@@ -76,16 +76,16 @@ def test_any_text_is_a_scene_or_an_error_that_points_into_it(text: str) -> None:
     ("text", "scene"),
     [
         ("A", A),
-        ("A + B", Sequence(A, B)),
+        ("A + B", Concat(A, B)),
         ("A*B", Overlay(A, B)),
-        ("A + B * C", Sequence(A, Overlay(B, C))),
-        ("A * B + C", Sequence(Overlay(A, B), C)),
-        ("(A + B) * C", Overlay(Sequence(A, B), C)),
-        ("A + B + C", Sequence(Sequence(A, B), C)),
+        ("A + B * C", Concat(A, Overlay(B, C))),
+        ("A * B + C", Concat(Overlay(A, B), C)),
+        ("(A + B) * C", Overlay(Concat(A, B), C)),
+        ("A + B + C", Concat(Concat(A, B), C)),
         ("A * B * C", Overlay(Overlay(A, B), C)),
-        ("A + (B + C)", Sequence(A, Sequence(B, C))),
+        ("A + (B + C)", Concat(A, Concat(B, C))),
         ("A * (B * C)", Overlay(A, Overlay(B, C))),
-        ("(A+B)*(C+D)", Overlay(Sequence(A, B), Sequence(C, D))),
+        ("(A+B)*(C+D)", Overlay(Concat(A, B), Concat(C, D))),
     ],
 )
 def test_overlay_binds_tighter_and_both_are_left_associative(text: str, scene: Scene) -> None:
@@ -95,7 +95,7 @@ def test_overlay_binds_tighter_and_both_are_left_associative(text: str, scene: S
 def test_the_papers_example() -> None:
     text = "(Tap dance + Applause) * Female speech, woman speaking"
     scene = Overlay(
-        Sequence(Event("Tap dance"), Event("Applause")), Event("Female speech, woman speaking")
+        Concat(Event("Tap dance"), Event("Applause")), Event("Female speech, woman speaking")
     )
     assert parse(text) == scene
     assert format_scene(scene) == text
@@ -109,7 +109,7 @@ def test_labels_of_the_papers_need_no_quotes(label: str) -> None:
     assert format_scene(Event(label)) == label
     grouped = f"({label} + {label}) * {label}"
     said = Event(label)
-    assert parse(grouped) == Overlay(Sequence(said, said), said)
+    assert parse(grouped) == Overlay(Concat(said, said), said)
     assert format_scene(parse(grouped)) == grouped
 
 
@@ -138,7 +138,7 @@ def test_all_audioset_labels_round_trip(shared_data: Callable[[str], Path]) -> N
         quoted = '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
         for text in (label, quoted, f"({label})", f"({quoted})"):
             assert parse(text) == Event(label)
-        assert parse(f"(A + {label}) * {label}") == Overlay(Sequence(A, Event(label)), Event(label))
+        assert parse(f"(A + {label}) * {label}") == Overlay(Concat(A, Event(label)), Event(label))
         assert format_scene(Event(label)) == label
 
 
@@ -179,7 +179,7 @@ def test_bad_notation_points_at_the_column(text: str, column: int, reason: str) 
 
 def chain(count: int) -> Scene:
     parts: list[Scene] = [Event("A", Excerpt("c", 0, 8)) for _ in range(count)]
-    return reduce(Sequence, parts)
+    return reduce(Concat, parts)
 
 
 def right_chain(count: int) -> Scene:

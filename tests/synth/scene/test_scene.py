@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from synth.base.errors import SceneError
 from synth.corpus.schema import canonical_json
 from synth.scene.scene import (
+    Concat,
     Event,
     Excerpt,
     Overlay,
     Scene,
-    Sequence,
     events,
     from_json,
     labels,
@@ -39,7 +39,7 @@ EVENTS = st.builds(Event, LABELS, st.none() | EXCERPTS)
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     EVENTS,
     lambda inner: st.one_of(
-        st.builds(Sequence, inner, inner, st.integers(0, 2**40)),
+        st.builds(Concat, inner, inner, st.integers(0, 2**40)),
         st.builds(Overlay, inner, inner, st.integers(-(2**40), 2**40), RATIOS),
     ),
     max_leaves=12,
@@ -74,7 +74,7 @@ def test_statement_keeps_labels_and_composition_and_drops_the_rest(scene: Scene)
 
 
 def test_labels_are_listed_left_to_right_with_repeats() -> None:
-    assert labels(Sequence(Overlay(B, A), Sequence(A, C))) == ("B", "A", "A", "C")
+    assert labels(Concat(Overlay(B, A), Concat(A, C))) == ("B", "A", "A", "C")
 
 
 @pytest.mark.parametrize("label", ["", " ", "\t\n"])
@@ -91,7 +91,7 @@ def test_an_excerpt_has_a_start_and_a_length(start: int, frames: int) -> None:
 
 def test_a_crossfade_is_not_negative() -> None:
     with pytest.raises(SceneError, match="-1 frames"):
-        Sequence(A, B, -1)
+        Concat(A, B, -1)
 
 
 def test_an_event_that_is_only_a_statement_is_not_heard() -> None:

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from synth.base.errors import SceneError
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, events
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Placement, duration, timeline
 
 
@@ -28,7 +28,7 @@ def scenes(draw: st.DrawFn, depth: int = 3) -> Scene:
     first, second = draw(scenes(depth - 1)), draw(scenes(depth - 1))
     if kind == "sequence":
         longest = min(naive_duration(first), naive_duration(second))
-        return Sequence(first, second, draw(st.integers(0, longest)))
+        return Concat(first, second, draw(st.integers(0, longest)))
     return Overlay(first, second, draw(st.integers(-90, 90)))
 
 
@@ -41,7 +41,7 @@ def naive(scene: Scene) -> list[tuple[str, int, int]]:
     if isinstance(scene, Event):
         return [(scene.label, 0, scene.heard.frames)]
     first, second = naive(scene.first), naive(scene.second)
-    if isinstance(scene, Sequence):
+    if isinstance(scene, Concat):
         shift = max(end for _, _, end in first) - scene.crossfade
     else:
         shift = scene.offset
@@ -74,7 +74,7 @@ def test_a_sequence_lasts_as_long_as_both_less_the_crossfade(
     first: Scene, second: Scene, data: st.DataObject
 ) -> None:
     crossfade = data.draw(st.integers(0, min(duration(first), duration(second))))
-    whole = Sequence(first, second, crossfade)
+    whole = Concat(first, second, crossfade)
     assert duration(whole) == duration(first) + duration(second) - crossfade
 
 
@@ -95,7 +95,7 @@ def test_all_is_in_whole_frames(scene: Scene) -> None:
 
 
 def test_a_hand_made_scene() -> None:
-    scene = Overlay(Sequence(event("A", 10), event("B", 8), 2), event("C", 5), -3)
+    scene = Overlay(Concat(event("A", 10), event("B", 8), 2), event("C", 5), -3)
     assert [(p.label, p.onset, p.offset) for p in timeline(scene).placements] == [
         ("A", 3, 13),
         ("B", 11, 19),
@@ -106,24 +106,24 @@ def test_a_hand_made_scene() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(10, 4), (4, 10)])
 def test_a_crossfade_longer_than_a_part_is_a_scene_error(first: int, second: int) -> None:
-    whole = Sequence(event("A", first), event("B", second), 5)
+    whole = Concat(event("A", first), event("B", second), 5)
     with pytest.raises(SceneError, match="crossfade of 5 frames cannot join"):
         duration(whole)
     with pytest.raises(SceneError, match="crossfade"):
         timeline(whole)
     with pytest.raises(SceneError, match="crossfade"):
-        timeline(Overlay(event("C", 3), Sequence(whole, event("D", 9))))
+        timeline(Overlay(event("C", 3), Concat(whole, event("D", 9))))
 
 
 @given(scenes(2), scenes(2), st.integers(1, 50))
 def test_any_longer_crossfade_is_refused(first: Scene, second: Scene, more: int) -> None:
     with pytest.raises(SceneError):
-        timeline(Sequence(first, second, min(duration(first), duration(second)) + more))
+        timeline(Concat(first, second, min(duration(first), duration(second)) + more))
 
 
 def test_an_event_without_excerpt_has_no_place() -> None:
     with pytest.raises(SceneError, match="'B' has no excerpt"):
-        timeline(Sequence(event("A", 3), Event("B")))
+        timeline(Concat(event("A", 3), Event("B")))
 
 
 @given(scenes())
@@ -138,5 +138,5 @@ def test_positions_past_the_range_of_32_bits_are_exact() -> None:
     numbers = count()
     scene: Scene = event("A", 2**31 - 1)
     while next(numbers) < 5:
-        scene = Sequence(scene, event("B", 2**31 - 1), 1)
+        scene = Concat(scene, event("B", 2**31 - 1), 1)
     assert timeline(scene).frames == 6 * (2**31 - 1) - 5

@@ -12,7 +12,7 @@ import soundfile
 from libraries import RATE, check, sound
 
 from synth.base.errors import ClipError, SourceError
-from synth.sources import Source, Unheard, opened
+from synth.sources import Source, Unheard, open_source
 from synth.sources.sounds.audioset_strong import AudioSetStrong
 
 HEADER = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
@@ -123,12 +123,12 @@ def test_the_common_file_names_are_found(tmp_path: Path, name: str) -> None:
 
 
 def test_without_audio_it_is_a_listing_of_events(tmp_path: Path) -> None:
-    listing = opened(strong(tmp_path))
+    listing = open_source(strong(tmp_path))
     assert isinstance(listing, Unheard)
     row = listing.row(next(listing.refs()))
     assert row["frames"] == 2 * row["sample_rate"]
     (tmp_path / "audio").mkdir()
-    assert isinstance(opened(AudioSetStrong(root=tmp_path)), Source)
+    assert isinstance(open_source(AudioSetStrong(root=tmp_path)), Source)
 
 
 def test_one_of_the_two_tables_is_enough(tmp_path: Path) -> None:

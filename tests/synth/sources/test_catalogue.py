@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 
 from synth.base.errors import ClipError
 from synth.base.units import resampled_frames
-from synth.corpus.schema import CLIPS, QUARANTINE, table
+from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.catalogue import (
     Acceptance,
     CataloguedClip,
     SplitRule,
     assign_splits,
     catalogue,
-    quarantined,
+    quarantine_row,
     resample,
     withdraw_copies,
 )
-from synth.sources.own.folder import Folder
+from synth.sources.own.folder import FolderSource
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
 
@@ -43,7 +43,7 @@ def accept(
         path.write_bytes(audio)
     else:
         soundfile.write(path, audio, rate, subtype=subtype)
-    source = Folder(root=root)
+    source = FolderSource(root=root)
     (ref,) = source.refs()
     return catalogue(source, ref, wish.pop("bank_rate", rate), Acceptance(**wish))
 
@@ -105,7 +105,7 @@ def test_a_short_sound_in_a_long_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "i.csv").write_text("path\ngone.wav\n")
-    source = Folder(root=tmp_path, index=Path("i.csv"))
+    source = FolderSource(root=tmp_path, index=Path("i.csv"))
     (ref,) = source.refs()
     with pytest.raises(ClipError, match="cannot be read"):
         catalogue(source, ref, 16_000, Acceptance())
@@ -156,12 +156,12 @@ def test_noise_at_the_floor_of_a_24_bit_file_is_refused_or_catalogued(tmp_path: 
 
 def test_rows_fit_the_manifest(tmp_path: Path) -> None:
     row = accept(tmp_path, noise(16_000)).row
-    found = table([row], CLIPS).to_pylist()[0]
+    found = to_table([row], CLIPS).to_pylist()[0]
     assert found["id"] == "folder/dog/a.wav"
     assert found["labels"] == ["dog"]
     assert set(row) == set(CLIPS.names)
-    refused = quarantined("a", "b", "ingest", "why")
-    assert table([refused], QUARANTINE).to_pylist() == [refused]
+    refused = quarantine_row("a", "b", "ingest", "why")
+    assert to_table([refused], QUARANTINE).to_pylist() == [refused]
 
 
 def test_the_same_file_gives_the_same_row_and_samples(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from libraries import check, sound, write_csv
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Source, Unheard, opened
+from synth.sources import Source, Unheard, open_source
 from synth.sources.captioned.clotho import Clotho
 
 CAPTIONS = ("file_name", *(f"caption_{number}" for number in range(1, 6)))
@@ -96,13 +96,13 @@ def test_without_audio_it_is_a_listing_with_lengths_from_the_metadata(tmp_path: 
     captions(tmp_path, "validation", [("a.wav", *FIVE), ("b.wav", *FIVE)])
     lost = ("b.wav", "", "Not found", "Not found", "", "Not found", "Not found")
     metadata(tmp_path, "validation", [("a.wav", *BIRDS[1:], BY_NC), lost], "latin-1")
-    listing = opened(Clotho(root=tmp_path))
+    listing = open_source(Clotho(root=tmp_path))
     assert isinstance(listing, Unheard)
     a, b = listing.refs()
     assert listing.row(a)["frames"] == 20 * listing.row(a)["sample_rate"]
     assert "no length" in b.refusal
     (tmp_path / "validation").mkdir()
-    source = opened(Clotho(root=tmp_path))
+    source = open_source(Clotho(root=tmp_path))
     assert isinstance(source, Source)
     assert not any(ref.refusal for ref in source.refs())
 

@@ -13,7 +13,7 @@ from libraries import check, sound, write_csv
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.music.fma import Fma
 
 GROUPS = ("", "album", "artist", "artist", *["set"] * 2, *["track"] * 6)
@@ -85,9 +85,9 @@ def test_tables_are_found_in_the_folder_itself_too(tmp_path: Path) -> None:
 def test_audio_lies_in_folders_of_a_thousand(tmp_path: Path) -> None:
     source = library(tmp_path, subset="medium")
     sound(tmp_path / "fma_small" / "000" / "000002.mp3", frames=16_000)
-    assert isinstance(opened(source), Unheard)
+    assert isinstance(open_source(source), Unheard)
     path = sound(tmp_path / "fma_medium" / "152" / "152000.mp3", frames=16_000)
-    gone, third = check(opened(source))  # type: ignore[arg-type]
+    gone, third = check(open_source(source))  # type: ignore[arg-type]
     assert third.location == "fma_medium/152/152000.mp3"
     assert len(source.load(third).audio) > 0
     with pytest.raises(ClipError, match="cannot be read"):

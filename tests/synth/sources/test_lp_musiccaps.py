@@ -15,7 +15,7 @@ from libraries import check, sound
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.music.lp_musiccaps import LpMusicCaps
 
 WRITTEN = {
@@ -117,7 +117,7 @@ def test_the_kinds_of_captions_are_chosen(tmp_path: Path) -> None:
 
 
 def test_without_audio_it_is_a_listing(tmp_path: Path) -> None:
-    listing = opened(clones(tmp_path))
+    listing = open_source(clones(tmp_path))
     assert isinstance(listing, Unheard)
     rows = [listing.row(ref)["frames"] / 48_000 for ref in listing.refs()]
     assert rows == [10, 30, 29, 29]
@@ -127,7 +127,7 @@ def test_audio_is_found_by_name_or_path(tmp_path: Path) -> None:
     source = clones(tmp_path)
     sound(tmp_path / "audio" / "[-a_bcdefghi]-[30-40].wav")
     sound(tmp_path / "audio" / str(MSD["path"]), frames=16_000)
-    mc, msd, mtt, _ = check(opened(source))  # type: ignore[arg-type]
+    mc, msd, mtt, _ = check(open_source(source))  # type: ignore[arg-type]
     assert len(source.load(mc).audio) == 1600
     assert len(source.load(msd).audio) > 0
     assert msd.duration_s is None
@@ -211,7 +211,7 @@ def test_bad_json_is_named(tmp_path: Path, name: str, value: Any, told: str) -> 
 def test_the_real_files_are_a_listing(shared_data: Callable[[str], Path]) -> None:
     source = LpMusicCaps(root=shared_data("LP-MusicCaps"))
     refs = check(source)
-    listing = opened(source)
+    listing = open_source(source)
     assert isinstance(listing, Unheard)
     assert all(listing.row(ref)["frames"] == 480_000 for ref in refs)
     # 20 annotated clips, 10 of them among the 2,839 whose captions were written.

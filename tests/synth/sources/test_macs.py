@@ -8,7 +8,7 @@ import pytest
 from libraries import check, sound
 
 from synth.base.errors import SourceError
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.captioned.macs import Macs
 
 YAML = """
@@ -70,7 +70,7 @@ def test_audio_is_found_in_the_unpacked_set_or_in_a_folder_of_ones_own(
 
 
 def test_without_audio_it_is_a_listing_of_ten_second_clips(tmp_path: Path) -> None:
-    listing = opened(macs(tmp_path))
+    listing = open_source(macs(tmp_path))
     assert isinstance(listing, Unheard)
     row = listing.row(next(listing.refs()))
     assert row["frames"] == 10 * row["sample_rate"]

@@ -11,7 +11,7 @@ from libraries import check, sound
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.music.magnatagatune import MagnaTagATune
 
 TAGS = ("no voice", "female vocal", "woman singing", "no piano", "rock", "harpsicord", "not rock")
@@ -88,11 +88,11 @@ def test_credits_come_from_the_other_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["", "mp3/"])
 def test_empty_and_missing_files_are_for_the_quarantine(tmp_path: Path, folder: str) -> None:
     source = library(tmp_path)
-    assert isinstance(opened(source), Unheard)
+    assert isinstance(open_source(source), Unheard)
     sound(tmp_path / folder / SONG, frames=16_000)
     (tmp_path / folder / "d").mkdir()
     (tmp_path / folder / "d" / "norine-zen-08-gently-117-146.mp3").write_bytes(b"")
-    song, later, _, zen = check(opened(source))  # type: ignore[arg-type]
+    song, later, _, zen = check(open_source(source))  # type: ignore[arg-type]
     assert song.location == f"{folder}{SONG}"
     assert len(source.load(song).audio) > 0
     with pytest.raises(ClipError, match="cannot be read"):

@@ -13,7 +13,7 @@ from libraries import check, sound
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.music.mtg_jamendo import MtgJamendo
 
 HEADER = ("TRACK_ID", "ARTIST_ID", "ALBUM_ID", "PATH", "DURATION", "TAGS")
@@ -85,9 +85,9 @@ def test_other_splits_subsets_and_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".mp3", ".low.mp3"])
 def test_both_downloads_are_found(tmp_path: Path, folder: str, suffix: str) -> None:
     source = repository(tmp_path)
-    assert isinstance(opened(source), Unheard)
+    assert isinstance(open_source(source), Unheard)
     sound(tmp_path / folder / "73" / f"773{suffix}", frames=16_000)
-    rock, gone = check(opened(source))  # type: ignore[arg-type]
+    rock, gone = check(open_source(source))  # type: ignore[arg-type]
     assert rock.location == f"{folder}/73/773{suffix}"
     assert len(source.load(rock).audio) > 0
     with pytest.raises(ClipError, match="cannot be read"):
@@ -166,7 +166,7 @@ def test_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
 
 
 def test_the_real_table_is_a_listing(shared_data: Callable[[str], Path]) -> None:
-    listing = opened(MtgJamendo(root=shared_data("MTG-Jamendo")))
+    listing = open_source(MtgJamendo(root=shared_data("MTG-Jamendo")))
     assert isinstance(listing, Unheard)
     refs = list(listing.refs())
     assert len({ref.id for ref in refs}) == len(refs) == 11_101

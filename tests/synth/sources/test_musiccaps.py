@@ -9,7 +9,7 @@ from libraries import check, sound, write_csv
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.music.musiccaps import MusicCaps
 
 COLUMNS = (
@@ -48,7 +48,7 @@ def test_it_reads_the_published_table(tmp_path: Path, encoding: str) -> None:
 
 
 def test_without_audio_it_is_a_listing(tmp_path: Path) -> None:
-    listing = opened(musiccaps(tmp_path))
+    listing = open_source(musiccaps(tmp_path))
     assert isinstance(listing, Unheard)
     assert all(listing.row(ref)["frames"] == 480_000 for ref in listing.refs())
 
@@ -57,7 +57,7 @@ def test_without_audio_it_is_a_listing(tmp_path: Path) -> None:
 def test_audio_is_found_by_the_names_in_common_use(tmp_path: Path, name: str) -> None:
     source = musiccaps(tmp_path)
     sound(tmp_path / "audio" / f"{name}.wav")
-    rock, calm = check(opened(source))  # type: ignore[arg-type]
+    rock, calm = check(open_source(source))  # type: ignore[arg-type]
     assert len(source.load(rock).audio) == 1600
     with pytest.raises(ClipError, match="cannot be read"):
         source.load(calm)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import ClipError
-from synth.sources.own.folder import Folder
+from synth.sources.own.folder import FolderSource
 from synth.sources.reading.base import read_recording
 
 
@@ -17,7 +17,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     # Opening it waited for a writer until the decoder was killed after 60 s.
     (tmp_path / "dog").mkdir()
     os.mkfifo(tmp_path / "dog" / "pipe.wav")
-    source = Folder(root=tmp_path)
+    source = FolderSource(root=tmp_path)
     (ref,) = source.refs()
     with pytest.raises(ClipError, match="is not a regular file"):
         source.load(ref)

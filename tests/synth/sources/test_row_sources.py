@@ -16,8 +16,8 @@ from libraries import RATE, check, sound
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources.own.hf import HuggingFace
-from synth.sources.own.parquet import Parquet
+from synth.sources.own.hf import HuggingFaceSource
+from synth.sources.own.parquet import ParquetSource
 
 
 def wav(seed: int) -> bytes:
@@ -46,7 +46,7 @@ def test_parquet_with_embedded_audio(tmp_path: Path, rows_a_group: int) -> None:
     path = tmp_path / "deep" / "one.parquet"
     path.parent.mkdir()
     saved(ROWS).to_parquet(path, batch_size=rows_a_group)
-    source = Parquet(root=tmp_path)
+    source = ParquetSource(root=tmp_path)
     dog, rain = check(source)
     assert (dog.id, dog.captions, dog.labels) == ("parquet/deep/one-0", ('A dog, "Rex"',), ("dog",))
     assert rain.labels == ("rain, light",)
@@ -67,7 +67,7 @@ def test_parquet_with_paths_lists_and_columns_of_other_names(tmp_path: Path) -> 
         "split": ["test", "test", "dev"],
     }
     pq.write_table(pa.table(rows), tmp_path / "index.parquet")
-    source = Parquet(
+    source = ParquetSource(
         root=tmp_path / "index.parquet",
         columns={"audio": "where", "id": "key"},
         licence="CC-BY-4.0",
@@ -89,31 +89,31 @@ def test_parquet_with_paths_lists_and_columns_of_other_names(tmp_path: Path) -> 
 
 def test_parquet_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no Parquet file"):
-        Parquet(root=tmp_path).refs()
+        ParquetSource(root=tmp_path).refs()
     pq.write_table(pa.table({"sound": ["a.wav"], "id": ["a"]}), tmp_path / "x.parquet")
     with pytest.raises(SourceError, match="no column audio") as caught:
-        list(Parquet(root=tmp_path).refs())
+        list(ParquetSource(root=tmp_path).refs())
     assert "columns: {audio: sound}" in caught.value.mend
     with pytest.raises(SourceError, match="'text'") as caught:
-        list(Parquet(root=tmp_path, columns={"audio": "sound", "caption": "text"}).refs())
+        list(ParquetSource(root=tmp_path, columns={"audio": "sound", "caption": "text"}).refs())
     assert "sound, id" in caught.value.mend
     with pytest.raises(SourceError, match="there is no captions"):
-        list(Parquet(root=tmp_path, columns={"captions": "id"}).refs())
+        list(ParquetSource(root=tmp_path, columns={"captions": "id"}).refs())
     (tmp_path / "x.parquet").write_bytes(b"no table")
     with pytest.raises(SourceError, match=r"x\.parquet: cannot be read"):
-        list(Parquet(root=tmp_path).refs())
+        list(ParquetSource(root=tmp_path).refs())
 
 
 def test_an_id_given_twice_names_both_rows(tmp_path: Path) -> None:
     table = pa.table({"audio": ["a.wav", "b.wav"], "id": ["same", "same"]})
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(SourceError, match=r"row 1: the id 'parquet/same' is used in .*row 0"):
-        list(Parquet(root=tmp_path).refs())
+        list(ParquetSource(root=tmp_path).refs())
 
 
 def test_hf_reads_what_save_to_disk_wrote(tmp_path: Path) -> None:
     saved(ROWS).save_to_disk(tmp_path / "one")
-    source = HuggingFace(root=tmp_path / "one")
+    source = HuggingFaceSource(root=tmp_path / "one")
     dog, rain = check(source)
     assert (dog.labels, dog.captions, dog.split) == (("dog",), ('A dog, "Rex"',), "")
     assert len(source.load(rain).audio) == 1601
@@ -122,7 +122,7 @@ def test_hf_reads_what_save_to_disk_wrote(tmp_path: Path) -> None:
 def test_hf_reads_a_saved_dataset_dict_with_its_splits(tmp_path: Path) -> None:
     splits = {"train": saved(ROWS), "test": saved(ROWS[:1])}
     datasets.DatasetDict(splits).save_to_disk(tmp_path, num_shards={"train": 2, "test": 1})
-    source = HuggingFace(root=tmp_path)
+    source = HuggingFaceSource(root=tmp_path)
     assert [ref.split for ref in check(source)] == ["train", "train", "test"]
     assert [len(source.load(ref).audio) for ref in source.refs()] == [1600, 1601, 1600]
 
@@ -131,12 +131,16 @@ def test_hf_reads_a_downloaded_folder_of_parquet_files(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     saved(ROWS).to_parquet(tmp_path / "data" / "train-00000-of-00001.parquet")
     saved(ROWS[:1]).to_parquet(tmp_path / "data" / "test-00000-of-00001-0a1b2c.parquet")
-    assert [ref.split for ref in check(HuggingFace(root=tmp_path))] == ["test", "train", "train"]
+    assert [ref.split for ref in check(HuggingFaceSource(root=tmp_path))] == [
+        "test",
+        "train",
+        "train",
+    ]
 
 
 def test_hf_of_another_folder_is_a_source_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not found"):
-        HuggingFace(root=tmp_path / "none").refs()
+        HuggingFaceSource(root=tmp_path / "none").refs()
     with pytest.raises(SourceError, match="no Hugging Face dataset") as caught:
-        HuggingFace(root=tmp_path).refs()
+        HuggingFaceSource(root=tmp_path).refs()
     assert "save_to_disk" in caught.value.mend

@@ -11,7 +11,7 @@ from libraries import check, sound, write_csv
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.music.song_describer import SongDescriber
 
 COLUMNS = (
@@ -73,9 +73,9 @@ def test_licences_and_tags_come_from_the_files_beside_the_table(
 @pytest.mark.parametrize("folder", ["audio/04", "audio/audio/04"])
 def test_audio_is_found_where_the_archive_is_unpacked(tmp_path: Path, folder: str) -> None:
     source = library(tmp_path)
-    assert isinstance(opened(source), Unheard)
+    assert isinstance(open_source(source), Unheard)
     sound(tmp_path / folder / "1004.2min.mp3", frames=16_000)
-    sitar, drums = check(opened(source))  # type: ignore[arg-type]
+    sitar, drums = check(open_source(source))  # type: ignore[arg-type]
     assert sitar.location == f"{folder}/1004.2min.mp3"
     assert len(source.load(sitar).audio) > 0
     assert drums.location == "audio/77/77.2min.mp3"

@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.tag import Tag
-from synth.sources import SOURCES, ClipRef, Source, Unheard, opened, source_class
+from synth.sources import SOURCES, ClipRef, Source, Unheard, open_source, source_class
 from synth.sources.captioned.audiocaps import AudioCaps
-from synth.sources.own.folder import Folder, index_line
+from synth.sources.own.folder import FolderSource, index_line
 from synth.sources.procedural.foley.source import Foley
 from synth.sources.reading.tables import Columns, read_rows
 from synth.sources.sounds.esc10 import ESC50_NAMES, Esc10
@@ -193,13 +193,13 @@ def test_audiocaps_of_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
 
 def test_audiocaps_without_audio_is_a_listing_of_its_captions(tmp_path: Path) -> None:
     write_csv(tmp_path / "test.csv", AUDIOCAPS, [(3, "v", 10, "Wind")])
-    listing = opened(AudioCaps(root=tmp_path))
+    listing = open_source(AudioCaps(root=tmp_path))
     assert isinstance(listing, Unheard)
     assert not isinstance(listing, Source)
     (ref,) = listing.refs()
     assert listing.row(ref)["frames"] == 10 * listing.row(ref)["sample_rate"]
     (tmp_path / "audio").mkdir()
-    assert isinstance(opened(AudioCaps(root=tmp_path)), Source)
+    assert isinstance(open_source(AudioCaps(root=tmp_path)), Source)
 
 
 def test_audiocaps_start_time_that_is_no_number_is_a_source_error(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_folder_takes_one_folder_a_label(tmp_path: Path) -> None:
     (tmp_path / "rain" / "readme.txt").write_text("no sound")
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "thumbnail").write_text("not shown")
-    dog, text, rain = check(Folder(root=tmp_path, licence="CC0-1.0", attribution="me"))
+    dog, text, rain = check(FolderSource(root=tmp_path, licence="CC0-1.0", attribution="me"))
     # What is no audio is listed too, so that it ends in the quarantine table.
     assert text.location == "rain/readme.txt"
     assert (dog.labels, rain.labels) == (("dog, big (brown)",), ("rain",))
@@ -250,7 +250,7 @@ def test_folder_takes_an_index(tmp_path: Path, kind: str) -> None:
         encoding = "utf-8-sig" if kind == "bom" else "utf-8"
         rows_of_text = [row.values() for row in INDEX]
         index = write_csv(tmp_path / "index.csv", list(INDEX[0]), rows_of_text, encoding)  # type: ignore[arg-type]
-    first, second = check(Folder(root=tmp_path, index=Path(index.name)))
+    first, second = check(FolderSource(root=tmp_path, index=Path(index.name)))
     assert first.labels == ("dog", "bark")
     assert first.captions == ('A dog, "big"',)
     assert (first.split, second.split) == ("train", "test")
@@ -265,7 +265,7 @@ def test_folder_keeps_recordings_and_licences_of_the_index(tmp_path: Path) -> No
         columns,
         [("a.wav", "r1", "CC0-1.0", "you"), ("b.wav", "r1", "", ""), ("c.wav", "", "", "")],
     )
-    a, b, c = check(Folder(root=tmp_path, index=Path("i.csv"), licence="mine"))
+    a, b, c = check(FolderSource(root=tmp_path, index=Path("i.csv"), licence="mine"))
     assert a.recording == b.recording != c.recording
     assert (a.licence, b.licence) == ("CC0-1.0", "mine")
 
@@ -273,7 +273,7 @@ def test_folder_keeps_recordings_and_licences_of_the_index(tmp_path: Path) -> No
 def test_folder_reads_tags_with_and_without_categories(tmp_path: Path) -> None:
     rows = [("a.wav", "genre:rock; mood:calm;guitar"), ("b.wav", ""), ("c.wav", "slow, piano|jazz")]
     write_csv(tmp_path / "i.csv", ("path", "tags"), rows)
-    tagged, bare, parted = check(Folder(root=tmp_path, index=Path("i.csv")))
+    tagged, bare, parted = check(FolderSource(root=tmp_path, index=Path("i.csv")))
     assert tagged.tags == (Tag("genre", "rock"), Tag("mood", "calm"), Tag("", "guitar"))
     assert bare.tags == ()
     assert parted.tags == (Tag("", "slow"), Tag("", "piano"), Tag("", "jazz"))
@@ -284,38 +284,38 @@ def test_a_misspelt_column_is_refused_and_not_passed_over(tmp_path: Path, misspe
     # A "captions" column was ignored, and captions made of the labels instead.
     write_csv(tmp_path / "i.csv", ("path", misspelt), [("a.wav", "x")])
     with pytest.raises(SourceError, match="is not known") as caught:
-        list(Folder(root=tmp_path, index=Path("i.csv")).refs())
+        list(FolderSource(root=tmp_path, index=Path("i.csv")).refs())
     assert "rename it to" in caught.value.mend
 
 
 def test_columns_of_your_own_are_no_concern(tmp_path: Path) -> None:
     write_csv(tmp_path / "i.csv", ("path", "notes", "rating"), [("a.wav", "x", "5")])
-    assert len(check(Folder(root=tmp_path, index=Path("i.csv")))) == 1
+    assert len(check(FolderSource(root=tmp_path, index=Path("i.csv")))) == 1
 
 
 def test_folder_names_both_rows_of_a_path_that_is_listed_twice(tmp_path: Path) -> None:
     write_csv(tmp_path / "i.csv", ("path", "label"), [("a", "x"), ("b", "x"), ("a", "y")])
     with pytest.raises(SourceError, match="line 4: a is listed in line 2"):
-        list(Folder(root=tmp_path, index=Path("i.csv")).refs())
+        list(FolderSource(root=tmp_path, index=Path("i.csv")).refs())
 
 
 def test_folder_errors_say_how_to_mend_them(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not found"):
-        list(Folder(root=tmp_path / "none").refs())
+        list(FolderSource(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match="no sub-folders") as caught:
-        list(Folder(root=tmp_path).refs())
+        list(FolderSource(root=tmp_path).refs())
     assert "index: FILE" in caught.value.mend
     with pytest.raises(SourceError, match=r"i\.csv"):
-        list(Folder(root=tmp_path, index=Path("i.csv")).refs())
+        list(FolderSource(root=tmp_path, index=Path("i.csv")).refs())
     with pytest.raises(ValidationError):
-        Folder(root=tmp_path, id_prefix="a b")
+        FolderSource(root=tmp_path, id_prefix="a b")
 
 
 def test_folder_labels_in_a_parquet_list_are_labels(tmp_path: Path) -> None:
     # str(["dog", "bark"]) became one label, brackets and all.
     row = {"path": "a.wav", "label": ["dog", "bark"]}
     pq.write_table(pa.Table.from_pylist([row]), tmp_path / "i.parquet")
-    (ref,) = Folder(root=tmp_path, index=Path("i.parquet")).refs()
+    (ref,) = FolderSource(root=tmp_path, index=Path("i.parquet")).refs()
     assert ref.labels == ("dog", "bark")
 
 
@@ -323,7 +323,7 @@ def test_a_parquet_index_that_is_none_is_a_source_error(tmp_path: Path) -> None:
     # pyarrow's own error came through.
     (tmp_path / "i.parquet").write_text("path,label\n")
     with pytest.raises(SourceError, match=r"i\.parquet"):
-        list(Folder(root=tmp_path, index=Path("i.parquet")).refs())
+        list(FolderSource(root=tmp_path, index=Path("i.parquet")).refs())
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -331,25 +331,25 @@ def test_a_parquet_index_without_the_column_is_a_source_error(tmp_path: Path, ro
     # With no rows the missing column went unseen.
     pq.write_table(pa.table({"file": pa.array(["a"] * rows, pa.string())}), tmp_path / "i.parquet")
     with pytest.raises(SourceError, match="no column 'path'"):
-        list(Folder(root=tmp_path, index=Path("i.parquet")).refs())
+        list(FolderSource(root=tmp_path, index=Path("i.parquet")).refs())
 
 
 def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
     # It was ignored: licences and recordings were lost, and it counted as a sound.
     sound(tmp_path / "dog" / "a.wav")
     (tmp_path / "notes.txt").write_text("beside the folders")
-    (without,) = Folder(root=tmp_path).refs()
-    assert (without.licence, index_line(Folder(root=tmp_path))) == ("unknown", "")
+    (without,) = FolderSource(root=tmp_path).refs()
+    assert (without.licence, index_line(FolderSource(root=tmp_path))) == ("unknown", "")
     write_csv(tmp_path / "mine.csv", ("path", "licence"), [("dog/a.wav", "CC0-1.0")])
     write_csv(tmp_path / "other.csv", ("name", "rating"), [("a", "5")])
-    (ref,) = Folder(root=tmp_path).refs()
+    (ref,) = FolderSource(root=tmp_path).refs()
     assert (ref.licence, ref.labels) == ("CC0-1.0", ("dog",))
-    assert index_line(Folder(root=tmp_path)) == "index: mine.csv"
+    assert index_line(FolderSource(root=tmp_path)) == "index: mine.csv"
     pq.write_table(pa.table({"path": ["dog/a.wav"]}), tmp_path / "more.parquet")
     with pytest.raises(SourceError, match=r"each of mine\.csv, more\.parquet could be the index"):
-        list(Folder(root=tmp_path).refs())
+        list(FolderSource(root=tmp_path).refs())
     write_csv(tmp_path / "index.csv", ("path", "label"), [("dog/a.wav", "hound")])
-    (ref,) = Folder(root=tmp_path).refs()
+    (ref,) = FolderSource(root=tmp_path).refs()
     assert ref.labels == ("hound",)
 
 
@@ -366,18 +366,18 @@ def test_an_index_of_another_form_is_told_with_what_it_is(
 ) -> None:
     (tmp_path / "index.csv").write_bytes(data)
     with pytest.raises(SourceError, match=reason) as caught:
-        list(Folder(root=tmp_path).refs())
+        list(FolderSource(root=tmp_path).refs())
     assert mend in caught.value.mend
 
 
 def test_a_folder_or_index_of_another_name_is_told_with_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "sounds").mkdir()
     with pytest.raises(SourceError, match="soundz: sound folder not found") as folder:
-        list(Folder(root=tmp_path / "soundz").refs())
+        list(FolderSource(root=tmp_path / "soundz").refs())
     assert folder.value.mend == f"did you mean {tmp_path / 'sounds'}?"
     write_csv(tmp_path / "sounds" / "mine.csv", ("path",), [("a.wav",)])
     with pytest.raises(SourceError, match="index not found") as index:
-        list(Folder(root=tmp_path / "sounds", index=Path("indx.csv")).refs())
+        list(FolderSource(root=tmp_path / "sounds", index=Path("indx.csv")).refs())
     assert "below root" in index.value.mend
     assert "mine.csv" in index.value.mend
 
@@ -444,7 +444,7 @@ def test_sources_are_found_by_name() -> None:
 
 def test_channels_are_mixed_down_to_their_mean(tmp_path: Path) -> None:
     path = sound(tmp_path / "x" / "a.wav", channels=8)
-    source = Folder(root=tmp_path)
+    source = FolderSource(root=tmp_path)
     (ref,) = source.refs()
     recording = source.load(ref)
     samples, _ = soundfile.read(io.BytesIO(path.read_bytes()), dtype="float32")
@@ -454,7 +454,7 @@ def test_channels_are_mixed_down_to_their_mean(tmp_path: Path) -> None:
 
 def test_a_stamp_changes_with_the_file(tmp_path: Path) -> None:
     path = sound(tmp_path / "x" / "a.wav")
-    source = Folder(root=tmp_path)
+    source = FolderSource(root=tmp_path)
     (ref,) = source.refs()
     before = source.stamp(ref)
     assert source.stamp(ref) == before

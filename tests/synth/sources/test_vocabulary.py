@@ -21,7 +21,7 @@ from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SegueError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.labels.lexicon import category, shipped_phrases
-from synth.sources.own.vocabulary import Vocabulary
+from synth.sources.own.vocabulary import VocabularySource
 
 
 def spec(**changes: Any) -> dict[str, Any]:
@@ -45,21 +45,21 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_audioset_has_its_527_labels_and_esc50_its_50() -> None:
-    names = Vocabulary().names
+    names = VocabularySource().names
     assert len(names) == len(set(names)) == 527
-    assert len(set(Vocabulary(labels="esc50").names)) == 50
+    assert len(set(VocabularySource(labels="esc50").names)) == 50
     assert set(names) <= set(shipped_phrases())
-    assert Vocabulary(labels=("b", "a")).names == ("b", "a")
+    assert VocabularySource(labels=("b", "a")).names == ("b", "a")
 
 
 def test_every_label_has_its_takes() -> None:
-    refs = list(Vocabulary(takes=3, labels=("Dog", "a/b")).refs())
+    refs = list(VocabularySource(takes=3, labels=("Dog", "a/b")).refs())
     assert [ref.labels for ref in refs] == [("Dog",)] * 3 + [("a/b",)] * 3
     assert len({ref.id for ref in refs}) == len({ref.recording for ref in refs}) == 6
 
 
 def test_lengths_are_drawn_once_and_for_all_within_the_range() -> None:
-    source = Vocabulary(seconds=(0.5, 2.0), labels=("Dog", "a/b"), takes=50)
+    source = VocabularySource(seconds=(0.5, 2.0), labels=("Dog", "a/b"), takes=50)
     rows = [source.row(ref) for ref in source.refs()]
     assert rows == [source.row(ref) for ref in source.refs()]
     lengths = [row["frames"] / row["sample_rate"] for row in rows]
@@ -72,12 +72,12 @@ def test_lengths_are_drawn_once_and_for_all_within_the_range() -> None:
 
 
 def test_another_seed_draws_other_lengths() -> None:
-    one, other = Vocabulary(labels=("Dog",)), Vocabulary(labels=("Dog",), seed=1)
+    one, other = VocabularySource(labels=("Dog",)), VocabularySource(labels=("Dog",), seed=1)
     assert [one.row(ref) for ref in one.refs()] != [other.row(ref) for ref in other.refs()]
 
 
 def test_a_label_keeps_its_lengths_whatever_stands_beside_it() -> None:
-    one, other = Vocabulary(labels=("Dog",)), Vocabulary(labels=("Cat", "Dog"))
+    one, other = VocabularySource(labels=("Dog",)), VocabularySource(labels=("Cat", "Dog"))
     lengths = {ref.id: other.row(ref) for ref in other.refs()}
     for ref in one.refs():
         assert lengths[ref.id] == one.row(ref)
@@ -96,7 +96,7 @@ def test_a_label_keeps_its_lengths_whatever_stands_beside_it() -> None:
 )
 def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        Vocabulary(**settings)
+        VocabularySource(**settings)
 
 
 def test_a_label_listed_twice_is_a_clear_error(tmp_path: Path) -> None:

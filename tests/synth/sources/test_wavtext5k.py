@@ -10,7 +10,7 @@ from libraries import check, sound, write_csv
 
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
-from synth.sources import Unheard, opened
+from synth.sources import Unheard, open_source
 from synth.sources.captioned.wavtext5k import WavText5K
 
 COLUMNS = ("view_link", "download_link", "title", "description", "fname", "tags")
@@ -93,7 +93,7 @@ def test_the_copy_as_downloaded_is_preferred_to_the_resampled_one(tmp_path: Path
 
 
 def test_without_audio_lengths_are_not_known_and_it_says_so(tmp_path: Path) -> None:
-    listing = opened(wavtext5k(tmp_path))
+    listing = open_source(wavtext5k(tmp_path))
     assert isinstance(listing, Unheard)
     with pytest.raises(SourceError, match="length is not known") as caught:
         listing.row(next(listing.refs()))

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import SpecError
-from synth.storage import Copies, Remote, StorageError, download, kept, opened, read_at
+from synth.storage import Copies, Remote, StorageError, download, open_file, open_mapped, read_at
 from synth.storage.copies import CORPORA, cache_folder
-from synth.storage.room import Room, limit_bytes
+from synth.storage.room import CopySpace, limit_bytes
 
 SHARD = 1000
 
@@ -44,7 +44,7 @@ def content(name: str, size: int = SHARD) -> bytes:
 
 
 def read(copies: Copies, name: str) -> bytes:
-    with opened(copies.path(f"{name}.tar")) as file:
+    with open_file(copies.path(f"{name}.tar")) as file:
         return file.read()
 
 
@@ -81,7 +81,7 @@ def test_the_least_recently_used_go_first(copies: Copies) -> None:
 
 
 def test_what_is_open_stays(copies: Copies) -> None:
-    with opened(copies.path("a.tar")) as first, opened(copies.path("b.tar")):
+    with open_file(copies.path("a.tar")) as first, open_file(copies.path("b.tar")):
         for name in "cdef":
             assert read(copies, name) == content(name)
             assert there(copies) == f"ab{name}"
@@ -93,7 +93,7 @@ def test_what_is_open_stays(copies: Copies) -> None:
 def test_what_is_mapped_stays_after_its_file_was_closed(copies: Copies) -> None:
     import numpy as np
 
-    with kept(copies.path("a.tar")) as file:
+    with open_mapped(copies.path("a.tar")) as file:
         mapped = np.memmap(file, dtype=np.uint8, mode="r")
     for name in "bcdef":
         read(copies, name)
@@ -105,11 +105,11 @@ def test_what_is_mapped_stays_after_its_file_was_closed(copies: Copies) -> None:
 
 
 def test_what_finds_no_room_is_read_from_the_store(copies: Copies) -> None:
-    files = [opened(copies.path(f"{name}.tar")) for name in "abc"]
+    files = [open_file(copies.path(f"{name}.tar")) for name in "abc"]
     assert read(copies, "d") == content("d")
     assert there(copies) == "abc"
     with pytest.raises(StorageError, match=r"d\.tar: .* no room .*SEGUE_CACHE_LIMIT"):
-        kept(copies.path("d.tar"))
+        open_mapped(copies.path("d.tar"))
     for file in files:
         file.close()
 
@@ -120,7 +120,7 @@ def test_what_is_larger_than_the_limit_is_read_from_the_store(
     remote.write("large.tar", content("l", 4 * SHARD))
     assert read(copies, "large") == content("l", 4 * SHARD)
     assert read_at(copies.path("large.tar"), 3999, 5) == b"l"
-    with opened(copies.path("large.tar")) as file:
+    with open_file(copies.path("large.tar")) as file:
         assert (file.seek(-2, 2), file.read(9), file.seek(0), file.read(1)) == (
             3998,
             b"ll",
@@ -129,7 +129,7 @@ def test_what_is_larger_than_the_limit_is_read_from_the_store(
         )
     assert there(copies) == ""
     with pytest.raises(StorageError, match=r"more than the .* that copies of stores may take"):
-        kept(copies.path("large.tar"))
+        open_mapped(copies.path("large.tar"))
 
 
 def test_samples_drawn_at_random_do_not_drive_each_others_shards_out(copies: Copies) -> None:
@@ -176,7 +176,7 @@ def receipt(copies: Copies, data: bytes) -> Path:
 
 
 def test_what_comes_is_compared_with_its_receipt(copies: Copies) -> None:
-    with opened(copies.path("a.tar"), receipt(copies, content("a"))) as file:
+    with open_file(copies.path("a.tar"), receipt(copies, content("a"))) as file:
         assert file.read() == content("a")
 
 
@@ -253,7 +253,7 @@ def test_what_was_broken_off_goes_when_room_is_needed(
 READER = """
 import sys
 from pathlib import Path
-from synth.storage import Copies, Remote, opened, read_at
+from synth.storage import Copies, Remote, open_file, read_at
 from synth.storage.copies import CORPORA, cache_folder
 
 copies = Copies.open(cache_folder() / CORPORA / "file", Remote(sys.argv[1]))
@@ -264,7 +264,7 @@ for turn in range(60):
         found = read_at(path, 7, 20)
         assert found == name.encode() * 20, (turn, found)
     else:
-        with opened(path) as file:
+        with open_file(path) as file:
             assert file.read() == name.encode() * 1000, turn
 """
 
@@ -314,7 +314,7 @@ def test_where_nothing_is_limited_all_is_kept(
     for name in "abcdef":
         read(copies, name)
     assert there(copies) == "abcdef"
-    assert copies.room == Room(cache_folder() / CORPORA, None)
+    assert copies.room == CopySpace(cache_folder() / CORPORA, None)
 
 
 def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from synth.storage import (
     Copies,
     Remote,
     StorageError,
-    fetched,
+    fetch,
     filesystems,
     is_url,
     local_place,
@@ -197,7 +197,7 @@ def test_without_s3fs_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "s3fs", None)
     known = import_module("fsspec.registry")._registry  # `fsspec.registry` is a view of it
     monkeypatch.delitem(known, "s3", raising=False)
-    filesystems._opened.cache_clear()
+    filesystems._open_filesystem.cache_clear()
     with pytest.raises(StorageError, match=r"pip install 'segue-audio\[s3\]'"):
         Remote("s3://bucket").list()
 
@@ -247,10 +247,10 @@ def test_a_missing_file_of_a_copied_folder_comes_when_it_is_asked_for(tmp_path: 
     remote = Remote(f"file://{tmp_path}/store")
     remote.write("shards/a.tar", b"1")
     copies = Copies.open(tmp_path / "copies", remote)
-    assert fetched(copies.path("shards/a.tar")).read_bytes() == b"1"
+    assert fetch(copies.path("shards/a.tar")).read_bytes() == b"1"
     absent = copies.path("shards/b.tar")
-    assert fetched(absent) == absent
-    assert fetched(tmp_path / "elsewhere") == tmp_path / "elsewhere"
+    assert fetch(absent) == absent
+    assert fetch(tmp_path / "elsewhere") == tmp_path / "elsewhere"
 
 
 def put_corpus(remote: Remote, name: str, shard: bytes) -> None:
@@ -270,15 +270,15 @@ def test_a_corpus_is_read_from_a_url_through_the_cache(
     assert (folder / "latest").read_text() == "v1\n"
     assert (folder / "v1" / "samples.parquet").read_bytes() == b"rows"
     assert not (folder / "v1" / "receipts").exists(), "receipts come when they are asked for"
-    assert fetched(folder / "v1" / "receipts" / "a.tar.json").read_bytes() == b"{}"
+    assert fetch(folder / "v1" / "receipts" / "a.tar.json").read_bytes() == b"{}"
     shard = (folder / "v1" / "../../../shards/c/v1/train/a.tar").resolve()
     assert not shard.exists()
-    assert fetched(shard).read_bytes() == b"first"
+    assert fetch(shard).read_bytes() == b"first"
 
     put_corpus(remote, "c", b"other")  # built anew under the same name
     remote.remove("data_manifests/c/v1/samples.parquet")
     assert local_place(Path(f"{remote.url}/data_manifests/c")) == folder
-    assert fetched(shard).read_bytes() == b"other"
+    assert fetch(shard).read_bytes() == b"other"
     assert not (folder / "v1" / "samples.parquet").exists()
     version = local_place(f"{remote.url}/data_manifests/c/v1")
     assert version == folder / "v1"

@@ -17,15 +17,15 @@ from synth.text.negation.negation import (
     Mode,
     Negated,
     Negation,
-    Outcome,
-    Reason,
+    NegationOutcome,
+    NegationReason,
+    find_stated_tags,
     negate,
-    stated_tags,
 )
 from synth.text.negation.negators import Negators, shipped_negators
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import read_captions, read_vocabulary
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tags import TagVocabulary
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {
@@ -35,7 +35,7 @@ TAGS = {
     "theme": ("summer",),
     "other": ("work",),
 }
-WORDS = Vocabulary.of(Tag(category, name) for category, names in TAGS.items() for name in names)
+WORDS = TagVocabulary.of(Tag(category, name) for category, names in TAGS.items() for name in names)
 TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
 STYLES = st.booleans()
 SEEDS = st.integers(0, 500)
@@ -53,7 +53,7 @@ def made(
 
 def text(caption: str, mode: Mode = Mode.FULL, seed: int = 0) -> str:
     found = made(caption, mode, natural=True, seed=seed)
-    assert found.outcome is Outcome.NEGATED
+    assert found.outcome is NegationOutcome.NEGATED
     return found.text
 
 
@@ -87,12 +87,12 @@ def test_negators_are_drawn_from_the_shipped_ones() -> None:
 @given(TAGGED, SEEDS)
 def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: int) -> None:
     caption = describe(tags).text
-    stated = stated_tags(caption, WORDS)
+    stated = find_stated_tags(caption, WORDS)
     for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
         found = made(caption, mode, seed=seed)
         if not stated:
-            assert found.outcome is Outcome.NONE
-        elif found.reason != Reason.MISREAD:
+            assert found.outcome is NegationOutcome.NONE
+        elif found.reason != NegationReason.MISREAD:
             assert len(found.denied) == count
             assert set(found.denied) | set(found.kept) == set(stated)
             assert found.text.count("not ") == count + caption.count("not ")
@@ -101,14 +101,14 @@ def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: 
 @given(TAGGED, SEEDS)
 def test_natural_text_denies_what_it_says_it_denies(tags: list[Tag], seed: int) -> None:
     caption = describe(tags, (), seed).text
-    stated = stated_tags(caption, WORDS)
+    stated = find_stated_tags(caption, WORDS)
     for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
         found = made(caption, mode, natural=True, seed=seed)
-        if found.outcome is Outcome.NONE:
-            assert found.reason in {Reason.NO_TAG, Reason.UNSAYABLE}
+        if found.outcome is NegationOutcome.NONE:
+            assert found.reason in {NegationReason.NO_TAG, NegationReason.UNSAYABLE}
             continue
         assert len(found.denied) == count
-        assert set(stated_tags(found.text, WORDS)) == set(found.kept)
+        assert set(find_stated_tags(found.text, WORDS)) == set(found.kept)
         named = {match.tag for match in WORDS.find(found.text)}
         assert set(found.denied) <= named
 
@@ -118,14 +118,14 @@ def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, nat
     caption = describe(tags).text
     present = {match.tag for match in WORDS.find(caption)}
     found = made(caption, Mode.INSERT, natural, seed)
-    if found.outcome is Outcome.NONE:
-        assert found.reason == Reason.NO_OTHER_TAG
+    if found.outcome is NegationOutcome.NONE:
+        assert found.reason == NegationReason.NO_OTHER_TAG
         return
     (absent,) = found.denied
     assert absent not in present
     assert sorted(match.tag for match in WORDS.find(found.text)) == sorted([*present, absent])
     if natural:
-        assert set(stated_tags(found.text, WORDS)) == set(stated_tags(caption, WORDS))
+        assert set(find_stated_tags(found.text, WORDS)) == set(find_stated_tags(caption, WORDS))
 
 
 @given(TAGGED, SEEDS, STYLES, st.sampled_from(Mode))
@@ -148,7 +148,7 @@ def test_inserts_stand_in_many_places_but_never_inside_a_tag() -> None:
 @pytest.mark.parametrize("known", ["jazz", "acid jazz"])
 def test_an_insert_never_touches_what_the_recording_has(known: str) -> None:
     rng = Randomness(3)
-    how = Negation(Vocabulary.of([Tag("genre", "jazz"), Tag("genre", "rock")]), natural=True)
+    how = Negation(TagVocabulary.of([Tag("genre", "jazz"), Tag("genre", "rock")]), natural=True)
     for index in range(20):
         found = negate("A song", Mode.INSERT, how, rng.at("x", index), [Tag("genre", known)])
         assert names(found.denied) == ["rock"]
@@ -156,7 +156,9 @@ def test_an_insert_never_touches_what_the_recording_has(known: str) -> None:
 
 @pytest.mark.parametrize("caption", ["guitars everywhere", "A rock band", "rocking pop rocks"])
 def test_an_insert_does_not_deny_a_word_of_the_caption(caption: str) -> None:
-    how = Negation(Vocabulary.of([Tag("instrument", "guitar"), Tag("genre", "rock")]), natural=True)
+    how = Negation(
+        TagVocabulary.of([Tag("instrument", "guitar"), Tag("genre", "rock")]), natural=True
+    )
     found = negate(caption, Mode.INSERT, how, Randomness(0).at("x", 0))
     assert not set(names(found.denied)) & {stem.rstrip("s") for stem in caption.split()}
 
@@ -203,7 +205,7 @@ def test_half_of_a_list_is_put_last() -> None:
 )
 def test_what_cannot_be_mended_is_told_anew_and_says_so(caption: str) -> None:
     found = made(caption, Mode.FULL, natural=True)
-    assert found.outcome is Outcome.RESTATED
+    assert found.outcome is NegationOutcome.RESTATED
     assert found.reason == "grammar"
     assert found.detail in {"rock", "guitar", "happy"}
     assert found.text.endswith(("not rock.", "without guitar.", "not happy."))
@@ -216,7 +218,7 @@ def test_a_caption_without_a_tag_has_no_negated_version(
 ) -> None:
     for mode in (Mode.HALF, Mode.FULL):
         found = made(caption, mode, natural)
-        assert (found.outcome, found.reason, found.text) == (Outcome.NONE, reason, "")
+        assert (found.outcome, found.reason, found.text) == (NegationOutcome.NONE, reason, "")
 
 
 @pytest.mark.parametrize(
@@ -230,34 +232,38 @@ def test_a_caption_without_a_tag_has_no_negated_version(
     ],
 )
 def test_what_is_denied_already_is_not_denied_again(caption: str) -> None:
-    assert made(caption, Mode.FULL).reason == Reason.ALL_DENIED
+    assert made(caption, Mode.FULL).reason == NegationReason.ALL_DENIED
 
 
 def test_tags_that_are_denied_already_are_left_as_they_are() -> None:
     assert made("A rock song without drums", Mode.FULL).text == "A not rock song without drums"
     assert made("A rock song without drums", Mode.FULL, natural=True).kept == ()
-    assert names(stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
+    assert names(find_stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
 
 
 def test_not_only_and_no_wave_deny_nothing() -> None:
-    assert names(stated_tags("not only rock but also pop", WORDS)) == ["rock", "pop"]
-    assert names(stated_tags("a no wave guitar", WORDS)) == ["no wave", "guitar"]
+    assert names(find_stated_tags("not only rock but also pop", WORDS)) == ["rock", "pop"]
+    assert names(find_stated_tags("a no wave guitar", WORDS)) == ["no wave", "guitar"]
 
 
 def test_a_tag_that_no_sentence_denies_is_told() -> None:
     found = made("music for work", Mode.FULL, natural=True)
-    assert (found.outcome, found.reason, found.detail) == (Outcome.NONE, Reason.UNSAYABLE, "work")
+    assert (found.outcome, found.reason, found.detail) == (
+        NegationOutcome.NONE,
+        NegationReason.UNSAYABLE,
+        "work",
+    )
 
 
 def test_a_negator_that_would_make_another_tag_is_not_used() -> None:
-    words = Vocabulary.of([Tag("genre", "no wave"), Tag("theme", "wave")])
+    words = TagVocabulary.of([Tag("genre", "no wave"), Tag("theme", "wave")])
     how = Negation(words, negators=Negators(("no", "not"), ("not",), ("without",)))
     for index in range(10):
         found = negate("a wave song", Mode.FULL, how, Randomness(1).at("x", index))
         assert found.text == "a not wave song"
     only_no = Negation(words, negators=Negators(("no",), ("not",), ("without",)))
     found = negate("a wave song", Mode.FULL, only_no, Randomness(1).at("x", 0))
-    assert found.reason == Reason.MISREAD
+    assert found.reason == NegationReason.MISREAD
 
 
 def test_articles_and_capitals_agree() -> None:
@@ -298,13 +304,13 @@ def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> Non
     for index, item in list(enumerate(captions))[::EVERY]:
         found = negate(item.caption, Mode.FULL, how, randomness.at("full", index))
         outcomes[found.outcome] += 1
-        stated = stated_tags(item.caption, words)
-        assert bool(found.text) is (found.outcome is not Outcome.NONE)
+        stated = find_stated_tags(item.caption, words)
+        assert bool(found.text) is (found.outcome is not NegationOutcome.NONE)
         if found.text:
             assert set(found.denied) == set(stated)
         if found.text and natural:
-            assert not stated_tags(found.text, words)
+            assert not find_stated_tags(found.text, words)
     assert len(captions) == 2_839
     assert sum(outcomes.values()) == -(-2_839 // EVERY)
-    assert outcomes[Outcome.NONE] <= 60 / EVERY
-    assert outcomes[Outcome.NEGATED] >= (80 if natural else 2_780) / EVERY
+    assert outcomes[NegationOutcome.NONE] <= 60 / EVERY
+    assert outcomes[NegationOutcome.NEGATED] >= (80 if natural else 2_780) / EVERY

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
-from synth.text.order.outcome import Reason
-from synth.text.order.probes import Caption, Probe, Probed, probe
+from synth.text.order.outcome import SwapReason
+from synth.text.order.probes import Probe, ProbeCaption, Probed, probe
 
 TEXTS = (
     "A goose honks before a gate shuts",
@@ -27,11 +27,11 @@ TEXTS = (
 )
 
 
-def _captions(texts: tuple[str, ...] = TEXTS) -> list[Caption]:
-    return [Caption(str(index), text) for index, text in enumerate(texts)]
+def _captions(texts: tuple[str, ...] = TEXTS) -> list[ProbeCaption]:
+    return [ProbeCaption(str(index), text) for index, text in enumerate(texts)]
 
 
-def _reasons(probed: list[Probed]) -> list[Reason | None]:
+def _reasons(probed: list[Probed]) -> list[SwapReason | None]:
     return [each.outcome.reason for each in probed]
 
 
@@ -51,9 +51,9 @@ def test_pte_holds_each_ordering_word_once() -> None:
         "then": 1,
         "followed by": 1,
     }
-    assert _reasons(probed)[3] is Reason.REPEATED
-    assert _reasons(probed)[6] is Reason.NO_CONNECTIVE
-    assert _reasons(probed)[10] is Reason.EMPTY
+    assert _reasons(probed)[3] is SwapReason.REPEATED
+    assert _reasons(probed)[6] is SwapReason.NO_CONNECTIVE
+    assert _reasons(probed)[10] is SwapReason.EMPTY
 
 
 def test_a_tool_alone_keeps_what_is_repeated() -> None:
@@ -64,7 +64,7 @@ def test_bat_is_balanced_by_the_seed() -> None:
     probed = probe(Probe.BAT, _captions(), seed=3)
     words = Counter(str(each.outcome.connective) for each in probed if each.outcome.made)
     assert words == {"before": 2, "after": 2}
-    assert Counter(_reasons(probed))[Reason.BALANCED_OUT] == 1
+    assert Counter(_reasons(probed))[SwapReason.BALANCED_OUT] == 1
     drawn = {
         tuple(each.outcome.made for each in probe(Probe.BAT, _captions(), seed=seed))
         for seed in range(20)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from synth.base.rng import Randomness
 from synth.labels.tag import Tag
-from synth.text.tags.tag_captions import FRAMES, describe, joined, views
+from synth.text.tags.tag_captions import FRAMES, describe, draw_views, join_tags
 from synth.text.tags.tag_files import read_items
-from synth.text.tags.tag_words import Form, article, said
+from synth.text.tags.tag_words import TagForm, article, phrase_tag
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
@@ -31,7 +31,7 @@ SUBSETS = st.lists(st.sampled_from(ALL), min_size=1, unique=True)
 def drawn(
     tags: Sequence[Tag], count: int = 10, per_category: int = 3, seed: int = 0
 ) -> list[tuple[Tag, ...]]:
-    return views(tags, count, per_category, Randomness(seed).at("views", 0))
+    return draw_views(tags, count, per_category, Randomness(seed).at("views", 0))
 
 
 def tag(name: str) -> Tag:
@@ -76,7 +76,7 @@ def test_an_item_with_one_tag_has_one_view() -> None:
 
 
 def test_joined_tags_are_as_the_paper_reads_them() -> None:
-    assert joined([tag("rock"), tag("happy"), tag("guitar")]).text == "rock, happy, guitar"
+    assert join_tags([tag("rock"), tag("happy"), tag("guitar")]).text == "rock, happy, guitar"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,10 @@ def test_every_tag_is_said_once_and_the_grammar_is_sound(tags: list[Tag], frame:
     found = describe(tags, (), frame)
     assert set(found.present) == set(tags)
     for each in tags:
-        assert len(re.findall(rf"(?i)(?<!\w){re.escape(said(each).words)}(?!\w)", found.text)) == 1
+        assert (
+            len(re.findall(rf"(?i)(?<!\w){re.escape(phrase_tag(each).words)}(?!\w)", found.text))
+            == 1
+        )
     assert found.text[0].isupper()
     assert found.text.endswith(".")
     assert "  " not in found.text
@@ -166,17 +169,17 @@ def test_articles_go_by_sound(words: str, expected: str) -> None:
 
 
 def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
-    assert said(Tag("", "groovy bass guitar")).form is Form.MASS
-    assert said(Tag("genre", "zydeco")).form is Form.ADJECTIVE
-    assert said(Tag("", "1970s")).form is Form.ERA
-    assert said(Tag("", "wake up call")).form is Form.NONE
+    assert phrase_tag(Tag("", "groovy bass guitar")).form is TagForm.MASS
+    assert phrase_tag(Tag("genre", "zydeco")).form is TagForm.ADJECTIVE
+    assert phrase_tag(Tag("", "1970s")).form is TagForm.ERA
+    assert phrase_tag(Tag("", "wake up call")).form is TagForm.NONE
 
 
 def test_all_real_tracks(shared_data: Callable[[str], Path]) -> None:
     tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
     randomness, count = Randomness(7), 0
     for index, track in enumerate(tracks[::30]):
-        found = views(track.tags, 10, 3, randomness.at("views", index))
+        found = draw_views(track.tags, 10, 3, randomness.at("views", index))
         count += len(found)
         assert {each for view in found for each in view} == set(track.tags)
         whole = describe(track.tags, (), index)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.text.grammar import tagger as tagger_module
-from synth.text.grammar.tag_lexicon import Tag, listed_tags, possible_tags, singular_of
+from synth.text.grammar.pos_lexicon import POS, possible_pos_tags, shipped_pos_tags, singular_of
 from synth.text.grammar.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.text.grammar.tokens import join, order_of, sentence_like, tokenize
+from synth.text.grammar.tokens import format_order, join, to_sentence, tokenize
 from synth.text.grammar.verb_forms import inflect, is_past, lemma_of
 from synth.text.order.temporal import KEPT_TAGS
 
@@ -70,29 +70,29 @@ def test_rules(caption: str, tags: str) -> None:
 @pytest.mark.parametrize(
     ("word", "tags"),
     [
-        (",", (Tag.PUNCT,)),
-        ("3rd", (Tag.NUM,)),
-        ("goose's", (Tag.NOUN,)),
-        ("meowing", (Tag.VERB,)),
-        ("meows", (Tag.NOUN, Tag.VERB)),
-        ("males", (Tag.NOUN,)),
-        ("idles", (Tag.VERB,)),
-        ("low-frequency", (Tag.ADJ,)),
-        ("remote-controlled", (Tag.ADJ,)),
-        ("fly-by", (Tag.ADP,)),
-        ("zorbly", (Tag.ADV,)),
-        ("zorbing", (Tag.VERB,)),
-        ("zorb", (Tag.NOUN, Tag.VERB)),
+        (",", (POS.PUNCT,)),
+        ("3rd", (POS.NUM,)),
+        ("goose's", (POS.NOUN,)),
+        ("meowing", (POS.VERB,)),
+        ("meows", (POS.NOUN, POS.VERB)),
+        ("males", (POS.NOUN,)),
+        ("idles", (POS.VERB,)),
+        ("low-frequency", (POS.ADJ,)),
+        ("remote-controlled", (POS.ADJ,)),
+        ("fly-by", (POS.ADP,)),
+        ("zorbly", (POS.ADV,)),
+        ("zorbing", (POS.VERB,)),
+        ("zorb", (POS.NOUN, POS.VERB)),
     ],
 )
-def test_possible_tags(word: str, tags: tuple[Tag, ...]) -> None:
-    assert possible_tags(word) == tags
+def test_possible_tags(word: str, tags: tuple[POS, ...]) -> None:
+    assert possible_pos_tags(word) == tags
 
 
 def test_the_lexicon_is_sorted_and_lower_case() -> None:
-    words = list(listed_tags())
+    words = list(shipped_pos_tags())
     assert words == sorted(words)
-    assert all(word == word.lower() and tags for word, tags in listed_tags().items())
+    assert all(word == word.lower() and tags for word, tags in shipped_pos_tags().items())
 
 
 def test_forms() -> None:
@@ -128,9 +128,9 @@ def test_tokens_keep_their_places() -> None:
         "rain",
     ]
     assert join(tokens) == "The goose's “clip-clop”, then L.A. rain."
-    assert order_of(("as", *tokens[:2])) == "as 0 1"
-    assert sentence_like((), ()) == ""
-    assert sentence_like(("x",), tokens) == "X."
+    assert format_order(("as", *tokens[:2])) == "as 0 1"
+    assert to_sentence((), ()) == ""
+    assert to_sentence(("x",), tokens) == "X."
 
 
 @given(st.text(max_size=60))
@@ -165,7 +165,7 @@ def test_with_the_model_spacy_serves(monkeypatch: pytest.MonkeyPatch, fresh_best
     assert isinstance(best, SpacyTagger)
     assert isinstance(best, Tagger)
     assert best.name == "en_core_web_sm"
-    assert best.tag(tokenize("Geese honk, zzz")) == (Tag.NOUN, Tag.VERB, Tag.PUNCT, Tag.X)
+    assert best.tag(tokenize("Geese honk, zzz")) == (POS.NOUN, POS.VERB, POS.PUNCT, POS.X)
     assert best.tag(()) == ()
 
 

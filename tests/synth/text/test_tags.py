@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.labels.tag import Tag
-from synth.text.tags.tags import Vocabulary, same_words
+from synth.text.tags.tags import TagVocabulary, are_same_words
 
 WORDS = ("pop", "rock", "no", "wave", "hip", "hop", "soul", "new")
 NAMES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=8)
 CAPTIONS = st.lists(st.sampled_from([*WORDS, "a", "song", ",", "."]), max_size=14).map(" ".join)
 
 
-def vocabulary(*names: str) -> Vocabulary:
-    return Vocabulary.of(Tag("genre", name) for name in names)
+def vocabulary(*names: str) -> TagVocabulary:
+    return TagVocabulary.of(Tag("genre", name) for name in names)
 
 
 def found(caption: str, *names: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_matches_never_overlap_and_are_the_words_of_their_tag(
     assert all(one.end <= other.start for one, other in pairwise(matches))
     for match in matches:
         assert caption[match.start : match.end] == match.text
-        assert same_words(match.tag.name, match.text)
+        assert are_same_words(match.tag.name, match.text)
 
 
 @given(st.sets(st.sampled_from(WORDS), min_size=1), CAPTIONS)
@@ -110,6 +110,6 @@ def test_a_word_that_denies_may_be_part_of_a_tag() -> None:
 
 def test_a_vocabulary_is_sorted_and_holds_each_tag_once() -> None:
     rock, guitar = Tag("genre", "rock"), Tag("instrument", "guitar")
-    found = Vocabulary.of([guitar, rock, rock])
+    found = TagVocabulary.of([guitar, rock, rock])
     assert found.tags == (rock, guitar)
     assert found.by_category == {"genre": (rock,), "instrument": (guitar,)}

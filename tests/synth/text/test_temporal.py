@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.order.clause_swap import swap_clauses
-from synth.text.order.outcome import Reason, Step
+from synth.text.order.outcome import Step, SwapReason
 from synth.text.order.probes import TOOLS, Probe
-from synth.text.order.temporal import nouns_and_verbs, swap_as_then, swap_before_after
+from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
 JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "swaps.csv"
 # Run apart, for speed: this suite checks every call's types.
 COUNT = """
 import csv, json, sys
-from synth.text.order.probes import Caption, Probe, probe
+from synth.text.order.probes import Probe, ProbeCaption, probe
 with open(sys.argv[1], encoding="utf-8", newline="") as file:
-    captions = [Caption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
+    captions = [ProbeCaption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
 counts = {}
 for tool in ("nv", "clause-swap", "before-after", "as-then"):
     answers = probe(Probe(tool), captions)
@@ -78,7 +78,7 @@ TOOL_KINDS = (Probe.NV, Probe.CLAUSE_SWAP, Probe.BEFORE_AFTER, Probe.AS_THEN)
         ("A nurse singing then tapping noises", "Tapping noises then a nurse singing", ()),
         ("A sewing machine running then a gong", "A gong then a sewing machine running", ()),
         # a shared subject is carried over
-        ("A goose honks then hisses loudly", None, Reason.SHARED_SUBJECT),
+        ("A goose honks then hisses loudly", None, SwapReason.SHARED_SUBJECT),
         ("A nurse sneezes then laughs", "A nurse laughs then sneezes", (Step.CARRIED,)),
         ("A nurse singing then laughing", "A nurse laughing then singing", (Step.CARRIED,)),
         (
@@ -124,7 +124,9 @@ TOOL_KINDS = (Probe.NV, Probe.CLAUSE_SWAP, Probe.BEFORE_AFTER, Probe.AS_THEN)
         ),
     ],
 )
-def test_clause_swap(caption: str, swapped: str | None, steps: tuple[Step, ...] | Reason) -> None:
+def test_clause_swap(
+    caption: str, swapped: str | None, steps: tuple[Step, ...] | SwapReason
+) -> None:
     outcome = swap_clauses(caption)
     if swapped is None:
         assert outcome.reason is steps
@@ -136,61 +138,61 @@ def test_clause_swap(caption: str, swapped: str | None, steps: tuple[Step, ...] 
 @pytest.mark.parametrize(
     ("caption", "reason"),
     [
-        ("", Reason.EMPTY),
-        (" ... ", Reason.EMPTY),
-        ("A goose honks", Reason.NO_CONNECTIVE),
-        ("A goose honks as rain falls", Reason.NO_CONNECTIVE),
-        ("Thunder followed by rain then hail", Reason.SEVERAL_CONNECTIVES),
-        ("A goose honks then a gate shuts then rain falls", Reason.SEVERAL_CONNECTIVES),
-        ("Geese honk one after another", Reason.FIXED_PHRASE),
-        ("Geese honk one after the other", Reason.FIXED_PHRASE),
-        ("Gongs ring time after time", Reason.FIXED_PHRASE),
-        ("A goose honks now and then", Reason.DANGLING),
-        ("A goose honks now and then in the rain", Reason.FIXED_PHRASE),
-        ("A goose honks after that", Reason.ADVERBIAL),
-        ("A goose honks after a while", Reason.ADVERBIAL),
-        ("A goose has until then honked", Reason.ADVERBIAL),
-        ("A goose honks shortly after", Reason.DANGLING),
-        ("A goose honks and a gate shuts shortly after, in the rain", Reason.DANGLING),
-        ("A goose honks then", Reason.DANGLING),
-        ("Then a goose honks", Reason.DANGLING),
-        ("Followed by a goose", Reason.DANGLING),
-        ("A goose honks before", Reason.DANGLING),
-        ("After a gong a goose honks", Reason.FRONTED),
-        ("A gong rings, after the thud a goose honks", Reason.FRONTED),
-        ("Rain falls, geese honk, then a gate shuts", Reason.SEVERAL_PARTS),
-        ("Thunder followed by rain, hail and snow", Reason.SEVERAL_PARTS),
-        ("A nurse sings and a goose honks then laughs", Reason.SHARED_SUBJECT),
-        ("A nurse sings then laughs as rain falls", Reason.SHARED_SUBJECT),
-        ("A goose honks followed by closing a gate", Reason.SHARED_SUBJECT),
-        ("A goose honks then it hisses", Reason.PRONOUN),
-        ("A goose honks then its wings flap", Reason.PRONOUN),
-        ("Geese honk and then one hisses", Reason.PRONOUN),
-        ("A goose honks then honks again", Reason.REFERS_BACK),
-        ("A goose honks then another goose hisses", Reason.REFERS_BACK),
-        ("A nurse sings then the goose continues to honk", Reason.REFERS_BACK),
-        ("A goose honks then a louder honk", Reason.REFERS_BACK),
-        ("A goose tries to hiss and then does", Reason.REFERS_BACK),
-        ("A goose honks then finally a gate shuts", Reason.ORDER_WORD),
-        ("Starting with a honk then a thud", Reason.ORDER_WORD),
-        ("A goose honks and at the same time followed by thunder", Reason.ORDER_WORD),
-        ("A lever moving then clunking", Reason.SHARED_SUBJECT),
-        ("A nurse singing then closing doors", Reason.SHARED_SUBJECT),
-        ("A nurse singing then turns away", Reason.SHARED_SUBJECT),
-        ("A gate shuts then flushed down a pipe", Reason.NOT_A_CLAUSE),
-        ("Geese honk then a gong at the end", Reason.ORDER_WORD),
-        ("A wind gusts blowing followed by thunder", Reason.VERB_FORM),
-        ("A goose honks and then in the distance", Reason.NOT_A_CLAUSE),
-        ("Thunder followed by a goose honks", Reason.NOT_A_CLAUSE),
-        ("A goose honks and followed by thunder", Reason.NOT_A_CLAUSE),
-        ("A goose is loud followed by thunder", Reason.VERB_FORM),
-        ("A goose can honk followed by thunder", Reason.VERB_FORM),
-        ("A thud is followed by geese and a gong", Reason.VERB_FORM),
-        ("A nurse is singing then laughs", Reason.VERB_FORM),
-        ("A nurse sings as geese honk and hiss followed by thunder", Reason.VERB_FORM),
+        ("", SwapReason.EMPTY),
+        (" ... ", SwapReason.EMPTY),
+        ("A goose honks", SwapReason.NO_CONNECTIVE),
+        ("A goose honks as rain falls", SwapReason.NO_CONNECTIVE),
+        ("Thunder followed by rain then hail", SwapReason.SEVERAL_CONNECTIVES),
+        ("A goose honks then a gate shuts then rain falls", SwapReason.SEVERAL_CONNECTIVES),
+        ("Geese honk one after another", SwapReason.FIXED_PHRASE),
+        ("Geese honk one after the other", SwapReason.FIXED_PHRASE),
+        ("Gongs ring time after time", SwapReason.FIXED_PHRASE),
+        ("A goose honks now and then", SwapReason.DANGLING),
+        ("A goose honks now and then in the rain", SwapReason.FIXED_PHRASE),
+        ("A goose honks after that", SwapReason.ADVERBIAL),
+        ("A goose honks after a while", SwapReason.ADVERBIAL),
+        ("A goose has until then honked", SwapReason.ADVERBIAL),
+        ("A goose honks shortly after", SwapReason.DANGLING),
+        ("A goose honks and a gate shuts shortly after, in the rain", SwapReason.DANGLING),
+        ("A goose honks then", SwapReason.DANGLING),
+        ("Then a goose honks", SwapReason.DANGLING),
+        ("Followed by a goose", SwapReason.DANGLING),
+        ("A goose honks before", SwapReason.DANGLING),
+        ("After a gong a goose honks", SwapReason.FRONTED),
+        ("A gong rings, after the thud a goose honks", SwapReason.FRONTED),
+        ("Rain falls, geese honk, then a gate shuts", SwapReason.SEVERAL_PARTS),
+        ("Thunder followed by rain, hail and snow", SwapReason.SEVERAL_PARTS),
+        ("A nurse sings and a goose honks then laughs", SwapReason.SHARED_SUBJECT),
+        ("A nurse sings then laughs as rain falls", SwapReason.SHARED_SUBJECT),
+        ("A goose honks followed by closing a gate", SwapReason.SHARED_SUBJECT),
+        ("A goose honks then it hisses", SwapReason.PRONOUN),
+        ("A goose honks then its wings flap", SwapReason.PRONOUN),
+        ("Geese honk and then one hisses", SwapReason.PRONOUN),
+        ("A goose honks then honks again", SwapReason.REFERS_BACK),
+        ("A goose honks then another goose hisses", SwapReason.REFERS_BACK),
+        ("A nurse sings then the goose continues to honk", SwapReason.REFERS_BACK),
+        ("A goose honks then a louder honk", SwapReason.REFERS_BACK),
+        ("A goose tries to hiss and then does", SwapReason.REFERS_BACK),
+        ("A goose honks then finally a gate shuts", SwapReason.ORDER_WORD),
+        ("Starting with a honk then a thud", SwapReason.ORDER_WORD),
+        ("A goose honks and at the same time followed by thunder", SwapReason.ORDER_WORD),
+        ("A lever moving then clunking", SwapReason.SHARED_SUBJECT),
+        ("A nurse singing then closing doors", SwapReason.SHARED_SUBJECT),
+        ("A nurse singing then turns away", SwapReason.SHARED_SUBJECT),
+        ("A gate shuts then flushed down a pipe", SwapReason.NOT_A_CLAUSE),
+        ("Geese honk then a gong at the end", SwapReason.ORDER_WORD),
+        ("A wind gusts blowing followed by thunder", SwapReason.VERB_FORM),
+        ("A goose honks and then in the distance", SwapReason.NOT_A_CLAUSE),
+        ("Thunder followed by a goose honks", SwapReason.NOT_A_CLAUSE),
+        ("A goose honks and followed by thunder", SwapReason.NOT_A_CLAUSE),
+        ("A goose is loud followed by thunder", SwapReason.VERB_FORM),
+        ("A goose can honk followed by thunder", SwapReason.VERB_FORM),
+        ("A thud is followed by geese and a gong", SwapReason.VERB_FORM),
+        ("A nurse is singing then laughs", SwapReason.VERB_FORM),
+        ("A nurse sings as geese honk and hiss followed by thunder", SwapReason.VERB_FORM),
     ],
 )
-def test_clause_swap_leaves_out(caption: str, reason: Reason) -> None:
+def test_clause_swap_leaves_out(caption: str, reason: SwapReason) -> None:
     assert swap_clauses(caption).reason is reason
     assert swap_clauses(caption).text == ""
 
@@ -222,22 +224,22 @@ def test_before_after(caption: str, swapped: str) -> None:
 @pytest.mark.parametrize(
     ("caption", "reason"),
     [
-        ("", Reason.EMPTY),
-        ("A goose honks", Reason.NO_CONNECTIVE),
-        ("Geese honk before rain and after thunder", Reason.SEVERAL_CONNECTIVES),
-        ("Geese honk one after another", Reason.FIXED_PHRASE),
-        ("Louder than before", Reason.FIXED_PHRASE),
-        ("A gong rings, after that geese honk", Reason.ADVERBIAL),
-        ("Geese honk after a few seconds", Reason.ADVERBIAL),
-        ("A gong and geese right after", Reason.DANGLING),
-        ("A gong and geese shortly after with rain", Reason.DANGLING),
-        ("Before geese honk a gong rings", Reason.FRONTED),
-        ("A goose honks before speaks", Reason.NOT_A_CLAUSE),
-        ("Geese honk before a gong at the end", Reason.ORDER_WORD),
-        ("A gong rings, after which geese continue to honk", Reason.REFERS_BACK),
+        ("", SwapReason.EMPTY),
+        ("A goose honks", SwapReason.NO_CONNECTIVE),
+        ("Geese honk before rain and after thunder", SwapReason.SEVERAL_CONNECTIVES),
+        ("Geese honk one after another", SwapReason.FIXED_PHRASE),
+        ("Louder than before", SwapReason.FIXED_PHRASE),
+        ("A gong rings, after that geese honk", SwapReason.ADVERBIAL),
+        ("Geese honk after a few seconds", SwapReason.ADVERBIAL),
+        ("A gong and geese right after", SwapReason.DANGLING),
+        ("A gong and geese shortly after with rain", SwapReason.DANGLING),
+        ("Before geese honk a gong rings", SwapReason.FRONTED),
+        ("A goose honks before speaks", SwapReason.NOT_A_CLAUSE),
+        ("Geese honk before a gong at the end", SwapReason.ORDER_WORD),
+        ("A gong rings, after which geese continue to honk", SwapReason.REFERS_BACK),
     ],
 )
-def test_before_after_leaves_out(caption: str, reason: Reason) -> None:
+def test_before_after_leaves_out(caption: str, reason: SwapReason) -> None:
     assert swap_before_after(caption).reason is reason
 
 
@@ -269,36 +271,36 @@ def test_as_then(caption: str, swapped: str, steps: tuple[Step, ...]) -> None:
 @pytest.mark.parametrize(
     ("caption", "reason"),
     [
-        ("", Reason.EMPTY),
-        ("Thunder followed by rain", Reason.NO_CONNECTIVE),
-        ("Geese honk as rain falls then a gate shuts", Reason.SEVERAL_CONNECTIVES),
-        ("Geese honk while rain falls then a gate shuts", Reason.SEVERAL_CONNECTIVES),
-        ("Geese honk as rain falls before a gate shuts", Reason.SEVERAL_CONNECTIVES),
-        ("Geese honk as well as hiss", Reason.FIXED_PHRASE),
-        ("Geese honk as soon as rain falls", Reason.FIXED_PHRASE),
-        ("Geese honk as if rain fell", Reason.FIXED_PHRASE),
-        ("Geese honk as though rain fell", Reason.FIXED_PHRASE),
-        ("Sounds such as geese", Reason.FIXED_PHRASE),
-        ("The same as geese", Reason.FIXED_PHRASE),
-        ("Geese as loud as thunder", Reason.FIXED_PHRASE),
-        ("Geese honk just as rain falls", Reason.ADVERBIAL),
-        ("A gong rings which then fades", Reason.ADVERBIAL),
-        ("Geese honk as", Reason.DANGLING),
-        ("Geese honk, then", Reason.DANGLING),
-        ("As rain falls geese honk", Reason.FRONTED),
-        ("Rain falls, geese honk, then a gate shuts", Reason.SEVERAL_PARTS),
-        ("A nurse sings then laughs", Reason.SHARED_SUBJECT),
-        ("A nurse singing then laughing", Reason.SHARED_SUBJECT),
-        ("As it falls, geese honk", Reason.PRONOUN),
-        ("A nurse sings then finally a gate shuts", Reason.ORDER_WORD),
-        ("A gate shuts then thunder crackle", Reason.NOT_A_CLAUSE),
-        ("A nurse sings then silence", Reason.NOT_A_CLAUSE),
-        ("A nurse sings as a soloist", Reason.NOT_A_CLAUSE),
-        ("A nurse sings then a thud and the goose honks", Reason.NOT_A_CLAUSE),
-        ("Thunder then a goose and a duck honking", Reason.VERB_FORM),
+        ("", SwapReason.EMPTY),
+        ("Thunder followed by rain", SwapReason.NO_CONNECTIVE),
+        ("Geese honk as rain falls then a gate shuts", SwapReason.SEVERAL_CONNECTIVES),
+        ("Geese honk while rain falls then a gate shuts", SwapReason.SEVERAL_CONNECTIVES),
+        ("Geese honk as rain falls before a gate shuts", SwapReason.SEVERAL_CONNECTIVES),
+        ("Geese honk as well as hiss", SwapReason.FIXED_PHRASE),
+        ("Geese honk as soon as rain falls", SwapReason.FIXED_PHRASE),
+        ("Geese honk as if rain fell", SwapReason.FIXED_PHRASE),
+        ("Geese honk as though rain fell", SwapReason.FIXED_PHRASE),
+        ("Sounds such as geese", SwapReason.FIXED_PHRASE),
+        ("The same as geese", SwapReason.FIXED_PHRASE),
+        ("Geese as loud as thunder", SwapReason.FIXED_PHRASE),
+        ("Geese honk just as rain falls", SwapReason.ADVERBIAL),
+        ("A gong rings which then fades", SwapReason.ADVERBIAL),
+        ("Geese honk as", SwapReason.DANGLING),
+        ("Geese honk, then", SwapReason.DANGLING),
+        ("As rain falls geese honk", SwapReason.FRONTED),
+        ("Rain falls, geese honk, then a gate shuts", SwapReason.SEVERAL_PARTS),
+        ("A nurse sings then laughs", SwapReason.SHARED_SUBJECT),
+        ("A nurse singing then laughing", SwapReason.SHARED_SUBJECT),
+        ("As it falls, geese honk", SwapReason.PRONOUN),
+        ("A nurse sings then finally a gate shuts", SwapReason.ORDER_WORD),
+        ("A gate shuts then thunder crackle", SwapReason.NOT_A_CLAUSE),
+        ("A nurse sings then silence", SwapReason.NOT_A_CLAUSE),
+        ("A nurse sings as a soloist", SwapReason.NOT_A_CLAUSE),
+        ("A nurse sings then a thud and the goose honks", SwapReason.NOT_A_CLAUSE),
+        ("Thunder then a goose and a duck honking", SwapReason.VERB_FORM),
     ],
 )
-def test_as_then_leaves_out(caption: str, reason: Reason) -> None:
+def test_as_then_leaves_out(caption: str, reason: SwapReason) -> None:
     assert swap_as_then(caption).reason is reason
 
 
@@ -312,14 +314,14 @@ def test_as_then_leaves_out(caption: str, reason: Reason) -> None:
     ],
 )
 def test_nouns_and_verbs(caption: str, kept: str) -> None:
-    outcome = nouns_and_verbs(caption)
+    outcome = keep_nouns_and_verbs(caption)
     assert outcome.text == kept
     assert outcome.steps == (Step.KEPT,)
 
 
 def test_nouns_and_verbs_leave_out() -> None:
-    assert nouns_and_verbs("?!").reason is Reason.EMPTY
-    assert nouns_and_verbs("It is very loud").reason is Reason.NOTHING_LEFT
+    assert keep_nouns_and_verbs("?!").reason is SwapReason.EMPTY
+    assert keep_nouns_and_verbs("It is very loud").reason is SwapReason.NOTHING_LEFT
 
 
 def test_the_order_of_words_is_told() -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
 from synth.labels.tag import Tag
-from synth.text.negation.negation import stated_tags
+from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import read_items, read_vocabulary
-from synth.text.tags.tag_kin import implied, near
-from synth.text.tags.tags import Vocabulary
-from synth.text.textswap.textswap import Dictionary, Entry, build, swap
+from synth.text.tags.tag_kin import explain_nearness, is_implied
+from synth.text.tags.tags import TagVocabulary
+from synth.text.textswap.textswap import Dictionary, SwapEntry, build, swap
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),
@@ -26,7 +26,7 @@ NAMES = {
     "era": ("80s", "90s"),
     "theme": ("summer", "party"),
 }
-WORDS = Vocabulary.of(Tag(category, name) for category, names in NAMES.items() for name in names)
+WORDS = TagVocabulary.of(Tag(category, name) for category, names in NAMES.items() for name in names)
 BOOK = Dictionary(tuple(build(WORDS)))
 TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
 
@@ -87,8 +87,8 @@ def test_tags_that_go_together_in_the_data_do_not_contradict() -> None:
     ],
 )
 def test_near_names(first: str, second: str, why: str) -> None:
-    assert near(first, second) == why
-    assert near(second, first) == why
+    assert explain_nearness(first, second) == why
+    assert explain_nearness(second, first) == why
 
 
 @given(TAGGED, st.integers(0, 99))
@@ -104,14 +104,16 @@ def test_a_swap_takes_one_keyword_a_category_and_never_an_own_or_implied_tag(
         assert old in tags
         assert old.category == new.category
         assert new not in tags
-        assert not implied(new, tags)
+        assert not is_implied(new, tags)
         contrary = {
             entry.alternative for entry in BOOK.entries if entry.tag == old and not entry.reason
         }
         assert new in contrary
     if found.swaps:
         instead = dict(found.swaps)
-        assert set(stated_tags(found.text, WORDS)) == {instead.get(each, each) for each in tags}
+        assert set(find_stated_tags(found.text, WORDS)) == {
+            instead.get(each, each) for each in tags
+        }
     assert found == swap(caption, tags, BOOK, Randomness(seed).at("swap", 0))
 
 
@@ -126,7 +128,10 @@ def test_an_alternative_contradicts_all_known_tags_of_the_category() -> None:
 
 def test_the_sentence_agrees_with_the_new_word() -> None:
     book = Dictionary(
-        (Entry(tag("happy"), Tag("mood", "angry")), Entry(Tag("mood", "angry"), tag("happy")))
+        (
+            SwapEntry(tag("happy"), Tag("mood", "angry")),
+            SwapEntry(Tag("mood", "angry"), tag("happy")),
+        )
     )
     rng = Randomness(0).at("x", 0)
     assert swap("A happy song.", (), book, rng).text == "An angry song."
@@ -140,7 +145,7 @@ def test_nothing_to_swap(caption: str) -> None:
 
 
 def test_part_of_another_instruments_name_is_left_alone() -> None:
-    words = Vocabulary.of([Tag("instrument", "guitar"), Tag("instrument", "flute")])
+    words = TagVocabulary.of([Tag("instrument", "guitar"), Tag("instrument", "flute")])
     book = Dictionary(tuple(build(words)))
     rng = Randomness(0).at("x", 0)
     assert swap("with bass guitar", (), book, rng).text == ""
@@ -172,14 +177,14 @@ def test_the_dictionary_of_the_real_msd_tags(shared_data: Callable[[str], Path])
     assert len(allowed) > 100_000
     assert len({entry.tag for entry in allowed}) > 600
     for entry in allowed[::97]:
-        assert near(entry.tag.name, entry.alternative.name) == ""
+        assert explain_nearness(entry.tag.name, entry.alternative.name) == ""
 
 
 def test_real_tracks_are_swapped_for_tags_they_do_not_have(
     shared_data: Callable[[str], Path],
 ) -> None:
     tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
-    words = Vocabulary.of(each for track in tracks for each in track.tags)
+    words = TagVocabulary.of(each for track in tracks for each in track.tags)
     book = Dictionary(tuple(build(words, (track.tags for track in tracks))))
     made = 0
     for index, track in enumerate(tracks[::20]):

@@ -6,9 +6,9 @@ import pytest
 
 from synth.labels.tag import Tag
 from synth.scene.claim import And, Not
-from synth.scene.scene import Event, Excerpt, Sequence
+from synth.scene.scene import Concat, Event, Excerpt
 from synth.scene.timeline import timeline
-from synth.truth.annotation import annotated, tag_claim
+from synth.truth.annotation import annotate, tag_claim
 from synth.truth.truth import Tolerance, proves, refutes
 
 A, B = (Event(name, Excerpt(f"lib/{name}", 0, 1000)) for name in ("dog", "cat"))
@@ -16,7 +16,7 @@ ROCK, GUITAR, PIANO = Tag("genre", "rock"), Tag("instrument", "guitar"), Tag("in
 
 
 def test_a_tag_holds_of_the_whole_of_its_clip() -> None:
-    heard = annotated(timeline(Sequence(A, B)), {"lib/dog": ["rock", "rock"], "lib/other": ["pop"]})
+    heard = annotate(timeline(Concat(A, B)), {"lib/dog": ["rock", "rock"], "lib/other": ["pop"]})
     assert [(place.label, place.onset, place.offset) for place in heard.placements] == [
         ("dog", 0, 1000),
         ("cat", 1000, 2000),
@@ -26,12 +26,12 @@ def test_a_tag_holds_of_the_whole_of_its_clip() -> None:
 
 
 def test_the_label_is_not_added_again() -> None:
-    heard = annotated(timeline(A), {"lib/dog": ["dog", "rock"]})
+    heard = annotate(timeline(A), {"lib/dog": ["dog", "rock"]})
     assert sorted(place.label for place in heard.placements) == ["dog", "rock"]
 
 
 def test_presence_is_proven_and_absence_by_the_closed_world() -> None:
-    heard = annotated(timeline(A), {"lib/dog": ["rock", "guitar"]})
+    heard = annotate(timeline(A), {"lib/dog": ["rock", "guitar"]})
     tolerance = Tolerance()
     assert proves(heard, tag_claim([ROCK, GUITAR]), tolerance)
     assert proves(heard, tag_claim([ROCK], [PIANO]), tolerance)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.scene.claim import And, Claim, Not, Only
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth.truth import Hearing, Tolerance, proves, refutes
 
@@ -37,7 +37,7 @@ TOLERANCES = st.integers(0, 4).map(Tolerance)
 LEAVES = st.sampled_from("ABCD").map(Event)
 SCENE_CLAIMS: st.SearchStrategy[Scene] = st.recursive(
     LEAVES,
-    lambda inner: st.one_of(st.builds(Sequence, inner, inner), st.builds(Overlay, inner, inner)),
+    lambda inner: st.one_of(st.builds(Concat, inner, inner), st.builds(Overlay, inner, inner)),
     max_leaves=4,
 )
 CLAIMS: st.SearchStrategy[Claim] = st.recursive(
@@ -121,8 +121,8 @@ def test_only_strengthens(heard: Timeline, claim: Claim, tolerance: Tolerance) -
 def test_a_proven_order_refutes_its_reverse_and_togetherness(
     heard: Timeline, a: Scene, b: Scene, tolerance: Tolerance
 ) -> None:
-    if proves(heard, Sequence(a, b), tolerance):
-        assert refutes(heard, Sequence(b, a), tolerance)
+    if proves(heard, Concat(a, b), tolerance):
+        assert refutes(heard, Concat(b, a), tolerance)
         assert not proves(heard, Overlay(a, b), tolerance)
         if isinstance(a, Event) and isinstance(b, Event):
             assert refutes(heard, Overlay(a, b), tolerance)
@@ -135,8 +135,8 @@ def test_togetherness_is_symmetric_and_refutes_no_order_of_starts(
     for judge in (proves, refutes):
         assert judge(heard, Overlay(a, b), tolerance) == judge(heard, Overlay(b, a), tolerance)
     if proves(heard, Overlay(a, b), tolerance):
-        assert not proves(heard, Sequence(a, b), tolerance)
-        assert not proves(heard, Sequence(b, a), tolerance)
+        assert not proves(heard, Concat(a, b), tolerance)
+        assert not proves(heard, Concat(b, a), tolerance)
 
 
 @given(TIMELINES, SCENE_CLAIMS, TOLERANCES)
@@ -155,8 +155,8 @@ def test_an_absent_label_refutes_the_claim(
     absent = Event("never heard")
     said: tuple[Claim, ...] = (
         absent,
-        Sequence(claim, absent),
-        Sequence(absent, claim),
+        Concat(claim, absent),
+        Concat(absent, claim),
         Overlay(absent, claim),
         And(claim, absent),
         Only(absent),
@@ -191,13 +191,13 @@ def test_more_tolerance_proves_more_order_and_refutes_more_togetherness(
 ) -> None:
     a, b = Event(names[0]), Event(names[1])
     little, much = Tolerance(tolerance), Tolerance(tolerance + more)
-    if proves(heard, Sequence(a, b), little):
-        assert proves(heard, Sequence(a, b), much)
+    if proves(heard, Concat(a, b), little):
+        assert proves(heard, Concat(a, b), much)
     if refutes(heard, Overlay(a, b), little):
         assert refutes(heard, Overlay(a, b), much)
     if proves(heard, Overlay(a, b), much):
         assert proves(heard, Overlay(a, b), little)
-    assert refutes(heard, Sequence(a, b), little) == refutes(heard, Sequence(a, b), much)
+    assert refutes(heard, Concat(a, b), little) == refutes(heard, Concat(a, b), much)
 
 
 # A second opinion, written from the meaning of the words: whole sets of frames, no arithmetic.
@@ -236,7 +236,7 @@ def pairs_of(heard: Timeline, a: str, b: str) -> list[tuple[set[int], set[int]]]
 @pytest.mark.parametrize(
     ("relate", "strict", "loose"),
     [
-        (Sequence, strictly_before, loosely_before),
+        (Concat, strictly_before, loosely_before),
         (Overlay, strictly_together, loosely_together),
     ],
 )
@@ -282,14 +282,14 @@ def test_verdicts_on_two_sounds(
     sounds: list[tuple[str, int, int]], order: bool | None, together: bool | None
 ) -> None:
     heard, tolerance = line(*sounds), Tolerance(1)
-    for claim, verdict in ((Sequence(A, B), order), (Overlay(A, B), together)):
+    for claim, verdict in ((Concat(A, B), order), (Overlay(A, B), together)):
         assert proves(heard, claim, tolerance) == (verdict is True)
         assert refutes(heard, claim, tolerance) == (verdict is False)
 
 
 def test_a_repeated_sound_leaves_both_orders_open() -> None:
     heard = line(("X", 0, 3), ("Y", 3, 6), ("X", 6, 9))
-    for claim in (Sequence(X, Y), Sequence(Y, X)):
+    for claim in (Concat(X, Y), Concat(Y, X)):
         assert not proves(heard, claim, NO_TOLERANCE)
         assert not refutes(heard, claim, NO_TOLERANCE)
 
@@ -297,12 +297,12 @@ def test_a_repeated_sound_leaves_both_orders_open() -> None:
 @pytest.mark.parametrize("crossfade", [0, 1, 5, 50])
 def test_a_crossfade_is_a_transition_and_not_while(crossfade: int) -> None:
     a, b = Event("A", Excerpt("a", 0, 100)), Event("B", Excerpt("b", 0, 200))
-    heard, tolerance = timeline(Sequence(a, b, crossfade)), Tolerance(crossfade)
-    assert proves(heard, Sequence(A, B), tolerance)
+    heard, tolerance = timeline(Concat(a, b, crossfade)), Tolerance(crossfade)
+    assert proves(heard, Concat(A, B), tolerance)
     assert refutes(heard, Overlay(A, B), tolerance)
-    assert refutes(heard, Sequence(B, A), tolerance)
+    assert refutes(heard, Concat(B, A), tolerance)
     if crossfade:
-        assert not proves(heard, Sequence(A, B), Tolerance(crossfade - 1))
+        assert not proves(heard, Concat(A, B), Tolerance(crossfade - 1))
         assert not refutes(heard, Overlay(A, B), Tolerance(crossfade - 1))
 
 
@@ -319,41 +319,41 @@ def test_three_in_a_row(order: tuple[str, ...]) -> None:
     heard = line(("A", 0, 4), ("B", 4, 9), ("C", 9, 12))
     a, b, c = map(Event, order)
     verdict = order == ("A", "B", "C")
-    for claim in (Sequence(Sequence(a, b), c), Sequence(a, Sequence(b, c))):
+    for claim in (Concat(Concat(a, b), c), Concat(a, Concat(b, c))):
         assert proves(heard, claim, NO_TOLERANCE) == verdict
         if not verdict:
             assert not proves(heard, claim, NO_TOLERANCE)
-    assert refutes(heard, Sequence(a, Sequence(b, c)), NO_TOLERANCE) != verdict
+    assert refutes(heard, Concat(a, Concat(b, c)), NO_TOLERANCE) != verdict
 
 
 def test_the_papers_scene_proves_itself_and_refutes_its_edits() -> None:
     a, b, c = (Event(n, Excerpt(n, 0, f)) for n, f in (("A", 10), ("B", 10), ("C", 20)))
-    heard = timeline(Overlay(Sequence(a, b), c))
-    assert proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
-    assert refutes(heard, Overlay(Sequence(B, A), C), NO_TOLERANCE)
-    assert refutes(heard, Sequence(Overlay(A, B), C), NO_TOLERANCE)
-    assert refutes(heard, Sequence(B, Overlay(A, C)), NO_TOLERANCE)
+    heard = timeline(Overlay(Concat(a, b), c))
+    assert proves(heard, Overlay(Concat(A, B), C), NO_TOLERANCE)
+    assert refutes(heard, Overlay(Concat(B, A), C), NO_TOLERANCE)
+    assert refutes(heard, Concat(Overlay(A, B), C), NO_TOLERANCE)
+    assert refutes(heard, Concat(B, Overlay(A, C)), NO_TOLERANCE)
 
 
 def test_one_sound_does_not_prove_that_it_sounds_twice_at_once() -> None:
     # A placement was paired with itself, so that one dog proved "a dog while a dog".
     heard = line(("A", 0, 5))
     assert not proves(heard, Overlay(A, A), NO_TOLERANCE)
-    assert not proves(heard, Sequence(A, A), NO_TOLERANCE)
+    assert not proves(heard, Concat(A, A), NO_TOLERANCE)
 
 
 def test_a_sound_in_the_pause_between_two_others_is_not_together_with_them() -> None:
     # The hull of "A before B" covers the pause, so that C alone in it proved "(A before B) while C"
     # although C sounds with neither.
     heard = line(("A", 0, 5), ("C", 6, 9), ("B", 10, 15))
-    assert not proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
+    assert not proves(heard, Overlay(Concat(A, B), C), NO_TOLERANCE)
 
 
 def test_a_sound_within_one_part_is_not_proven_to_go_with_the_whole() -> None:
     # C sounds with A alone; "A then B, while C" is read by many as C all through.
     heard = line(("A", 0, 9), ("C", 2, 5), ("B", 9, 15))
-    assert not proves(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
-    assert not refutes(heard, Overlay(Sequence(A, B), C), NO_TOLERANCE)
+    assert not proves(heard, Overlay(Concat(A, B), C), NO_TOLERANCE)
+    assert not refutes(heard, Overlay(Concat(A, B), C), NO_TOLERANCE)
 
 
 def test_an_overlap_too_short_to_be_heard_is_no_while() -> None:

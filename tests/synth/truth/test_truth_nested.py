@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.labels.lexicon import kin
+from synth.labels.lexicon import are_kin
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import recompositions
-from synth.scene.scene import Event, Excerpt, Overlay, Scene, Sequence, labels, operands, statement
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands, statement
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -39,7 +39,7 @@ def claims(draw: st.DrawFn, most: int = 4) -> Scene:
         if len(part) == 1:
             return Event(part[0])
         cut = draw(st.integers(1, len(part) - 1))
-        kind = draw(st.sampled_from([Sequence, Overlay]))
+        kind = draw(st.sampled_from([Concat, Overlay]))
         return kind(compose(part[:cut]), compose(part[cut:]))
 
     return compose(names)
@@ -53,9 +53,9 @@ def realised(draw: st.DrawFn) -> Scene:
         if isinstance(scene, Event):
             return Event(scene.label, Excerpt(scene.label, 0, draw(st.integers(1, 12))))
         first, second = place(scene.first), place(scene.second)
-        if isinstance(scene, Sequence):
+        if isinstance(scene, Concat):
             fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Sequence(first, second, fade)
+            return Concat(first, second, fade)
         return Overlay(first, second, draw(st.integers(-4, 8)))
 
     return place(draw(claims()))
@@ -108,7 +108,7 @@ def strictly(claim: Scene, choice: Choice, tolerance: Tolerance) -> bool:
     for one, other in combinations(parts, 2):
         common = len(stretch(one, choice) & stretch(other, choice))
         pairs = list(product(sounds(one, choice), sounds(other, choice)))
-        if isinstance(claim, Sequence):
+        if isinstance(claim, Concat):
             # Each sound of the first starts and ends first, and no more than a join is shared.
             fits = all(min(a) < min(b) and max(a) < max(b) for a, b in pairs)
             fits = fits and common <= tolerance.transition
@@ -133,7 +133,7 @@ def loosely(claim: Scene, choice: Choice, tolerance: Tolerance) -> bool:
         return True
     parts = operands(claim)
     for one, other in combinations(parts, 2):
-        if isinstance(claim, Sequence):
+        if isinstance(claim, Concat):
             # Something of the first is heard before something of the second sets in.
             fits = any(
                 min(a) < min(b) for a, b in product(sounds(one, choice), sounds(other, choice))
@@ -185,7 +185,7 @@ def test_what_is_proven_of_the_whole_is_not_refuted_of_two_of_its_sounds(
         return
     for one, other in product(labels(claim.first), labels(claim.second)):
         pair = type(claim)(Event(one), Event(other))
-        if isinstance(claim, Sequence):
+        if isinstance(claim, Concat):
             assert proves(heard, pair, tolerance)
         assert proves(heard, Event(one), tolerance)
         assert proves(heard, Event(other), tolerance)
@@ -194,7 +194,7 @@ def test_what_is_proven_of_the_whole_is_not_refuted_of_two_of_its_sounds(
 def test_company_must_be_long_enough_to_be_heard() -> None:
     # The rain outlasts the join by 5 frames: nobody hears it "with each of these two sounds".
     heard = line(("P", 0, 100), ("Q", 100, 200), ("R", 80, 105))
-    claim = Overlay(Sequence(A, B), C)
+    claim = Overlay(Concat(A, B), C)
     assert not proves(heard, claim, Tolerance(audible=10))
     assert not refutes(heard, claim, Tolerance(audible=10))
 
@@ -203,28 +203,28 @@ def test_company_must_be_long_enough_to_be_heard() -> None:
 def test_company_must_be_a_good_part_of_the_shorter_sound(end: int, proven: bool) -> None:
     # A quarter of the rain's 80 frames at least beside each of the two.
     heard = line(("P", 0, 100), ("Q", 100, 200), ("R", end - 80, end))
-    assert proves(heard, Overlay(Sequence(A, B), C), Tolerance(audible=5)) == proven
+    assert proves(heard, Overlay(Concat(A, B), C), Tolerance(audible=5)) == proven
 
 
 @pytest.mark.parametrize(
     ("claim", "proven", "refuted"),
     [
         # P from 0 to 10 with Q from 2 to 6, then R from 10 to 14.
-        (Sequence(Overlay(A, B), C), True, False),
-        (Sequence(C, Overlay(A, B)), False, True),
-        (Sequence(Overlay(A, C), B), False, True),
-        (Overlay(Sequence(A, C), B), False, False),  # "p then r, while q" for a moment
-        (Sequence(Sequence(A, B), C), False, False),  # p does start first
-        (Sequence(Sequence(B, A), C), False, True),
+        (Concat(Overlay(A, B), C), True, False),
+        (Concat(C, Overlay(A, B)), False, True),
+        (Concat(Overlay(A, C), B), False, True),
+        (Overlay(Concat(A, C), B), False, False),  # "p then r, while q" for a moment
+        (Concat(Concat(A, B), C), False, False),  # p does start first
+        (Concat(Concat(B, A), C), False, True),
         (Overlay(Overlay(A, B), C), False, True),
-        (Overlay(A, Sequence(B, C)), False, False),
-        (Overlay(C, Sequence(A, B)), False, True),
+        (Overlay(A, Concat(B, C)), False, False),
+        (Overlay(C, Concat(A, B)), False, True),
         (And(Overlay(A, B), Not(D)), True, False),
         (And(Overlay(A, B), Not(C)), False, True),
-        (And(Sequence(A, B), Not(D)), False, False),
-        (Only(Sequence(Overlay(A, B), C)), True, False),
+        (And(Concat(A, B), Not(D)), False, False),
+        (Only(Concat(Overlay(A, B), C)), True, False),
         (Only(Overlay(A, B)), False, True),
-        (Sequence(Overlay(A, D), C), False, True),
+        (Concat(Overlay(A, D), C), False, True),
     ],
 )
 def test_verdicts_on_a_nested_scene(claim: Claim, proven: bool, refuted: bool) -> None:
@@ -236,14 +236,14 @@ def test_verdicts_on_a_nested_scene(claim: Claim, proven: bool, refuted: bool) -
 def test_a_composed_part_comes_first_if_any_of_it_does() -> None:
     # "(p with q) before r": q starts after r, but p before it, and the whole thus before r.
     heard = line(("P", 0, 10), ("Q", 6, 9), ("R", 5, 8))
-    claim = Sequence(Overlay(A, B), C)
+    claim = Concat(Overlay(A, B), C)
     assert not proves(heard, claim, Tolerance())
     assert not refutes(heard, claim, Tolerance())
     # "r before (p with q)": q alone starts after r.
-    assert not refutes(heard, Sequence(C, Overlay(A, B)), Tolerance())
+    assert not refutes(heard, Concat(C, Overlay(A, B)), Tolerance())
     # Nothing of it starts after r here.
     after = line(("P", 0, 10), ("Q", 4, 9), ("R", 5, 8))
-    assert refutes(after, Sequence(C, Overlay(A, B)), Tolerance())
+    assert refutes(after, Concat(C, Overlay(A, B)), Tolerance())
 
 
 # Kin: "Dog" may be said of what is catalogued as "Bark".
@@ -252,9 +252,9 @@ DOG, BARK, RAIN, TRUMPET = (Event(label) for label in ("Dog", "Bark", "Rain", "T
 
 
 def test_the_labels_of_this_test_are_kin() -> None:
-    assert kin("Dog", "Bark")
-    assert not kin("Dog", "Rain")
-    assert not kin("Bark", "Trumpet")
+    assert are_kin("Dog", "Bark")
+    assert not are_kin("Dog", "Rain")
+    assert not are_kin("Bark", "Trumpet")
 
 
 @pytest.mark.parametrize(
@@ -262,16 +262,16 @@ def test_the_labels_of_this_test_are_kin() -> None:
     [
         DOG,
         Not(DOG),
-        Sequence(DOG, RAIN),
-        Not(Sequence(DOG, RAIN)),
+        Concat(DOG, RAIN),
+        Not(Concat(DOG, RAIN)),
         And(DOG, RAIN),
         And(RAIN, Not(DOG)),
-        Sequence(RAIN, Sequence(BARK, DOG)),
+        Concat(RAIN, Concat(BARK, DOG)),
     ],
 )
 def test_a_kin_name_is_neither_proven_nor_refuted(claim: Claim) -> None:
     heard = line(("Bark", 0, 5), ("Rain", 5, 9))
-    if claim == Sequence(RAIN, Sequence(BARK, DOG)):
+    if claim == Concat(RAIN, Concat(BARK, DOG)):
         assert refutes(heard, claim, Tolerance())  # whatever the names, rain is last
         return
     assert not proves(heard, claim, Tolerance())
@@ -280,16 +280,16 @@ def test_a_kin_name_is_neither_proven_nor_refuted(claim: Claim) -> None:
 
 def test_a_claim_that_fails_under_either_name_is_refuted() -> None:
     heard = line(("Bark", 0, 5), ("Rain", 5, 9))
-    assert refutes(heard, Sequence(RAIN, DOG), Tolerance())
+    assert refutes(heard, Concat(RAIN, DOG), Tolerance())
     assert refutes(heard, Overlay(RAIN, DOG), Tolerance())
     assert refutes(heard, And(DOG, TRUMPET), Tolerance())
 
 
 def test_two_kin_sounds_leave_it_open_which_one_is_meant() -> None:
     heard = line(("Bark", 0, 5), ("Dog", 5, 9))
-    for claim in (DOG, BARK, Sequence(BARK, DOG), Sequence(DOG, BARK)):
+    for claim in (DOG, BARK, Concat(BARK, DOG), Concat(DOG, BARK)):
         assert not proves(heard, claim, Tolerance())
-    assert not refutes(heard, Sequence(DOG, BARK), Tolerance())
+    assert not refutes(heard, Concat(DOG, BARK), Tolerance())
 
 
 def test_only_a_kin_sound_beside_what_is_claimed_is_open() -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from synth.corpus.corpus import Corpus
-from synth.scene.scene import Event, from_json, statement
-from synth.scene.scene import Sequence as InOrder
+from synth.scene.scene import Concat, Event, from_json, statement
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.metrics import Metric
 from train.bench.plan import Plan, Refusal, Task
@@ -47,7 +46,7 @@ def knows(one: dict[str, Any], text: str) -> float:
         return float(plain == f"The sound of {scene.label}")
     a, b = scene.first.label, scene.second.label
     true = {f"The sound of {a}", f"The sound of {b}"}
-    if isinstance(scene, InOrder):
+    if isinstance(scene, Concat):
         true |= {f"{a} before {b}", f"the first sound is {a}", f"the second sound is {b}"}
     else:
         true |= {f"{a} while {b}", f"{b} while {a}"}

@@ -11,7 +11,7 @@ import pytest
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.claim import And, Not, Only, claim_from_json
-from synth.scene.scene import Event, Excerpt, Overlay, Sequence, from_json
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, from_json
 from synth.scene.timeline import timeline
 from synth.truth.crop import Crop
 from synth.truth.truth import Tolerance
@@ -23,7 +23,7 @@ from train.data.tokenizer import TextTokenizer
 
 ALL = Stage(steps=1)
 DOG, RAIN = Event("dog"), Event("rain")
-HEARD = Sequence(
+HEARD = Concat(
     Event("dog", Excerpt("a", 0, 1000, 0.0)), Event("rain", Excerpt("b", 0, 1000, 0.0)), 0
 )
 
@@ -34,8 +34,8 @@ def part(start: int, frames: int, audible: int = 100) -> Crop:
 
 def test_what_is_left_of_both_keeps_its_order() -> None:
     crop = part(500, 1000)
-    assert crop.proves(Sequence(DOG, RAIN))
-    assert crop.refutes(Sequence(RAIN, DOG))
+    assert crop.proves(Concat(DOG, RAIN))
+    assert crop.refutes(Concat(RAIN, DOG))
 
 
 def test_what_is_cut_away_is_gone() -> None:
@@ -43,15 +43,15 @@ def test_what_is_cut_away_is_gone() -> None:
     assert crop.refutes(DOG)
     assert crop.proves(Not(DOG))
     assert crop.proves(RAIN)
-    assert not crop.proves(Sequence(DOG, RAIN))
+    assert not crop.proves(Concat(DOG, RAIN))
 
 
 def test_a_remnant_is_neither_there_nor_away() -> None:
     crop = part(950, 1000)
     assert not crop.proves(DOG)
     assert not crop.refutes(DOG)
-    assert not crop.proves(Sequence(DOG, RAIN))
-    assert not crop.refutes(Sequence(DOG, RAIN))
+    assert not crop.proves(Concat(DOG, RAIN))
+    assert not crop.refutes(Concat(DOG, RAIN))
     assert crop.proves(RAIN)
 
 
@@ -62,7 +62,7 @@ def test_the_whole_as_its_own_part_is_judged_as_before() -> None:
 
 
 def test_of_two_remnants_any_may_be_missed() -> None:
-    three = Sequence(HEARD, Event("siren", Excerpt("c", 0, 1000, 0.0)), 0)
+    three = Concat(HEARD, Event("siren", Excerpt("c", 0, 1000, 0.0)), 0)
     crop = Crop.of(timeline(three), 950, 1100, Tolerance(0, 100))
     assert len(crop.cut) == 2
     siren = Event("siren")

@@ -11,7 +11,7 @@ from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.labels.tag import Tag
 from synth.text.negation.negators import shipped_negators
-from synth.text.tags.tags import Vocabulary
+from synth.text.tags.tags import TagVocabulary
 from train.config.loss import InfoNce, Modular
 from train.config.run import Mode, Stage
 from train.config.text import Ramp, TextSampling
@@ -107,7 +107,7 @@ def test_a_denial_of_an_absent_tag_is_put_in(music: SplitData) -> None:
     stage = Stage(steps=1, loss=InfoNce())
     denying = sampler(music, restatements=False, p_insert=Ramp(start=1, end=1))
     texts = denying.texts(rows(music), stage, 0).captions
-    vocabulary = Vocabulary.of(tag for tags in music.tags.values() for tag in tags)
+    vocabulary = TagVocabulary.of(tag for tags in music.tags.values() for tag in tags)
 
     def named(text: str) -> set[Tag]:
         return {match.tag for match in vocabulary.find(text)}

@@ -11,8 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from synth.scene.scene import Event, Overlay, from_json
-from synth.scene.scene import Sequence as InOrder
+from synth.scene.scene import Concat, Event, Overlay, from_json
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.settings import BenchSettings
@@ -54,7 +53,7 @@ class Samples:
         match from_json(json.loads(self.rows[number]["scene"])):
             case Event(label):
                 return "single", (label,)
-            case InOrder(Event(first), Event(second)):
+            case Concat(Event(first), Event(second)):
                 return "sequence", (first, second)
             case Overlay(Event(first), Event(second)):
                 return "overlay", (first, second)

@@ -5,7 +5,7 @@ both, or at least one, among the two closest class prompts. T3: before, before i
 or while. T4: the same among prompts that hold an absent class. T5: prompts unlike those of
 training; A, which sound is first and which second; B, both orders of a simultaneous pair. Classes
 are compared by identity, and one counts as absent only if no sound that is heard could be called
-by it (`lexicon.kin`). Only samples of one or two sounds count.
+by it (`lexicon.are_kin`). Only samples of one or two sounds count.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from synth.sources.procedural.jam.tune import (
     SNARE,
     Mode,
     Part,
-    Room,
+    Reverb,
     Tune,
 )
 
@@ -252,6 +252,6 @@ def write(name: str, rng: np.random.Generator) -> Tune:
     mode = genre.modes[rng.integers(len(genre.modes))]
     song = Song(int(rng.integers(12)), mode, genre.meter, progression(mode, bars, rng))
     hall = rng.uniform() < genre.halls
-    room = Room(rng.uniform(2.0, 3.0), 0.5) if hall else Room(rng.uniform(0.3, 0.8), 0.15)
+    room = Reverb(rng.uniform(2.0, 3.0), 0.5) if hall else Reverb(rng.uniform(0.3, 0.8), 0.15)
     parts = tuple(genre.arrange(song, rng))
     return Tune(name, bpm, genre.meter, bars, mode, song.key, parts, room, genre.looseness)

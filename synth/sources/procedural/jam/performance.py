@@ -12,7 +12,7 @@ from scipy import fft, signal
 from synth.base.units import to_frames, to_gain
 from synth.sources.procedural.jam.drums import KIT
 from synth.sources.procedural.jam.timbres import INSTRUMENTS, RATE, Signal
-from synth.sources.procedural.jam.tune import DRUMS, Note, Part, Room, Tune
+from synth.sources.procedural.jam.tune import DRUMS, Note, Part, Reverb, Tune
 
 ROOM: Final = "room"
 
@@ -89,7 +89,7 @@ def _amplify(x: Signal, drive: float) -> Signal:
     return np.asarray(signal.sosfilt(signal.butter(3, 4000, fs=RATE, output="sos"), hot))
 
 
-def _reverberate(x: Signal, room: Room, rng: np.random.Generator) -> Signal:
+def _reverberate(x: Signal, room: Reverb, rng: np.random.Generator) -> Signal:
     """The room's answer to a loop that goes on and on: a tail of noise, darker than the sound."""
     m = to_frames(room.decay, RATE)
     tail = rng.standard_normal(m) * np.exp(-6.9 * np.arange(m) / m)

@@ -75,7 +75,7 @@ def read(table: Signal, cycles: Signal) -> Signal:
     return wave
 
 
-def held(n: int, gate: int, attack: Seconds, release: Seconds) -> Signal:
+def hold(n: int, gate: int, attack: Seconds, release: Seconds) -> Signal:
     """A rise, a level, and a fall from frame `gate` on."""
     frame = np.arange(n)
     shape: Signal = np.minimum(frame / (attack * RATE), 1.0)
@@ -83,9 +83,9 @@ def held(n: int, gate: int, attack: Seconds, release: Seconds) -> Signal:
     return shape
 
 
-def damped(x: Signal, gate: int, release: Seconds) -> Signal:
+def damp(x: Signal, gate: int, release: Seconds) -> Signal:
     """`x` itself, hushed within `release` from frame `gate` on, its start free of clicks."""
-    x *= held(x.size, gate, 0.001, release)
+    x *= hold(x.size, gate, 0.001, release)
     return x
 
 
@@ -105,12 +105,12 @@ def piano(rng: np.random.Generator) -> Voice:
         decays = 2.2 * np.sqrt(220 / f) / (1 + 0.45 * (k - 1))
         x = partials(gate + to_frames(0.12, RATE), k * f * np.sqrt(1 + stiff * k**2), decays, gains)
         x[: thump.size] += 0.05 * thump[: x.size]
-        return damped(x, gate, 0.12)
+        return damp(x, gate, 0.12)
 
     return play
 
 
-def _plucked(f: float, n: int, most: int, place: float, loss: float, dull: float) -> Signal:
+def _pluck(f: float, n: int, most: int, place: float, loss: float, dull: float) -> Signal:
     """The string of Karplus and Strong by its modes: a mode loses cos(pi f / rate) each period."""
     k = harmonics(f, most)
     keep = loss * np.cos(np.minimum(np.pi * k * f / 22_050, 1.5))
@@ -123,7 +123,7 @@ def guitar(rng: np.random.Generator) -> Voice:
 
     def play(f: float, gate: int) -> Signal:
         release = to_frames(0.08, RATE)
-        return damped(_plucked(f, gate + release, 28, place, 0.996, dull), gate, 0.08)
+        return damp(_pluck(f, gate + release, 28, place, 0.996, dull), gate, 0.08)
 
     return play
 
@@ -134,7 +134,7 @@ def bass(rng: np.random.Generator) -> Voice:
 
     def play(f: float, gate: int) -> Signal:
         release = to_frames(0.06, RATE)
-        return damped(_plucked(f, gate + release, 16, place, 0.994, dull), gate, 0.06)
+        return damp(_pluck(f, gate + release, 16, place, 0.994, dull), gate, 0.06)
 
     return play
 
@@ -150,7 +150,7 @@ def organ(rng: np.random.Generator) -> Voice:
         t = seconds(gate + to_frames(0.04, RATE))
         turn = np.sin(2 * np.pi * turns * t)
         x: Signal = read(table, f / 2 * t + 0.03 * turn) * (1 + 0.15 * turn)
-        x *= held(t.size, gate, 0.008, 0.04)
+        x *= hold(t.size, gate, 0.008, 0.04)
         return x
 
     return play
@@ -167,7 +167,7 @@ def flute(rng: np.random.Generator) -> Voice:
         settled = np.minimum(t / 0.4, 1.0) * np.sin(2 * np.pi * tremble * t)
         tone: Signal = read(table, f * t + 0.0008 * f / tremble * settled) * (1 + 0.12 * settled)
         tone += breath[: t.size]
-        tone *= held(t.size, gate, 0.05, 0.07)
+        tone *= hold(t.size, gate, 0.05, 0.07)
         return tone
 
     return play
@@ -192,7 +192,7 @@ def strings(rng: np.random.Generator) -> Voice:
         for cents, rate, lag in zip(detune, tremble, (0.1, 0.37, 0.71), strict=True):
             sway = 0.0006 * f / rate * read(sine, rate * t)
             x += read(table, lag + f * 2 ** (cents / 1200) * t + sway)
-        x *= held(t.size, gate, min(0.25, 0.4 * gate / RATE), 0.25)
+        x *= hold(t.size, gate, min(0.25, 0.4 * gate / RATE), 0.25)
         return x
 
     return play
@@ -211,7 +211,7 @@ def synthesizer(rng: np.random.Generator) -> Voice:
         cycles = f * t
         x: Signal = read(dull, cycles) + read(dull, cycles + beat * t)
         x += opening * (read(bright, cycles) - x / 2)
-        x *= held(t.size, gate, 0.4 if slow else 0.004, 0.3 if slow else 0.05)
+        x *= hold(t.size, gate, 0.4 if slow else 0.004, 0.3 if slow else 0.05)
         return x
 
     return play
@@ -225,7 +225,7 @@ def music_box(rng: np.random.Generator) -> Voice:
         del gate  # nothing hushes a tine
         frequencies = f * np.array((1.0, 2.003, 6.27, 17.55))
         decays = np.array((0.5, 0.3, 0.1, 0.03))
-        return damped(partials(2 * RATE, frequencies, decays, gains), to_frames(1.2, RATE), 0.8)
+        return damp(partials(2 * RATE, frequencies, decays, gains), to_frames(1.2, RATE), 0.8)
 
     return play
 

@@ -49,8 +49,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """Where it is played.
+class Reverb:
+    """The reverberation of the room it is played in.
 
     Args:
         decay: Reverberation time (60 dB).
@@ -84,7 +84,7 @@ class Tune:
     mode: Mode
     key: int
     parts: tuple[Part, ...]
-    room: Room
+    room: Reverb
     looseness: Seconds
 
     @property

@@ -11,7 +11,7 @@ import pytest
 from known_sounds import clip, event
 
 from synth.base.errors import CorpusError, SourceError
-from synth.corpus.schema import CLIPS, QUARANTINE, table
+from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.block import Block, withdraw_blocked
 
 
@@ -80,7 +80,7 @@ def test_the_quarantine_says_which_list_and_by_what(tmp_path: Path) -> None:
     ]
     left, withdrawn = withdraw_blocked(rows, [Block.open(listed), Block.open(catalogue)])
     assert [row["id"] for row in left] == ["new/4"]
-    assert table(withdrawn, QUARANTINE).num_rows == 6
+    assert to_table(withdrawn, QUARANTINE).num_rows == 6
     assert {row["stage"] for row in withdrawn} == {"block list"}
     reasons = [row["reason"] for row in withdrawn]
     assert reasons[:5] == [

@@ -6,7 +6,7 @@ import json
 
 from known_sounds import clip, event, tone
 
-from synth.corpus.leakage.compare import Shared, between_splits, leakage
+from synth.corpus.leakage.compare import Shared, leakage, measure_between_splits
 
 
 def test_sets_that_share_nothing_are_disjoint() -> None:
@@ -71,6 +71,6 @@ def test_a_steady_tone_is_unheard_not_shared() -> None:
 
 def test_every_two_splits_are_compared() -> None:
     train, copy = clip("train", event(0, 2.0)), clip("test", event(0, 2.0))
-    found = between_splits({"train": [train], "val": [clip("val")], "test": [copy]})
+    found = measure_between_splits({"train": [train], "val": [clip("val")], "test": [copy]})
     shared = {pair: each.by_sound for pair, each in found.items()}
     assert shared == {("train", "val"): 0, ("train", "test"): 1, ("val", "test"): 0}

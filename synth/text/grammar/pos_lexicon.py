@@ -8,10 +8,10 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped
+from synth.base.shipped import shipped_path
 
 
-class Tag(StrEnum):
+class POS(StrEnum):
     """Parts of speech, by the names of Universal Dependencies."""
 
     NOUN = "NOUN"
@@ -33,30 +33,30 @@ class Tag(StrEnum):
     X = "X"
 
 
-Tags: TypeAlias = tuple[Tag, ...]
+PosTags: TypeAlias = tuple[POS, ...]
 
 _VOWELS: Final = frozenset("aeiouy")
-_NOUN_OR_VERB: Final = (Tag.NOUN, Tag.VERB)
-_OF_PLURAL: Final[Mapping[Tags, Tags]] = {
-    (Tag.NOUN,): (Tag.NOUN,),
-    (Tag.VERB,): (Tag.VERB,),
-    (Tag.NOUN, Tag.VERB): _NOUN_OR_VERB,
-    (Tag.ADJ, Tag.NOUN): (Tag.NOUN,),
-    (Tag.ADJ, Tag.VERB): (Tag.VERB,),
+_NOUN_OR_VERB: Final = (POS.NOUN, POS.VERB)
+_OF_PLURAL: Final[Mapping[PosTags, PosTags]] = {
+    (POS.NOUN,): (POS.NOUN,),
+    (POS.VERB,): (POS.VERB,),
+    (POS.NOUN, POS.VERB): _NOUN_OR_VERB,
+    (POS.ADJ, POS.NOUN): (POS.NOUN,),
+    (POS.ADJ, POS.VERB): (POS.VERB,),
 }
-_PREFERENCE: Final = (Tag.AUX, Tag.ADJ, Tag.ADV, Tag.NOUN, Tag.VERB, Tag.PROPN)
+_PREFERENCE: Final = (POS.AUX, POS.ADJ, POS.ADV, POS.NOUN, POS.VERB, POS.PROPN)
 
 
 @cache
-def listed_tags() -> Mapping[str, Tags]:
+def shipped_pos_tags() -> Mapping[str, PosTags]:
     """The shipped list: closed classes, and the words of captions that need a decision."""
-    listing = shipped("lexicons/word_tags.csv")
+    listing = shipped_path("lexicons/word_tags.csv")
     rows = csv.DictReader(listing.read_text(encoding="utf-8").splitlines())
-    return {row["word"]: tuple(Tag(name) for name in row["tags"].split()) for row in rows}
+    return {row["word"]: tuple(POS(name) for name in row["tags"].split()) for row in rows}
 
 
 @lru_cache(maxsize=65_536)
-def possible_tags(word: str) -> Tags:
+def possible_pos_tags(word: str) -> PosTags:
     """The tags that a word form may have, in order of preference; never empty.
 
     Looked for in the shipped list, by the form's own make (digits, hyphens, genitives), in
@@ -66,20 +66,20 @@ def possible_tags(word: str) -> Tags:
         word: A word or a mark, in lower case, with plain apostrophes.
     """
     if not word[:1].isalnum():
-        return (Tag.PUNCT,)
-    if word in listed_tags():
-        return listed_tags()[word]
+        return (POS.PUNCT,)
+    if word in shipped_pos_tags():
+        return shipped_pos_tags()[word]
     if word[0].isdigit():
-        return (Tag.NUM,)
+        return (POS.NUM,)
     if word.endswith(("'s", "s'")):
-        return (Tag.NOUN,)
+        return (POS.NOUN,)
     plural = _by_singular(word)
     if plural:
         return plural
     if ends_as_gerund(word) and any(
-        Tag.VERB in listed_tags().get(base, ()) for base in _bare(word)
+        POS.VERB in shipped_pos_tags().get(base, ()) for base in _gerund_stems(word)
     ):
-        return (Tag.VERB,)
+        return (POS.VERB,)
     found = _in_dictionary(word)
     if found:
         return found
@@ -105,42 +105,44 @@ def singular_of(word: str) -> str | None:
         bases.append(word[:-2])
     if word.endswith("ies"):
         bases.insert(0, f"{word[:-3]}y")
-    return next((base for base in bases if base in listed_tags() or _in_dictionary(base)), None)
+    return next(
+        (base for base in bases if base in shipped_pos_tags() or _in_dictionary(base)), None
+    )
 
 
-def _by_singular(word: str) -> Tags | None:
+def _by_singular(word: str) -> PosTags | None:
     base = singular_of(word)
-    return _OF_PLURAL.get(listed_tags().get(base, ())) if base else None
+    return _OF_PLURAL.get(shipped_pos_tags().get(base, ())) if base else None
 
 
 @lru_cache(maxsize=65_536)
-def _in_dictionary(word: str) -> Tags:
+def _in_dictionary(word: str) -> PosTags:
     from lemminflect import getAllLemmas
 
     known = set(getAllLemmas(word))
     return tuple(tag for tag in _PREFERENCE if tag.value in known)
 
 
-def _by_last_part(word: str) -> Tags:
+def _by_last_part(word: str) -> PosTags:
     first, last = word.split("-", 1)[0], word.rsplit("-", 1)[1]
-    first_tag, last_tags = possible_tags(first)[0], possible_tags(last)
-    qualifies = first_tag in {Tag.ADJ, Tag.ADV, Tag.NUM, Tag.ADP}
-    if last.endswith("ed") or (qualifies and last_tags[0] is not Tag.ADP):
-        return (Tag.ADJ,)
-    if first_tag is Tag.VERB and last_tags[0] in {Tag.ADP, Tag.ADV}:
-        return (Tag.VERB,)
+    first_tag, last_tags = possible_pos_tags(first)[0], possible_pos_tags(last)
+    qualifies = first_tag in {POS.ADJ, POS.ADV, POS.NUM, POS.ADP}
+    if last.endswith("ed") or (qualifies and last_tags[0] is not POS.ADP):
+        return (POS.ADJ,)
+    if first_tag is POS.VERB and last_tags[0] in {POS.ADP, POS.ADV}:
+        return (POS.VERB,)
     return last_tags
 
 
-def _bare(gerund: str) -> tuple[str, ...]:
+def _gerund_stems(gerund: str) -> tuple[str, ...]:
     """What a gerund may be made of: "meow", "rev", "idle"."""
     stem = gerund[: -len("ing")]
     return (stem, stem[:-1], f"{stem}e")
 
 
-def _by_ending(word: str) -> Tags:
+def _by_ending(word: str) -> PosTags:
     if word.endswith(("ing", "ed")):
-        return (Tag.VERB,)
+        return (POS.VERB,)
     if word.endswith("ly"):
-        return (Tag.ADV,)
+        return (POS.ADV,)
     return _NOUN_OR_VERB
