@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from train.config.run import Precision
 from train.data.audio import FeatureCache
 from train.data.loader import Batch
-from train.losses.batch import Embedded, Extras
+from train.losses.batch import Embedded
 from train.model.clap import Clap
 from train.model.towers.base import Chunks
 
@@ -90,11 +90,10 @@ def encode(encoder: nn.Module, inputs: Inputs) -> Outputs:
 def embedded(outputs: Outputs, batch: Batch) -> Embedded:
     """The batch as losses see it."""
     device = outputs.texts.device
-    extras = (
-        Extras(outputs.texts[spoken.said.to(device)], spoken.owner.to(device))
-        for spoken in (batch.positives, batch.negatives, batch.denied)
-    )
-    positives, negatives, denied = extras
+    # Looked up in this order: autograd sums the gradients of the texts in the reverse of it, and
+    # another order would give other last bits.
+    extras = (batch.positives, batch.negatives, batch.denied)
+    positives, negatives, denied = (each.embed(outputs.texts) for each in extras)
     texts, meanings = batch.keys.to(device)
     return Embedded(
         audio=outputs.audio,

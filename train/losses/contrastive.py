@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from train.losses.batch import Embedded, Extras, World
+from train.losses.batch import Embedded, Ragged, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def caption_plan(candidates: Candidates) -> Plan:
     return Plan(weight=(own | ~same).to(dtype), target=own.to(dtype))
 
 
-def belongs(extras: Extras, batch: Embedded) -> Float[Tensor, "rows texts"]:
-    """1 where a text is the row's own, 0 elsewhere; rows may have none, or unequally many."""
-    rows = torch.arange(len(batch.audio), device=extras.owner.device)
-    return (rows[:, None] == extras.owner[None, :]).to(exact_type(batch.audio))
+def owner_mask(texts: Ragged, batch: Embedded) -> Float[Tensor, "rows texts"]:
+    """1 where a text belongs to the row, 0 elsewhere."""
+    rows = torch.arange(len(batch.audio), device=texts.owner.device)
+    return (rows[:, None] == texts.owner[None, :]).to(exact_type(batch.audio))

@@ -13,10 +13,10 @@ from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
     Candidates,
     Plan,
-    belongs,
     candidates_of,
     caption_plan,
     contrastive_rows,
+    owner_mask,
 )
 
 
@@ -46,7 +46,7 @@ def modular_loss(batch: Embedded, world: World, variant: ModularVariant) -> Floa
 
 def _in_denominator(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
     plan = caption_plan(others)
-    positive, negative = belongs(batch.positives, batch), belongs(batch.negatives, batch)
+    positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
     share = 1 / (1 + positive.sum(dim=1, keepdim=True))
 
     texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
@@ -71,7 +71,7 @@ def _in_denominator(batch: Embedded, others: Candidates) -> Float[Tensor, " rows
 
 def _literal(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
     plan = caption_plan(others)
-    positive, negative = belongs(batch.positives, batch), belongs(batch.negatives, batch)
+    positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
     count = positive.sum(dim=1, keepdim=True)
     captions = Plan(plan.weight, plan.target * (count == 0))
     answers = captions.beside(torch.zeros_like(positive), positive / count.clamp(min=1))

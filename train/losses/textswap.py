@@ -9,10 +9,10 @@ from torch import Tensor
 from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
     Plan,
-    belongs,
     candidates_of,
     caption_plan,
     contrastive_rows,
+    owner_mask,
 )
 
 
@@ -54,7 +54,7 @@ def _choices(
     batch: Embedded,
 ) -> Int[Tensor, "rows candidates"]:
     """Which of the row's swapped captions takes a candidate's place, -1 where none does."""
-    count = belongs(batch.negatives, batch).sum(dim=1, keepdim=True).long()
+    count = owner_mask(batch.negatives, batch).sum(dim=1, keepdim=True).long()
     replaced = wrong & (uniform < share) & (count > 0)
     # A number below `share` is evenly spread up to it, and so draws the caption too. (Nothing is
     # below a share of 0, which must not divide.)
@@ -66,7 +66,7 @@ def _times_drawn(
     choice: Int[Tensor, "rows candidates"], batch: Embedded
 ) -> Float[Tensor, "rows swapped"]:
     """How often each swapped caption stands in its row, 0 in the rows of others."""
-    own = belongs(batch.negatives, batch)
+    own = owner_mask(batch.negatives, batch)
     owner = batch.negatives.owner
     each = torch.arange(len(owner), device=owner.device)
     place = own.cumsum(dim=1)[owner, each].long() - 1

@@ -20,11 +20,11 @@ from train.config.loss import (
 )
 from train.config.run import Stage, TrainConfig
 from train.data.audio import AudioBatch
-from train.data.loader import Batch, Spoken
+from train.data.loader import Batch
 from train.data.tokenizer import TokenIds
 from train.engine.forward import Inputs, without_statistics
 from train.engine.objective import Objective
-from train.losses.batch import Alone
+from train.losses.batch import Alone, Ragged
 from train.model.towers.base import Chunks
 
 ROWS, TEXTS, WORDS, DIM = 9, 20, 4, 6
@@ -57,15 +57,15 @@ def batch() -> Batch:
     def numbers(high: int, *shape: int) -> Tensor:
         return torch.randint(high, shape, generator=generator)
 
-    spoken = Spoken(numbers(TEXTS, 7), torch.tensor([0, 0, 0, 2, 5, 5, 8]))
+    spoken = Ragged(numbers(TEXTS, 7), torch.tensor([0, 0, 0, 2, 5, 5, 8]))
     return Batch(
         step=0,
         audio=AudioBatch(tuple(range(ROWS)), None),
         texts=TokenIds(numbers(50, TEXTS, WORDS), torch.ones(TEXTS, WORDS, dtype=torch.bool)),
         captions=torch.arange(ROWS),
         positives=spoken,
-        negatives=Spoken(numbers(TEXTS, 5), torch.tensor([1, 1, 3, 4, 8])),
-        denied=Spoken(numbers(TEXTS, 2), torch.tensor([3, 6])),
+        negatives=Ragged(numbers(TEXTS, 5), torch.tensor([1, 1, 3, 4, 8])),
+        denied=Ragged(numbers(TEXTS, 2), torch.tensor([3, 6])),
         keys=torch.arange(2 * ROWS).reshape(2, ROWS),
         views=torch.arange(ROWS) % 3,
         groups=torch.arange(ROWS) // 3,
