@@ -27,7 +27,7 @@ from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
 from train.data.split import VAL
 from train.engine.loop import TrainResult, train
-from train.engine.ranks import leads
+from train.engine.ranks import is_leader
 from train.opening import is_hub_name
 from train.presets import default, fine_tuning
 from train.run_folder import CHECKPOINT_FILE
@@ -79,13 +79,13 @@ def train_command(
             raise SpecError(f"--clap {clap}: no such folder", mend="give one, or OWNER/NAME")
         tell_of_hub(clap)
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
-    if resume and not (settings.out / CHECKPOINT_FILE).is_file() and leads():
+    if resume and not (settings.out / CHECKPOINT_FILE).is_file() and is_leader():
         print(f"no checkpoint in {settings.out}: this run begins anew", file=sys.stderr)
     quieten_transformers()
-    with show_progress(as_json and leads()) as observer:
+    with show_progress(as_json and is_leader()) as observer:
         result = train(settings, observer, resume=resume, overwrite=overwrite)
-        facts = result_json(result, settings, observer) if as_json and leads() else None
-    if not leads():
+        facts = result_json(result, settings, observer) if as_json and is_leader() else None
+    if not is_leader():
         return
     if facts is not None:
         print(json.dumps(facts))

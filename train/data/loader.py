@@ -171,7 +171,7 @@ class Loader:
         stage = self._config.stages[where.stage]
         return self._assembler.batch(positions.tolist(), stage, step)
 
-    def between(self, start: int, stop: int) -> Iterator[Batch]:
+    def iterate(self, start: int, stop: int) -> Iterator[Batch]:
         """The batches of steps `start` to `stop - 1`, a few of them made ahead."""
         waiting: deque[Future[Batch]] = deque()
         ahead = start
