@@ -136,7 +136,7 @@ def make_config(
         heads = config.model.head.model_copy(update={"kind": head})
         model = config.model.model_copy(update={"head": heads})
         config = config.model_copy(update={"model": model})
-    return config.with_steps(steps) if steps is not None else config
+    return config.scale_steps(steps) if steps is not None else config
 
 
 def result_json(
@@ -178,7 +178,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     console = Console(soft_wrap=True, highlight=False)
     if not result.finished:
         console.print(f"stopped after step {result.step:,}, checkpoint written")
-        console.print(f"to go on: {_again()}")
+        console.print(f"to go on: {_format_resume_command()}")
         return
     console.print(
         f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
@@ -199,7 +199,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     console.print(f"next: {evaluate}", markup=False)
 
 
-def _again() -> str:
+def _format_resume_command() -> str:
     """The command that was given, with --resume."""
     given = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
     command = shlex.join(["segue", *given, "--resume"])

@@ -117,16 +117,16 @@ class TextSampler:
         if not tags:
             return chosen["text"], chosen
         if rng.random() >= self.sampling.p_caption.at(step):
-            chosen = _tagged(self._tags(row.get("heard", row["clips"]))) or chosen
+            chosen = _join_tags(self._tags(row.get("heard", row["clips"]))) or chosen
         text = chosen["text"]
         if rng.random() < self.sampling.p_insert.at(step):
-            text = self._with_denial(text, tags, rng)
+            text = self._insert_denial(text, tags, rng)
         return text, chosen
 
     def _tags(self, clips: Iterable[str]) -> list[Tag]:
         return [tag for clip in clips for tag in self.tags.get(clip, ())]
 
-    def _with_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
+    def _insert_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
         """The caption with the denial of a tag that the clip does not bear, where one fits in."""
         return negate(text, Mode.INSERT, self._negation, rng, tags).text or text
 
@@ -143,7 +143,7 @@ def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> fr
     return frozenset({*names, *shipped_negators().plain, ","})
 
 
-def _tagged(tags: Sequence[Tag]) -> Sentence | None:
+def _join_tags(tags: Sequence[Tag]) -> Sentence | None:
     sentence = joined(tags)
     if not sentence.text:
         return None

@@ -42,7 +42,7 @@ class Validator:
         if VAL not in corpus.splits:
             return None
         data = SplitData(corpus, VAL, config.mode)
-        pool = tuple(data.in_play(config.stages[-1]))
+        pool = tuple(data.find_in_play(config.stages[-1]))
         if len(pool) < 2:
             return None
         plain = config.model_copy(update={"text": TextSampling(restatements=False)})

@@ -34,7 +34,7 @@ def hard_negative_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
     own = owner_mask(batch.negatives, batch)
     texts = torch.cat([others.captions, batch.negatives.values])
     to_text = contrastive_rows(
-        batch.scale * batch.audio @ texts.T, plan.beside(own, torch.zeros_like(own))
+        batch.scale * batch.audio @ texts.T, plan.concat(own, torch.zeros_like(own))
     )
     to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
     return world.mean((to_text + to_audio) / 2)

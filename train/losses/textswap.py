@@ -35,19 +35,19 @@ def textswap_loss(
     """
     others = candidates_of(batch, world)
     plan = caption_plan(others)
-    choice = _choices(share, uniform, ~others.same, batch)
-    drawn = _times_drawn(choice, batch)
+    choice = _choose_swaps(share, uniform, ~others.same, batch)
+    drawn = _count_swaps(choice, batch)
     kept = plan.weight * (choice < 0)
     texts = torch.cat([others.captions, batch.negatives.values])
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        Plan(kept, plan.target).beside(drawn, torch.zeros_like(drawn)),
+        Plan(kept, plan.target).concat(drawn, torch.zeros_like(drawn)),
     )
     to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
     return world.mean((to_text + to_audio) / 2)
 
 
-def _choices(
+def _choose_swaps(
     share: float,
     uniform: Float[Tensor, "rows candidates"],
     wrong: Bool[Tensor, "rows candidates"],
@@ -62,7 +62,7 @@ def _choices(
     return torch.where(replaced, torch.minimum(drawn, count - 1), -1)
 
 
-def _times_drawn(
+def _count_swaps(
     choice: Int[Tensor, "rows candidates"], batch: Embedded
 ) -> Float[Tensor, "rows swapped"]:
     """How often each swapped caption stands in its row, 0 in the rows of others."""
