@@ -22,7 +22,7 @@ from synth.sources import source_class
 from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
 from train.config.run import TrainConfig
-from train.losses.batch import Alone, Embedded, Extras
+from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.choice import loss_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -162,8 +162,8 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
     assert isinstance(loss_settings, CustomLoss)
 
     def loss() -> torch.Tensor:
-        none = Extras(torch.zeros(0, 6), torch.zeros(0, dtype=torch.long))
-        negatives = Extras(normalize(false, dim=1), torch.tensor([0, 0, 2, 2]))
+        none = Ragged(torch.zeros(0, 6), torch.zeros(0, dtype=torch.long))
+        negatives = Ragged(normalize(false, dim=1), torch.tensor([0, 0, 2, 2]))
         each = torch.arange(3)
         heard, said = normalize(audio, dim=1), normalize(captions, dim=1)
         one = torch.tensor(1.0)

@@ -35,7 +35,7 @@ def torch_device(name: str) -> torch.device:
     return device
 
 
-def described() -> dict[str, Any]:
+def describe_devices() -> dict[str, Any]:
     """Torch's version and build, and every GPU: name, memory in bytes, whether it has bf16."""
     devices: list[dict[str, Any]] = [
         {
@@ -54,4 +54,4 @@ def described() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(described()))
+    print(json.dumps(describe_devices()))

@@ -168,7 +168,7 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: Path) -> None:
+def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: Path) -> None:
     """Check that a checkpoint belongs to these settings and this corpus.
 
     Places and intervals may differ.
@@ -176,8 +176,8 @@ def same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: P
     Raises:
         SpecError: Naming what differs.
     """
-    given = _decisive(config.model_dump(mode="json"))
-    before = _decisive(json.loads(saved["config"]))
+    given = _drop_free(config.model_dump(mode="json"))
+    before = _drop_free(json.loads(saved["config"]))
     differing = sorted(key for key in given if given[key] != before.get(key))
     if differing:
         raise SpecError(
@@ -194,7 +194,8 @@ def same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: P
         )
 
 
-def _decisive(settings: dict[str, Any]) -> dict[str, Any]:
+def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without those that a resumed run is free to change."""
     free = {
         "corpus",
         "out",

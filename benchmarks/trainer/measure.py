@@ -78,7 +78,7 @@ def end_to_end(contender: Contender, setup: Setup) -> tuple[float, float, list[f
     losses = [contender.learn(batch) for batch in islice(batches, setup.warm)]
     wait_for(setup.device)
     meter = Meter()
-    for batch in islice(meter.waiting(batches), setup.steps):
+    for batch in islice(meter.time_waits(batches), setup.steps):
         losses.append(contender.learn(batch))
         meter.samples += setup.batch
     wait_for(setup.device)

@@ -17,8 +17,9 @@ from train.data.audio import AudioBatch, FeatureCache
 from train.data.loader import Assembler, Batch, Loader
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
-from train.engine.learner import Learner, fresh_state
+from train.engine.checkpoint import create_state
 from train.engine.ranks import Process
+from train.engine.step import build_encoder, train_step
 from train.model.clap import clap_config
 
 
@@ -55,22 +56,22 @@ class Ours:
         tokenizer = TextTokenizer.of_model(config.model.text.name)
         self._config = config
         self._process = Process(0, 1, torch.device(setup.device))
-        self._state = fresh_state(config, corpus.sample_rate, len(tokenizer), self._process)
+        self._state = create_state(config, corpus.sample_rate, len(tokenizer), self._process)
         data = SplitData(corpus, TRAIN, mode)
         self._loader = Loader(
             Assembler.of(data, tokenizer, config, cached=False), config, self._process.share
         )
-        self._learner = Learner(config, self._state, self._process, None)
+        self._encoder = build_encoder(self._state.model, config, self._process)
         self._fed = setup.fed
         self.parameters = learning(self._state.model)
         self.texts = 0
 
     def feed(self) -> Iterator[Batch]:
-        return self._loader.between(0, self._fed)
+        return self._loader.iterate(0, self._fed)
 
     def learn(self, batch: Batch) -> float:
         self.texts = len(batch.texts.ids)
-        return self._learner.learn(batch)["loss"]
+        return self._learn(batch, None)
 
     def held(self) -> Callable[[], float]:
         device, tower = self._state.device, self._state.model.audio_tower
@@ -78,5 +79,8 @@ class Ours:
         cache = FeatureCache(batch.audio.chunks(None, tower, device))
         audio = AudioBatch(tuple(range(len(batch.audio.positions))), None)
         batch = replace(batch, audio=audio, texts=batch.texts.to(device))
-        learner = Learner(self._config, self._state, self._process, cache)
-        return lambda: learner.learn(batch)["loss"]
+        return lambda: self._learn(batch, cache)
+
+    def _learn(self, batch: Batch, cache: FeatureCache | None) -> float:
+        facts = train_step(batch, self._config, self._state, self._encoder, self._process, cache)
+        return facts["loss"]

@@ -153,7 +153,7 @@ def _train_and_test(
 
     config = demo(corpus, runs, head)
     if quick:
-        config = config.with_steps(QUICK_STEPS)
+        config = config.scale_steps(QUICK_STEPS)
     settings = digest(config.model_dump_json())[:8]
     folder = runs / f"{corpus.parent.name}-{head.value}-{settings}"
     result = train(config.model_copy(update={"out": folder}), observer, resume=folder.is_dir())

@@ -16,7 +16,7 @@ from experiments.harness.plot import draw
 from experiments.harness.runner import Outcome
 from pipelines.build.render import library_versions
 from synth.base.atomic import write_text
-from train.bench.figures import shown
+from train.bench.figures import format_value
 
 COLUMNS: Final = ("measure", "arm", "ours", "95 % interval", "paper", "chance", "n")
 CLAIM_COLUMNS: Final = ("claim", "that is", "found", "95 % interval", "verdict")
@@ -175,10 +175,12 @@ def table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:
                 continue
             found, metric = estimate(measured), measured[0]
             value, low, high, chance = (
-                shown(line.metric, each)
+                format_value(line.metric, each)
                 for each in (found.value, found.low, found.high, metric.chance)
             )
-            paper = shown(line.metric, line.paper[arm.name]) if arm.name in line.paper else ""
+            paper = (
+                format_value(line.metric, line.paper[arm.name]) if arm.name in line.paper else ""
+            )
             title = "" if rows else line.title
             row = (title, arm.name, value, f"{low} to {high}", paper, chance, f"{metric.n:,}")
             rows.append(row)
@@ -191,7 +193,7 @@ def claim_row(judgement: Judgement) -> tuple[str, ...]:
     if found is None:
         return claim.text, claim.bounds, "", "", judgement.verdict.value
     name = claim.cell.metric
-    value, low, high = (shown(name, each) for each in (found.value, found.low, found.high))
+    value, low, high = (format_value(name, each) for each in (found.value, found.low, found.high))
     return claim.text, claim.bounds, value, f"{low} to {high}", judgement.verdict.value
 
 

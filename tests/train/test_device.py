@@ -7,13 +7,13 @@ import json
 import pytest
 import torch
 
-from train.device import described
+from train.device import describe_devices
 
 
 def test_a_machine_without_gpu_has_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    found = json.loads(json.dumps(described()))
+    found = json.loads(json.dumps(describe_devices()))
     assert found["devices"] == []
     assert found["torch"] == torch.__version__
 
@@ -26,7 +26,7 @@ def test_each_gpu_is_told_with_its_memory_and_bf16(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"GPU {index}")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: Properties)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (7 + 2 * index, 0))
-    devices = described()["devices"][:2]
+    devices = describe_devices()["devices"][:2]
     assert [(each["device"], each["bf16"]) for each in devices] == [
         ("cuda:0", False),
         ("cuda:1", True),

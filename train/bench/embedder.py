@@ -69,13 +69,16 @@ class Evaluator:
         model: In evaluation mode, on the device to compute on.
         tokenizer: Of the run.
         sample_rate: In Hz.
-        longest: Most samples it takes, None for any number.
     """
 
     model: Clap
     tokenizer: TextTokenizer
     sample_rate: int
-    longest: int | None = None
+
+    @property
+    def longest(self) -> int | None:
+        """Most samples that the audio tower takes; None where it takes any number."""
+        return self.model.audio_tower.longest
 
     @torch.no_grad()
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
@@ -83,13 +86,13 @@ class Evaluator:
         batch = np.zeros((len(waveforms), max(map(len, waveforms))), dtype=np.float32)
         for line, waveform in zip(batch, waveforms, strict=True):
             line[: len(waveform)] = waveform
-        return _rows(self.model.encode_audio(torch.from_numpy(batch).to(self._device)))
+        return _to_numpy(self.model.encode_audio(torch.from_numpy(batch).to(self._device)))
 
     @torch.no_grad()
     def texts(self, texts: Sequence[str]) -> Embeddings:
         """Texts in one batch."""
         ids = self.tokenizer(list(texts)).to(self._device)
-        return _rows(self.model.encode_text(ids.ids, ids.mask))
+        return _to_numpy(self.model.encode_text(ids.ids, ids.mask))
 
     @property
     def digest(self) -> str:
@@ -114,8 +117,7 @@ def open_embedder(model: Path, device: str = "cpu") -> Evaluator:
     """
     place = torch_device(device)
     opened = open_model(model)
-    longest = opened.model.audio_tower.longest
-    return Evaluator(opened.model.to(place), opened.tokenizer, opened.sample_rate, longest)
+    return Evaluator(opened.model.to(place), opened.tokenizer, opened.sample_rate)
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | None = None) -> Said:
@@ -168,7 +170,7 @@ def embed_sounds(
         numbers = order[start : start + TOGETHER]
         for number in numbers:
             waveform = sounds.load(number, embedder.sample_rate)
-            fitted = _fitted(waveform, sounds.name(number), embedder, cut)
+            fitted = _cut_to_longest(waveform, sounds.name(number), embedder, cut)
             was_cut += len(fitted) < len(waveform)
             waveforms.append(fitted)
         parts.append(embedder.audio(waveforms))
@@ -190,7 +192,7 @@ def _check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
         )
 
 
-def _fitted(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
+def _cut_to_longest(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
     longest = embedder.longest
     if longest is None or len(waveform) <= longest:
         return waveform
@@ -203,6 +205,6 @@ def _fitted(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
     )
 
 
-def _rows(embedded: Tensor) -> Embeddings:
+def _to_numpy(embedded: Tensor) -> Embeddings:
     found: np.ndarray = embedded.cpu().double().numpy()
     return found

@@ -8,7 +8,7 @@ from typing import Final
 _RANK: Final = "median_rank"
 
 
-def shown(name: str, value: float) -> str:
+def format_value(name: str, value: float) -> str:
     """A value for people: a median rank as a number, anything else in percent."""
     if math.isnan(value):
         return "-"

@@ -50,7 +50,7 @@ GLOSSARY: Final = {
 """By the metric's name, in which * stands for anything; the longest that fits counts."""
 
 
-def explained(metrics: Iterable[str]) -> dict[str, str]:
+def explain_metrics(metrics: Iterable[str]) -> dict[str, str]:
     """A line for each of some metrics, each line once, by the name it stands under above."""
     found = (_entry(name) for name in metrics)
     return {name: GLOSSARY[name] for name in found if name is not None}

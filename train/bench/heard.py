@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from train.bench.plan import Benchmark
-from train.data.recordings import RECORDINGS_FILE, heard_by
+from train.data.recordings import RECORDINGS_FILE, load_recordings
 
 HEARD: Final = "heard in training"
 """The fact that tells how many recordings of a test the model was trained on."""
 _UNKNOWN: Final = "not known"
 
 
-def with_heard(benchmark: Benchmark, model: Path) -> Benchmark:
+def add_heard_fact(benchmark: Benchmark, model: Path) -> Benchmark:
     """The benchmark, with the fact of how many of its recordings a model was trained on.
 
     Args:
@@ -25,16 +25,16 @@ def with_heard(benchmark: Benchmark, model: Path) -> Benchmark:
     Raises:
         CorpusError: If a file of the run is damaged.
     """
-    return replace(benchmark, facts={**benchmark.facts, HEARD: _told(benchmark, model)})
+    return replace(benchmark, facts={**benchmark.facts, HEARD: _describe_heard(benchmark, model)})
 
 
-def _told(benchmark: Benchmark, model: Path) -> str:
+def _describe_heard(benchmark: Benchmark, model: Path) -> str:
     if benchmark.recordings is None:
         return f"{_UNKNOWN}, a {benchmark.kind} does not name its recordings"
-    training = heard_by(model)
+    training = load_recordings(model)
     if training is None:
         return f"{_UNKNOWN}, there is no {RECORDINGS_FILE} in {model}"
-    heard, all_ = benchmark.recordings.also_in(training), len(benchmark.recordings.clips)
+    heard, all_ = benchmark.recordings.count_shared(training), len(benchmark.recordings.clips)
     return f"{heard:,} of {all_:,} recordings"
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
-from train.bench.figures import is_share, shown
-from train.bench.glossary import MAIN, explained
+from train.bench.figures import format_value, is_share
+from train.bench.glossary import MAIN, explain_metrics
 from train.bench.heard import heard_warning
 from train.bench.metrics import Metric
 from train.bench.verdicts import verdicts
@@ -45,7 +45,7 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
     texts = {
         METRICS_FILE: _json({name: one.to_json() for name, one in evaluation.metrics.items()}),
         FACTS_FILE: _json(facts),
-        REPORT_FILE: markdown(evaluation),
+        REPORT_FILE: format_markdown(evaluation),
     }
     if plot:
         _figure_class()
@@ -57,7 +57,7 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
     return {name: folder / name for name in names}
 
 
-def markdown(evaluation: Evaluation) -> str:
+def format_markdown(evaluation: Evaluation) -> str:
     """What the results say, the results as tables, what they are of, and what was left out."""
     lines = ["# Evaluation", ""]
     lines += [", ".join(f"{name}: {_cell(value)}" for name, value in evaluation.facts.items()), ""]
@@ -65,19 +65,19 @@ def markdown(evaluation: Evaluation) -> str:
         lines += [f"**{_cell(warning)}**", ""]
     if said := verdicts(evaluation.metrics):
         lines += [*(f"- {line}" for line in said), ""]
-    main, others = parted(evaluation.metrics)
+    main, others = split_main_metrics(evaluation.metrics)
     lines += _table(main)
     if others:
         lines += ["", "## Other tests", "", *_table(others)]
     if evaluation.left_out:
         lines += ["", "Left out:", ""]
         lines += [f"- {_cell(reason)}: {count:,}" for reason, count in evaluation.left_out.items()]
-    if told := explained(evaluation.metrics):
+    if told := explain_metrics(evaluation.metrics):
         lines += ["", "What they are:", "", *(f"- `{name}`: {line}" for name, line in told.items())]
     return "\n".join(lines) + "\n"
 
 
-def parted(
+def split_main_metrics(
     metrics: Mapping[str, Metric],
 ) -> tuple[Mapping[str, Metric], Mapping[str, Metric]]:
     """The main metrics and the others; all in the first where none is a main one."""
@@ -92,9 +92,9 @@ def _table(metrics: Mapping[str, Metric]) -> list[str]:
     for name, metric in metrics.items():
         cells = (
             _cell(name),
-            shown(name, metric.value),
-            f"{shown(name, metric.low)} to {shown(name, metric.high)}",
-            shown(name, metric.chance),
+            format_value(name, metric.value),
+            f"{format_value(name, metric.low)} to {format_value(name, metric.high)}",
+            format_value(name, metric.chance),
             f"{metric.n:,}",
         )
         lines.append(f"| {' | '.join(cells)} |")

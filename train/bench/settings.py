@@ -55,6 +55,6 @@ class BenchSettings:
                 )
 
 
-def filled(template: str, words: str) -> str:
+def fill_template(template: str, words: str) -> str:
     """The prompt of a template, whatever braces the words hold."""
     return template.replace(SLOT, words)

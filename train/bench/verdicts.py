@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from train.bench.figures import shown
+from train.bench.figures import format_value
 from train.bench.metrics import Metric
 
 TOGETHER_ALONE: Final = 2 / 3
@@ -24,16 +24,16 @@ def verdicts(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
 def _lines(known: Mapping[str, Metric]) -> Iterator[str]:
     order = {name: known[name] for name in ("bat", "negatives_reorder") if name in known}
     if order:
-        yield f"order: {_order(order)} ({_figures(order)}; chance 50 %)"
+        yield f"order: {_describe_order(order)} ({_format_figures(order)}; chance 50 %)"
     if triplets := known.get("triplets"):
-        told = _figures({"triplets": triplets})
-        yield f"before, reversed, while: {_triplets(triplets)} ({told}; chance 33.3 %)"
+        told = _format_figures({"triplets": triplets})
+        yield f"before, reversed, while: {_describe_triplets(triplets)} ({told}; chance 33.3 %)"
     retrieval = {name: known[name] for name in _RETRIEVAL if name in known}
     if retrieval:
-        yield f"retrieval: {_found(retrieval)} ({_figures(retrieval)})"
+        yield f"retrieval: {_describe_retrieval(retrieval)} ({_format_figures(retrieval)})"
 
 
-def _order(order: Mapping[str, Metric]) -> str:
+def _describe_order(order: Mapping[str, Metric]) -> str:
     above = [one.low > one.chance for one in order.values()]
     if all(above):
         return "hears order"
@@ -42,7 +42,7 @@ def _order(order: Mapping[str, Metric]) -> str:
     return "hears some, one of the two is not told from chance" if any(above) else _BY_CHANCE
 
 
-def _triplets(one: Metric) -> str:
+def _describe_triplets(one: Metric) -> str:
     if one.low > TOGETHER_ALONE:
         return "told apart, more than together from not together"
     if one.low <= one.chance:
@@ -50,15 +50,16 @@ def _triplets(one: Metric) -> str:
     return "no more than together from not together, which alone gives 66.7 %"
 
 
-def _found(retrieval: Mapping[str, Metric]) -> str:
+def _describe_retrieval(retrieval: Mapping[str, Metric]) -> str:
     if all(one.low <= one.chance for one in retrieval.values()):
         return _BY_CHANCE
     times = " and ".join(f"{one.value / one.chance:.0f}" for one in retrieval.values())
     return f"R@1 is {times} times that of chance"
 
 
-def _figures(metrics: Mapping[str, Metric]) -> str:
-    return "; ".join(
-        f"{name} {shown(name, one.value)}, {shown(name, one.low)} to {shown(name, one.high)}"
-        for name, one in metrics.items()
-    )
+def _format_figures(metrics: Mapping[str, Metric]) -> str:
+    lines = []
+    for name, one in metrics.items():
+        value, low, high = (format_value(name, each) for each in (one.value, one.low, one.high))
+        lines.append(f"{name} {value}, {low} to {high}")
+    return "; ".join(lines)

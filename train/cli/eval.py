@@ -12,10 +12,10 @@ from rich.console import Console
 
 from train.bench.embedder import open_embedder
 from train.bench.evaluate import Evaluation, assess, open_benchmark
-from train.bench.glossary import explained
-from train.bench.heard import heard_warning, with_heard
+from train.bench.glossary import explain_metrics
+from train.bench.heard import add_heard_fact, heard_warning
 from train.bench.plan import Task
-from train.bench.report import parted, write_report
+from train.bench.report import split_main_metrics, write_report
 from train.bench.settings import BenchSettings
 from train.bench.verdicts import verdicts
 from train.cli.options import JsonOption, ShowProgress, VirtualOption, refuse_spec, show_nothing
@@ -107,7 +107,7 @@ def eval_command(
         caption_columns=caption_column or (),
         fold=fold,
     )
-    benchmark = with_heard(benchmark, model)
+    benchmark = add_heard_fact(benchmark, model)
     with show_progress(as_json) as observer:
         found = assess(embedder, benchmark, task, str(model), observer, embedder.digest)
     files = write_report(found, out) if out is not None else {}
@@ -122,9 +122,9 @@ def eval_command(
         console.print(warning, style="bold", markup=False)
     for line in verdicts(found.metrics):
         console.print(line, markup=False)
-    main, others = parted(found.metrics)
+    main, others = split_main_metrics(found.metrics)
     console.print(metric_table(f"{model} on {data}", main), soft_wrap=False)
-    for name, line in explained(main).items():
+    for name, line in explain_metrics(main).items():
         console.print(f"{name}: {line}", markup=False)
     if others:
         console.print(metric_table("Other tests", others), soft_wrap=False)

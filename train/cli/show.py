@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from train.bench.figures import shown
+from train.bench.figures import format_value
 from train.bench.metrics import Metric
 from train.opening import is_hub_name
 
@@ -21,7 +21,8 @@ def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
         table.add_column(name, justify="right")
     for name, metric in metrics.items():
         value, low, high, chance = (
-            shown(name, each) for each in (metric.value, metric.low, metric.high, metric.chance)
+            format_value(name, each)
+            for each in (metric.value, metric.low, metric.high, metric.chance)
         )
         table.add_row(name, value, f"{low} to {high}", chance, f"{metric.n:,}")
     return table

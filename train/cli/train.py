@@ -33,7 +33,7 @@ from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
 from train.data.split import VAL
 from train.engine.loop import TrainResult, train
-from train.engine.ranks import leads
+from train.engine.ranks import is_leader
 from train.opening import is_hub_name
 from train.presets import default, fine_tuning
 from train.run_folder import CHECKPOINT_FILE
@@ -86,13 +86,13 @@ def train_command(
             raise SpecError(f"--clap {clap}: no such folder", mend="give one, or OWNER/NAME")
         tell_of_hub(clap)
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
-    if resume and not (settings.out / CHECKPOINT_FILE).is_file() and leads():
+    if resume and not (settings.out / CHECKPOINT_FILE).is_file() and is_leader():
         print(f"no checkpoint in {settings.out}: this run begins anew", file=sys.stderr)
     quieten_transformers()
-    with show_progress(as_json and leads()) as observer:
+    with show_progress(as_json and is_leader()) as observer:
         result = train(settings, observer, resume=resume, overwrite=overwrite)
-        facts = result_json(result, settings, observer) if as_json and leads() else None
-    if not leads():
+        facts = result_json(result, settings, observer) if as_json and is_leader() else None
+    if not is_leader():
         return
     if facts is not None:
         print(json.dumps(facts))
@@ -143,7 +143,7 @@ def make_config(
         heads = config.model.head.model_copy(update={"kind": head})
         model = config.model.model_copy(update={"head": heads})
         config = config.model_copy(update={"model": model})
-    return config.with_steps(steps) if steps is not None else config
+    return config.scale_steps(steps) if steps is not None else config
 
 
 def result_json(
@@ -185,7 +185,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     console = Console(soft_wrap=True, highlight=False)
     if not result.finished:
         console.print(f"stopped after step {result.step:,}, checkpoint written")
-        console.print(f"to go on: {_again()}")
+        console.print(f"to go on: {_format_resume_command()}")
         return
     console.print(
         f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
@@ -206,7 +206,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     console.print(f"next: {evaluate}", markup=False)
 
 
-def _again() -> str:
+def _format_resume_command() -> str:
     """The command that was given, with --resume."""
     given = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
     command = shlex.join(["segue", *given, "--resume"])

@@ -152,7 +152,7 @@ Ours: TypeAlias = InfoNce | HardNegatives | Modular | TeminalA | TeminalB | Text
 _NAMES: Final = frozenset(each().name for each in get_args(Ours))
 
 
-def _of_other_packages(value: Any, ours: Callable[[Any], Any]) -> Any:
+def _load_custom(value: Any, ours: Callable[[Any], Any]) -> Any:
     """Settings of a loss that another package offers; settings of ours are for `ours` to judge."""
     if isinstance(value, CustomLoss):
         return value
@@ -168,6 +168,6 @@ def _of_other_packages(value: Any, ours: Callable[[Any], Any]) -> Any:
 Loss = Annotated[
     Ours,
     Field(discriminator="name"),
-    WrapValidator(_of_other_packages),
+    WrapValidator(_load_custom),
     SerializeAsAny(),
 ]

@@ -67,7 +67,7 @@ ALL_GROUPS = (
 )
 
 
-def _needs_name(config: _T, kind: TowerKind, name: str) -> _T:
+def _require_name(config: _T, kind: TowerKind, name: str) -> _T:
     if kind is TowerKind.TRANSFORMERS and not name:
         raise ValueError("a transformers tower needs `name`: a folder or a name on huggingface.co")
     return config
@@ -103,8 +103,8 @@ class AudioConfig(Section):
     shift_mels: int = Field(default=2, ge=0)
 
     @model_validator(mode="after")
-    def _named(self) -> AudioConfig:
-        return _needs_name(self, self.kind, self.name)
+    def _check_name(self) -> AudioConfig:
+        return _require_name(self, self.kind, self.name)
 
 
 class TextConfig(Section):
@@ -114,8 +114,8 @@ class TextConfig(Section):
     name: str = ""
 
     @model_validator(mode="after")
-    def _named(self) -> TextConfig:
-        return _needs_name(self, self.kind, self.name)
+    def _check_name(self) -> TextConfig:
+        return _require_name(self, self.kind, self.name)
 
 
 class ModelConfig(Section):
@@ -130,7 +130,7 @@ class ModelConfig(Section):
     trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
 
     @model_validator(mode="after")
-    def _divisible(self) -> ModelConfig:
+    def _check_width(self) -> ModelConfig:
         if self.dim % self.head.heads:
             raise ValueError(f"dim {self.dim} is not divisible by {self.head.heads} heads")
         return self

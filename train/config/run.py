@@ -144,7 +144,7 @@ class TrainConfig(Section):
     checkpoint_every: int = Field(default=200, ge=0)
 
     @model_validator(mode="after")
-    def _fits(self) -> TrainConfig:
+    def _check_consistency(self) -> TrainConfig:
         if self.patience and not self.eval_every:
             raise ValueError("patience counts validations: give eval_every too")
         grouped = [stage.loss.name for stage in self.stages if stage.loss.name in _GROUPED]
@@ -159,7 +159,7 @@ class TrainConfig(Section):
         """Steps of all stages."""
         return sum(stage.steps for stage in self.stages)
 
-    def with_steps(self, steps: int) -> TrainConfig:
+    def scale_steps(self, steps: int) -> TrainConfig:
         """The same run in `steps` steps, every stage shortened or lengthened alike.
 
         Raises:

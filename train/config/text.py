@@ -28,7 +28,7 @@ class Ramp(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _constant(cls, values: Any) -> Any:
+    def _expand_constant(cls, values: Any) -> Any:
         if isinstance(values, int | float):
             values = {"start": values}
         if isinstance(values, dict) and "start" in values:

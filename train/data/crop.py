@@ -58,7 +58,7 @@ class Cropper:
         drawn = rng.integers(spare + 1, size=_TRIES).tolist()
         if self.told is CropTold.WHOLE:
             return row | {"crop": (drawn[0], self.frames)}
-        return self._first(row, stage, iter(drawn)) or row
+        return self._find_crop(row, stage, iter(drawn)) or row
 
     def refuse_long(self, positions: Sequence[int], stage: Stage, longest: Frames) -> None:
         """Check that no sample would have to be heard whole that the model cannot take.
@@ -71,7 +71,7 @@ class Cropper:
         most = max(longest, self.frames)
         for position in (one for one in positions if self.data.frames[one] > most):
             (row,) = self.data.rows([position])
-            if not self._first(row, stage, iter(())):
+            if not self._find_crop(row, stage, iter(())):
                 rate = self.data.corpus.sample_rate
                 raise SpecError(
                     f"sample {row['id']}: no part of {self.frames / rate:g} s proves a caption, "
@@ -79,7 +79,7 @@ class Cropper:
                     mend="give a longer `crop_s`, or build the corpus with an `exact` length",
                 )
 
-    def _first(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:
+    def _find_crop(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         scene = from_json(json.loads(row["scene"]))
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
@@ -88,7 +88,7 @@ class Cropper:
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
                 crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
-                part = _told(row, stage, crop)
+                part = _keep_proven(row, stage, crop)
                 if part is not None:
                     return part | {"crop": (start, self.frames)}
         return None
@@ -109,12 +109,12 @@ class Cropper:
         return {caption for each in captions for caption in each}
 
 
-def _told(row: Row, stage: Stage, crop: Crop) -> Row | None:
+def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     """The row as it is told of a part; None where nothing in play is proven."""
     if not crop.is_clear:
         return None
     own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
-    true = [text for text in (own, *row["positives"]) if crop.proves(_claim(text))]
+    true = [text for text in (own, *row["positives"]) if crop.proves(_parse_claim(text))]
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:
         return None
@@ -122,10 +122,10 @@ def _told(row: Row, stage: Stage, crop: Crop) -> Row | None:
         "caption": in_play[0]["text"],
         "claim": in_play[0]["claim"],
         "positives": [text for text in true if text is not in_play[0]],
-        "negatives": [text for text in row["negatives"] if crop.refutes(_claim(text))],
+        "negatives": [text for text in row["negatives"] if crop.refutes(_parse_claim(text))],
         "heard": crop.clips,
     }
 
 
-def _claim(sentence: dict[str, Any]) -> Any:
+def _parse_claim(sentence: dict[str, Any]) -> Any:
     return claim_from_json(json.loads(sentence["claim"]))

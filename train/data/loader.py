@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import torch
@@ -21,25 +22,13 @@ from train.data.meaning import number_of
 from train.data.order import BatchOrder
 from train.data.split import Row, SplitData
 from train.data.suitability import refuse_unsuitable
-from train.data.texts import Owned, TextSampler
+from train.data.texts import TextSampler
 from train.data.tokenizer import TextTokenizer, TokenIds
+from train.losses.batch import Ragged
 from train.schedule import place
 
 _VIEWS: Final = {"before": 0, "after": 1, "while": 2}
 _UNKNOWN: Final = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """Texts of a batch beside the captions.
-
-    Args:
-        said: Which of the batch's texts each is.
-        owner: Row that each belongs to.
-    """
-
-    said: Int[Tensor, " texts"]
-    owner: Int[Tensor, " texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +40,10 @@ class Batch:
         audio: The sounds.
         texts: Ids of every different text, encoded once each: the members of a minimal-pair group
             share most of their sentences.
-        captions: Which text each row's caption is.
-        positives: Further true captions.
-        negatives: False captions.
-        denied: Fully negated captions.
+        captions: Number in `texts` of each row's caption.
+        positives: Numbers in `texts` of further true captions.
+        negatives: Likewise of false captions.
+        denied: Likewise of fully negated captions, at most one a row.
         keys: Numbers of each caption's text and of what it claims, equal where those are equal.
         views: Composition of each row (`losses.batch.Embedded`), -1 where it is no triplet.
         groups: Number of each row's group.
@@ -66,9 +55,9 @@ class Batch:
     audio: AudioBatch
     texts: TokenIds
     captions: Int[Tensor, " batch"]
-    positives: Spoken
-    negatives: Spoken
-    denied: Spoken
+    positives: Ragged
+    negatives: Ragged
+    denied: Ragged
     keys: Int[Tensor, "2 batch"]
     views: Int[Tensor, " batch"]
     groups: Int[Tensor, " batch"]
@@ -134,31 +123,26 @@ class Assembler:
             rows = [self.cropper.crop(row, stage, step) for row in rows]
             whole = sum("crop" not in row and row["frames"] > self.cropper.frames for row in rows)
         texts = self.sampler.texts(rows, stage, step)
-        said = [
-            *texts.captions,
-            *texts.positives.texts,
-            *texts.negatives.texts,
-            *texts.denied.texts,
-        ]
-        number = {text: k for k, text in enumerate(dict.fromkeys(said))}
+        extra = chain.from_iterable((*texts.positives, *texts.negatives, *texts.denied))
+        number = {text: k for k, text in enumerate(dict.fromkeys((*texts.captions, *extra)))}
 
-        def spoken(owned: Owned) -> Spoken:
-            return Spoken(_longs([number[text] for text in owned.texts]), _longs(owned.owner))
+        def to_ragged(rows_of_texts: Iterable[Sequence[str]]) -> Ragged:
+            return Ragged.of_rows([number[text] for text in each] for each in rows_of_texts)
 
         return Batch(
             step=step,
             audio=AudioBatch(tuple(positions), None if self.cached else self.data.waveforms(rows)),
             texts=self.tokenizer(list(number)),
-            captions=_longs([number[text] for text in texts.captions]),
-            positives=spoken(texts.positives),
-            negatives=spoken(texts.negatives),
-            denied=spoken(texts.denied),
-            keys=_longs(
+            captions=_to_tensor([number[text] for text in texts.captions]),
+            positives=to_ragged(texts.positives),
+            negatives=to_ragged(texts.negatives),
+            denied=to_ragged(texts.denied),
+            keys=_to_tensor(
                 [[number_of(key) for key in keys] for keys in (texts.captions, texts.meanings)]
             ),
-            views=_longs([_view(row) for row in rows]),
-            groups=_longs([number_of(row["group"]) for row in rows]),
-            classes=_longs([_classes(row) for row in rows]).reshape(len(rows), 2),
+            views=_to_tensor([_view(row) for row in rows]),
+            groups=_to_tensor([number_of(row["group"]) for row in rows]),
+            classes=_to_tensor([_classes(row) for row in rows]).reshape(len(rows), 2),
             whole=whole,
         )
 
@@ -187,7 +171,7 @@ class Loader:
         stage = self._config.stages[where.stage]
         return self._assembler.batch(positions.tolist(), stage, step)
 
-    def between(self, start: int, stop: int) -> Iterator[Batch]:
+    def iterate(self, start: int, stop: int) -> Iterator[Batch]:
         """The batches of steps `start` to `stop - 1`, a few of them made ahead."""
         waiting: deque[Future[Batch]] = deque()
         ahead = start
@@ -226,5 +210,5 @@ def _classes(row: Row) -> list[int]:
     return [number_of(row["labels"][0]), number_of(row["labels"][-1])]
 
 
-def _longs(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:
+def _to_tensor(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:
     return torch.tensor(values, dtype=torch.long)

@@ -24,26 +24,29 @@ def meaning(claim: str) -> str:
         claim: Claim as JSON. What is heard together, or joined by "and", has no order; and the
             three compositions join the same parts however they are nested.
     """
-    return canonical_json(_sorted(json.loads(claim)))
+    return canonical_json(_sort_operands(json.loads(claim)))
 
 
-def _sorted(value: Any) -> Any:
+def _sort_operands(value: Any) -> Any:
     match value:
         case {"overlay": _, **rest}:
-            return {"overlay": sorted(_operands(value, "overlay"), key=canonical_json), **rest}
+            return {
+                "overlay": sorted(_collect_operands(value, "overlay"), key=canonical_json),
+                **rest,
+            }
         case {"and": _}:
-            return {"and": sorted(_operands(value, "and"), key=canonical_json)}
+            return {"and": sorted(_collect_operands(value, "and"), key=canonical_json)}
         case {"sequence": _, **rest}:
-            return {"sequence": _operands(value, "sequence"), **rest}
+            return {"sequence": _collect_operands(value, "sequence"), **rest}
         case {"not": inner}:
-            return {"not": _sorted(inner)}
+            return {"not": _sort_operands(inner)}
         case {"only": inner}:
-            return {"only": _sorted(inner)}
+            return {"only": _sort_operands(inner)}
     return value
 
 
-def _operands(value: Any, kind: str) -> list[Any]:
+def _collect_operands(value: Any, kind: str) -> list[Any]:
     """What a composition joins, however it is nested."""
     if kind not in value:
-        return [_sorted(value)]
-    return [operand for part in value[kind] for operand in _operands(part, kind)]
+        return [_sort_operands(value)]
+    return [operand for part in value[kind] for operand in _collect_operands(part, kind)]

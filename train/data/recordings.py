@@ -44,7 +44,7 @@ class Recordings:
             found.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
 
-    def also_in(self, others: Recordings) -> int:
+    def count_shared(self, others: Recordings) -> int:
         """How many of these are among the others, by name or with a file of the same bytes."""
         digests = frozenset().union(*others.clips.values())
         return sum(
@@ -52,13 +52,13 @@ class Recordings:
         )
 
     def save(self, folder: Path) -> None:
-        """Write them into a run's folder, where `heard_by` finds them."""
+        """Write them into a run's folder, where `load_recordings` finds them."""
         clips = {name: sorted(digests) for name, digests in self.clips.items()}
         text = json.dumps({"format": _FORMAT, "recordings": clips}, indent=0, ensure_ascii=False)
         write_text(folder / RECORDINGS_FILE, text + "\n")
 
 
-def heard_by(run: Path) -> Recordings | None:
+def load_recordings(run: Path) -> Recordings | None:
     """The recordings that a run is trained on; None where its folder does not tell.
 
     Raises:

@@ -62,7 +62,7 @@ class SplitData:
         self.mode = mode
         table = corpus.samples(split, columns=list(_COLUMNS))
         # In one piece, since rows taken from many cost the whole table; 64-bit offsets hold any.
-        fields = [field.with_type(_large(field.type)) for field in table.schema]
+        fields = [field.with_type(_widen_offsets(field.type)) for field in table.schema]
         self.table: pa.Table = table.cast(
             pa.schema(fields, metadata=table.schema.metadata)
         ).combine_chunks()
@@ -104,7 +104,7 @@ class SplitData:
         taken = self.table.take(list(positions)).to_pylist()
         return [row | {"position": k} for k, row in zip(positions, taken, strict=True)]
 
-    def in_play(self, stage: Stage) -> list[int]:
+    def find_in_play(self, stage: Stage) -> list[int]:
         """Positions of the samples whose main caption tells a relation of the stage."""
         wanted = set(stage.relations or self.relations)
         return [k for k, relation in enumerate(self.relations) if relation in wanted]
@@ -124,7 +124,7 @@ class SplitData:
                 if any(known)
                 else "its captions tell no relation: leave `relations` out of the stage",
             )
-        chosen = self.in_play(stage)
+        chosen = self.find_in_play(stage)
         if len(chosen) < 2:
             raise SpecError(
                 f"split {self.split!r} of corpus {self.corpus.name} has {len(chosen)} samples "
@@ -141,7 +141,7 @@ class SplitData:
 
     def waveforms(self, rows: Sequence[Row]) -> Float[Tensor, "batch samples"]:
         """Audio of manifest rows in -1 to 1, padded at the end with silence to the longest."""
-        sounds = [_heard(self.pcm(row), row) for row in rows]
+        sounds = [_apply_crop(self.pcm(row), row) for row in rows]
         batch = np.zeros((len(sounds), max(map(len, sounds))), dtype=np.float32)
         for line, pcm in zip(batch, sounds, strict=True):
             line[: len(pcm)] = pcm
@@ -177,24 +177,24 @@ class SplitData:
         return {text for chunk in said for text in pc.unique(chunk).to_pylist()}
 
 
-def _heard(pcm: Pcm, row: Row) -> Pcm:
+def _apply_crop(pcm: Pcm, row: Row) -> Pcm:
     """What is heard of a sample: all of it, or its crop."""
     start, frames = row.get("crop", (0, len(pcm)))
     return pcm[start : start + frames]
 
 
-def _large(kind: pa.DataType) -> pa.DataType:
+def _widen_offsets(kind: pa.DataType) -> pa.DataType:
     """The type with 64-bit offsets throughout."""
     if pa.types.is_string(kind):
         return pa.large_string()
     if pa.types.is_list(kind):
-        return pa.large_list(kind.value_field.with_type(_large(kind.value_type)))
+        return pa.large_list(kind.value_field.with_type(_widen_offsets(kind.value_type)))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_large(field.type)) for field in kind])
+        return pa.struct([field.with_type(_widen_offsets(field.type)) for field in kind])
     return kind
 
 
-def numbered(keys: Sequence[str]) -> Int[Tensor, " keys"]:
+def number_keys(keys: Sequence[str]) -> Int[Tensor, " keys"]:
     """Numbers that are equal where keys are equal."""
     known: dict[str, int] = {}
     return torch.tensor([known.setdefault(key, len(known)) for key in keys], dtype=torch.long)

@@ -31,35 +31,22 @@ Sentence = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
-    """Texts of a batch's samples, flat.
-
-    Args:
-        texts: The texts.
-        owner: Row of the batch that each belongs to.
-    """
-
-    texts: tuple[str, ...] = ()
-    owner: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of a batch.
+    """The texts of a batch: one entry a sample.
 
     Args:
-        captions: One true caption a sample.
-        meanings: What each caption claims, equal where claims are equal.
-        positives: Further true captions.
-        negatives: False captions.
-        denied: Fully negated captions.
+        captions: One true caption.
+        meanings: What the caption claims, equal where claims are equal.
+        positives: Further true captions; none unless the loss asks for them.
+        negatives: False captions; likewise.
+        denied: The fully negated caption, if there is one; likewise.
     """
 
     captions: tuple[str, ...]
     meanings: tuple[str, ...]
-    positives: Owned
-    negatives: Owned
-    denied: Owned
+    positives: tuple[Sequence[str], ...]
+    negatives: tuple[Sequence[str], ...]
+    denied: tuple[Sequence[str], ...]
 
 
 @dataclass(frozen=True)
@@ -102,15 +89,21 @@ class TextSampler:
             step: Step of the run.
         """
         drawn = [self._caption(row, stage, step) for row in rows]
-        positives = (_others(row, said, stage) for row, (_, said) in zip(rows, drawn, strict=True))
+        none: tuple[Sequence[str], ...] = ((),) * len(rows)
+        positives = negatives = denied = none
+        if Role.POSITIVES in stage.roles:
+            pairs = zip(rows, drawn, strict=True)
+            positives = tuple(_select_positives(row, said, stage) for row, (_, said) in pairs)
+        if Role.NEGATIVES in stage.roles:
+            negatives = tuple(_select_negatives(row, stage) for row in rows)
+        if Role.DENIED in stage.roles:
+            denied = tuple(_select_denied(row) for row in rows)
         return Texts(
             captions=tuple(text for text, _ in drawn),
             meanings=tuple(meaning(said["claim"]) for _, said in drawn),
-            positives=_owned(positives if Role.POSITIVES in stage.roles else ()),
-            negatives=_owned(
-                (_negatives(row, stage) for row in rows) if Role.NEGATIVES in stage.roles else ()
-            ),
-            denied=_owned(map(_denied, rows) if Role.DENIED in stage.roles else ()),
+            positives=positives,
+            negatives=negatives,
+            denied=denied,
         )
 
     def _caption(self, row: Row, stage: Stage, step: int) -> tuple[str, Sentence]:
@@ -124,16 +117,16 @@ class TextSampler:
         if not tags:
             return chosen["text"], chosen
         if rng.random() >= self.sampling.p_caption.at(step):
-            chosen = _tagged(self._tags(row.get("heard", row["clips"]))) or chosen
+            chosen = _join_tags(self._tags(row.get("heard", row["clips"]))) or chosen
         text = chosen["text"]
         if rng.random() < self.sampling.p_insert.at(step):
-            text = self._with_denial(text, tags, rng)
+            text = self._insert_denial(text, tags, rng)
         return text, chosen
 
     def _tags(self, clips: Iterable[str]) -> list[Tag]:
         return [tag for clip in clips for tag in self.tags.get(clip, ())]
 
-    def _with_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
+    def _insert_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
         """The caption with the denial of a tag that the clip does not bear, where one fits in."""
         return negate(text, Mode.INSERT, self._negation, rng, tags).text or text
 
@@ -150,7 +143,7 @@ def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> fr
     return frozenset({*names, *shipped_negators().plain, ","})
 
 
-def _tagged(tags: Sequence[Tag]) -> Sentence | None:
+def _join_tags(tags: Sequence[Tag]) -> Sentence | None:
     sentence = join_tags(tags)
     if not sentence.text:
         return None
@@ -160,20 +153,15 @@ def _tagged(tags: Sequence[Tag]) -> Sentence | None:
     }
 
 
-def _others(row: Row, caption: Sentence, stage: Stage) -> list[str]:
+def _select_positives(row: Row, caption: Sentence, stage: Stage) -> list[str]:
     texts = [row["caption"]]
     texts += [said["text"] for said in row["positives"] if stage.tells(said["connective"])]
     return [text for text in dict.fromkeys(texts) if text != caption["text"]]
 
 
-def _negatives(row: Row, stage: Stage) -> list[str]:
+def _select_negatives(row: Row, stage: Stage) -> list[str]:
     return [text["text"] for text in row["negatives"] if stage.tells(text["connective"])]
 
 
-def _denied(row: Row) -> list[str]:
+def _select_denied(row: Row) -> list[str]:
     return [text["text"] for text in row["negatives"] if text["kind"] == FULLY_NEGATED][:1]
-
-
-def _owned(texts: Iterable[Sequence[str]]) -> Owned:
-    found = [(text, row) for row, each in enumerate(texts) for text in each]
-    return Owned(tuple(text for text, _ in found), tuple(row for _, row in found))

@@ -1,4 +1,4 @@
-"""The state of a run between two steps, and how it is kept on disk."""
+"""The state of a run between two steps, and the checkpoint that holds it on disk."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.optim.swa_utils import AveragedModel
+from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from synth.base.atomic import write_text
 from synth.base.errors import SpecError
 from train.config.run import TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD
-from train.engine.random_state import RandomState
 from train.engine.ranks import Process
-from train.model.clap import Clap
+from train.model.clap import Clap, build_model
 from train.run_folder import (
     BEST_FILE,
     CHECKPOINT_FILE,
     MODEL_FILE,
     Origin,
+    check_same_run,
     load_tensors,
     load_weights,
-    same_run,
     save_tensors,
 )
 
@@ -64,15 +64,78 @@ class State:
         return self.model if self.average is None else self.average.module  # type: ignore[return-value]
 
 
+@dataclass(frozen=True, slots=True)
+class RandomState:
+    """State of torch's random number generators.
+
+    Args:
+        cpu: Of the CPU's.
+        device: Of the device's, None where that is the CPU.
+    """
+
+    cpu: Tensor
+    device: Tensor | None
+
+    @classmethod
+    def of(cls, device: torch.device) -> RandomState:
+        """The state of now."""
+        own = None
+        if device.type == "cuda":
+            own = torch.cuda.get_rng_state(device)
+        elif device.type == "mps":
+            own = torch.mps.get_rng_state()
+        return cls(torch.get_rng_state(), own)
+
+    def restore(self, device: torch.device) -> None:
+        """Make it the state of now."""
+        torch.set_rng_state(self.cpu.cpu())
+        if self.device is not None and device.type == "cuda":
+            torch.cuda.set_rng_state(self.device.cpu(), device)
+        elif self.device is not None and device.type == "mps":
+            torch.mps.set_rng_state(self.device.cpu())
+
+
+def create_state(config: TrainConfig, sample_rate: int, vocabulary: int, process: Process) -> State:
+    """The state before the first step, its weights drawn from torch's generator.
+
+    Args:
+        config: The run.
+        sample_rate: Of the corpus, in Hz.
+        vocabulary: Number of words, for a text tower that learns its own.
+        process: This one.
+
+    Raises:
+        SpecError: If a model cannot be loaded, or has no such part to train.
+    """
+    model = build_model(config.model, sample_rate, vocabulary).to(process.device)
+    if process.rank:
+        # DDP replaces these weights by those of process 0; the dropout is this process's own.
+        torch.manual_seed(config.seed + process.rank)
+    # Weight decay pulls towards zero, which is no neutral value for gains, biases and temperature.
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    groups = [
+        {
+            "params": [one for one in parameters if one.dim() > 1],
+            "weight_decay": config.weight_decay,
+        },
+        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
+    ]
+    average = None
+    if config.ema:
+        update = get_ema_multi_avg_fn(config.ema)  # type: ignore[no-untyped-call]
+        average = AveragedModel(model, multi_avg_fn=update)
+    return State(model, torch.optim.AdamW(groups, lr=config.lr), average)
+
+
 def save_checkpoint(state: State, config: TrainConfig, origin: Origin, process: Process) -> None:
     """Write a checkpoint atomically; it holds the state before the validation of its step.
 
     Called by every process; the leading one writes.
     """
     random = RandomState.of(state.device)
-    states = process.everyones(random.cpu)
-    on_device = None if random.device is None else process.everyones(random.device)
-    if not process.leads:
+    states = process.gather(random.cpu)
+    on_device = None if random.device is None else process.gather(random.device)
+    if not process.is_leader:
         return
     save_tensors(
         config.out / CHECKPOINT_FILE,
@@ -104,7 +167,7 @@ def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
     if not path.is_file():
         return False
     saved = load_tensors(path, state.device)
-    same_run(saved, config, origin, path)
+    check_same_run(saved, config, origin, path)
     if len(saved["rng"]) != process.ranks:
         raise SpecError(
             f"{path}: was trained by {len(saved['rng'])} processes, not {process.ranks}",
@@ -120,7 +183,7 @@ def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
     RandomState(
         saved["rng"][process.rank], None if on_device is None else on_device[process.rank]
     ).restore(state.device)
-    if process.leads:
+    if process.is_leader:
         cut_log(config.out / LOG_FILE, state.step)
     return True
 
@@ -148,12 +211,13 @@ def remove_run(folder: Path) -> None:
 
 
 def cut_log(log: Path, step: int) -> None:
-    """Drop what is done again, the steps behind `step` and its validation, and any torn line."""
-    if log.is_file():
-        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-        whole = (line for line in lines if line.endswith("\n"))
-        write_text(log, "".join(line for line in whole if _stays(json.loads(line), step)))
-
-
-def _stays(facts: dict[str, Any], step: int) -> bool:
-    return bool(facts["step"] < step or (facts["step"] == step and "val_loss" not in facts))
+    """Drop all after step `step`, which a resumed run does again, and any torn line."""
+    if not log.is_file():
+        return
+    kept = []
+    for line in log.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):
+            facts = json.loads(line)
+            if facts["step"] < step or (facts["step"] == step and "val_loss" not in facts):
+                kept.append(line)
+    write_text(log, "".join(kept))

@@ -1,4 +1,4 @@
-"""The training loop."""
+"""A training run from its first check to its last step: `train`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,37 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
-from train.engine.log import open_log
+from train.data.audio import feature_cache
+from train.data.loader import Assembler, Loader
+from train.data.recordings import Recordings
+from train.data.split import TRAIN, SplitData
+from train.data.texts import added_words
+from train.data.tokenizer import TextTokenizer
+from train.engine.checkpoint import (
+    State,
+    create_state,
+    load_checkpoint,
+    remove_run,
+    save_best,
+    save_checkpoint,
+    save_model,
+)
+from train.engine.log import RunLog, open_log
 from train.engine.progress import PHASE, Meter
-from train.engine.ranks import processes
-from train.engine.run import Run
-from train.run_folder import refuse_occupied
+from train.engine.ranks import Process, join_processes
+from train.engine.step import build_encoder, train_step
+from train.engine.validation import Validator
+from train.run_folder import Origin, refuse_occupied, save_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,41 +92,139 @@ def train(
     # The caller's random state is left as it was, but for that of GPUs.
     with (
         torch.random.fork_rng(devices=[]),
-        _interruptible() as interrupted,
-        processes(config.device) as process,
+        _catch_interrupts() as interrupted,
+        join_processes(config.device) as process,
     ):
         torch.manual_seed(config.seed)
-        shown = observer if observer is not None and process.leads else Silent()
-        run = Run.prepared(config, process, shown, resume)
-        return _train(run, shown, interrupted)
+        shown = observer if observer is not None and process.is_leader else Silent()
+        return _train(config, process, shown, interrupted, resume)
 
 
-def _train(run: Run, observer: Observer, interrupted: threading.Event) -> TrainResult:
-    state = run.state
-    observer.start(PHASE, run.config.steps, "steps", done=state.step)
+def _train(
+    config: TrainConfig,
+    process: Process,
+    observer: Observer,
+    interrupted: threading.Event,
+    resume: bool,
+) -> TrainResult:
+    # Everything is checked before anything is written: the corpus must hold what every stage needs.
+    corpus = Corpus.open(config.corpus)
+    data = SplitData(corpus, TRAIN, config.mode)
+    tokenizer = _build_tokenizer(config, data)
+    origin = Origin.of(corpus, tokenizer)
+    state = create_state(config, corpus.sample_rate, len(tokenizer), process)
+    assembler = Assembler.of(data, tokenizer, config, cached=False)
+    for stage in config.stages:
+        assembler.check(stage, data.pool(stage).tolist(), state.model.audio_tower.longest)
+    validator = Validator.of(corpus, tokenizer, config, state.model)
+    if config.patience and validator is None:
+        raise SpecError(
+            "`patience` needs validation, and too few samples of split val are in play",
+            mend="leave it out, or build the corpus with a split `val`",
+        )
+
+    # The run folder: go on from its checkpoint, or clear it.
+    config.out.mkdir(parents=True, exist_ok=True)
+    resumed = resume and load_checkpoint(state, config, origin, process)
+    if process.is_leader:
+        if not resumed:
+            remove_run(config.out)
+        save_settings(config.out, config, corpus.sample_rate, tokenizer)
+        Recordings.of_split(corpus, TRAIN).save(config.out)
+
+    cache = None
+    if state.step < config.steps:
+        cache = feature_cache(data, config, state.model.audio_tower, state.device, observer)
+    assembler = replace(assembler, cached=cache is not None)
+    loader = Loader(assembler, config, process.share)
+    encoder = build_encoder(state.model, config, process)
+    process.wait()
+
+    observer.start(PHASE, config.steps, "steps", done=state.step)
     meter = Meter()
-    with open_log(run.config, run.process.leads) as log:
-        run.learn(log, meter, observer, interrupted.is_set)
-    if state.step == run.config.steps:
+    with open_log(config, process.is_leader) as log:
+        # A checkpoint holds the state before the validation of its step: a resumed run repeats it.
+        _validate(validator, state, config, process, log)
+        stop = state.step if _is_finished(state, config) else config.steps
+        for batch in meter.time_waits(loader.iterate(state.step, stop)):
+            facts = train_step(batch, config, state, encoder, process, cache)
+            meter.samples += len(batch.audio.positions) * process.ranks
+            if _is_due(config.log_every, state, config):
+                log.write(facts | meter.facts())
+            observer.advance(PHASE, note=f"loss {state.loss:.3f}  {meter}")
+            # All processes stop at the same step, or those left would wait for the others.
+            stopped = process.any(interrupted.is_set())
+            if stopped or _is_due(config.checkpoint_every, state, config):
+                save_checkpoint(state, config, origin, process)
+            _validate(validator, state, config, process, log)
+            if stopped:
+                break
+            if _is_stale(state, config):
+                save_checkpoint(state, config, origin, process)
+                break
+    if state.step == config.steps:
         observer.finish(PHASE)
-    run.close()
+    finished = _is_finished(state, config)
+    if finished and process.is_leader:
+        save_model(state, config)
+    process.wait()
     return TrainResult(
-        folder=run.config.out,
+        folder=config.out,
         step=state.step,
-        finished=run.finished,
+        finished=finished,
         loss=state.loss,
-        best_step=state.best_step if run.validator else state.step,
+        best_step=state.best_step if validator else state.step,
         best_loss=state.best_loss if state.best_step else None,
         samples_per_s=meter.samples_per_s,
         data_wait=meter.data_wait,
     )
 
 
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or a request to end sets; a second one ends at once.
+def _build_tokenizer(config: TrainConfig, data: SplitData) -> TextTokenizer:
+    """The text tower's own tokenizer, or one of the words of the corpus."""
+    name = config.model.text.name
+    if name:
+        return TextTokenizer.of_model(name)
+    return TextTokenizer.of_texts(data.vocabulary() | added_words(config.text, data.tags))
 
-    Off the main thread, nothing.
+
+def _validate(
+    validator: Validator | None, state: State, config: TrainConfig, process: Process, log: RunLog
+) -> None:
+    """Validate where the step asks for it, and keep the best weights."""
+    if validator is None or not state.step or not _is_due(config.eval_every, state, config):
+        return
+    # The statistics of batch norms differ between processes: the first one's weights are kept.
+    loss = process.broadcast(validator.loss(state.kept) if process.is_leader else 0.0)
+    log.write({"step": state.step, "val_loss": loss})
+    if loss < state.best_loss:
+        state.best_loss, state.best_step = loss, state.step
+        if process.is_leader:
+            save_best(state, config)
+
+
+def _is_due(every: int, state: State, config: TrainConfig) -> bool:
+    """Whether it is time for what is done every so many steps, and after the last."""
+    return state.step == config.steps or (every > 0 and state.step % every == 0)
+
+
+def _is_stale(state: State, config: TrainConfig) -> bool:
+    """Whether `patience` validations in a row of the last stage have found nothing better."""
+    wait = config.patience * config.eval_every
+    since = max(state.best_step, config.steps - config.stages[-1].steps)
+    return bool(wait and state.best_step and state.step - since >= wait)
+
+
+def _is_finished(state: State, config: TrainConfig) -> bool:
+    """Whether nothing is left to learn."""
+    return state.step == config.steps or _is_stale(state, config)
+
+
+@contextmanager
+def _catch_interrupts() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or SIGTERM sets; a second one ends the process at once.
+
+    Off the main thread, where Python allows no signal handlers, nothing sets it.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -19,8 +19,8 @@ class Meter:
         self._begun = time.monotonic()
         self._waited = 0.0
 
-    def waiting(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The batches, with the time until each is there taken."""
+    def time_waits(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches; the time until each is there counts as waiting."""
         while True:
             asked = time.monotonic()
             batch = next(batches, None)

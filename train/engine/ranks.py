@@ -33,8 +33,8 @@ class Process:
     device: torch.device
 
     @property
-    def leads(self) -> bool:
-        """Whether it writes what all share."""
+    def is_leader(self) -> bool:
+        """Whether it is the process that writes files and shows progress."""
         return self.rank == 0
 
     @property
@@ -47,8 +47,8 @@ class Process:
         """What losses see of the others."""
         return Ranks(self.device) if self.ranks > 1 else Alone()
 
-    def wrapped(self, encoder: nn.Module) -> nn.Module:
-        """The encoder, its gradients averaged over the processes."""
+    def wrap(self, encoder: nn.Module) -> nn.Module:
+        """The encoder, so that its gradients are averaged over the processes."""
         if self.ranks == 1:
             return encoder
         ids = [self.device] if self.device.type == "cuda" else None
@@ -70,16 +70,16 @@ class Process:
         distributed.all_reduce(total)
         return total.item() / self.ranks
 
-    def told(self, value: float) -> float:
-        """The first process's number, on all."""
+    def broadcast(self, value: float) -> float:
+        """The number of the first process, on every process."""
         if self.ranks == 1:
             return value
         number = torch.tensor(value, dtype=torch.float64, device=self.device)
         distributed.broadcast(number, 0)
         return number.item()
 
-    def everyones(self, value: Tensor) -> list[Tensor]:
-        """A small tensor of every process, on the CPU, in order; all of one shape."""
+    def gather(self, value: Tensor) -> list[Tensor]:
+        """A small tensor of every process, on the CPU, in order of rank; all of one shape."""
         if self.ranks == 1:
             return [value.cpu()]
         found: list[Tensor | None] = [None] * self.ranks
@@ -92,13 +92,13 @@ class Process:
             distributed.barrier()
 
 
-def leads() -> bool:
-    """Whether this process is the one that shows results: the first that torchrun started."""
+def is_leader() -> bool:
+    """Whether this process is the first that torchrun started, or the only one."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
-def processes(device: str) -> Iterator[Process]:
+def join_processes(device: str) -> Iterator[Process]:
     """Join the processes that torchrun started; without it, this process is alone.
 
     Raises:

@@ -61,7 +61,7 @@ def load_exported(folder: str | Path) -> Exported:
         facts = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
             raise ValueError(f"format {facts['format']}, not {FORMAT}")
-        config = _moved(ModelConfig.model_validate(facts["model"]), folder)
+        config = _point_towers_to(ModelConfig.model_validate(facts["model"]), folder)
         sample_rate = int(facts["sample_rate"])
     except (ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -80,7 +80,7 @@ def load_exported(folder: str | Path) -> Exported:
     return Exported(model.eval(), tokenizer, sample_rate)
 
 
-def _moved(config: ModelConfig, folder: Path) -> ModelConfig:
+def _point_towers_to(config: ModelConfig, folder: Path) -> ModelConfig:
     """The settings with both towers from the exported folder."""
     place = {"name": str(folder)}
     return config.model_copy(

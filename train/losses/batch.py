@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Extras:
-    """Texts beside the captions, of unequally many rows.
+class Ragged:
+    """Values of the rows of a batch, where each row may have none, one or several.
+
+    The loader fills it with numbers of texts, and the training step puts the embeddings of those
+    texts in their place.
 
     Args:
-        values: Unit-length embeddings, flat.
-        owner: Row of this process's batch that each belongs to; a row may have none or several.
+        values: The values of all rows, in any order.
+        owner: Row of this process's batch that each value belongs to.
     """
 
-    values: Float[Tensor, "texts dim"]
-    owner: Int[Tensor, " texts"]
+    values: Shaped[Tensor, "values ..."]
+    owner: Int[Tensor, " values"]
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Sequence[int]]) -> Ragged:
+        """The numbers of each row, row after row."""
+        pairs = [(value, row) for row, values in enumerate(rows) for value in values]
+        values = torch.tensor([value for value, _ in pairs], dtype=torch.long)
+        return cls(values, torch.tensor([row for _, row in pairs], dtype=torch.long))
+
+    def embed(self, texts: Float[Tensor, "texts dim"]) -> Ragged:
+        """The embeddings of the texts that the values number, on the device of `texts`."""
+        return Ragged(texts[self.values.to(texts.device)], self.owner.to(texts.device))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +45,9 @@ class Embedded:
     Args:
         audio: Unit-length embeddings.
         captions: Of one true caption a row.
-        positives: Further true captions.
-        negatives: False captions.
-        denied: Fully negated captions, at most one a row.
+        positives: Unit-length embeddings of further true captions, "texts dim".
+        negatives: Likewise of false captions.
+        denied: Likewise of fully negated captions, at most one a row.
         texts: Number of each caption's text, equal where texts are equal, on every process.
         meanings: Number of what each caption claims, equal where claims are equal.
         views: Composition of each row: forward, reversed and overlay are 0, 1 and 2 in a corpus of
@@ -45,9 +61,9 @@ class Embedded:
 
     audio: Float[Tensor, "batch dim"]
     captions: Float[Tensor, "batch dim"]
-    positives: Extras
-    negatives: Extras
-    denied: Extras
+    positives: Ragged
+    negatives: Ragged
+    denied: Ragged
     texts: Int[Tensor, " batch"]
     meanings: Int[Tensor, " batch"]
     views: Int[Tensor, " batch"]

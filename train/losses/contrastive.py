@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from train.losses.batch import Embedded, Extras, World
+from train.losses.batch import Embedded, Ragged, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Plan:
     weight: Float[Tensor, "rows columns"]
     target: Float[Tensor, "rows columns"]
 
-    def beside(
+    def concat(
         self, weight: Float[Tensor, "rows more"], target: Float[Tensor, "rows more"]
     ) -> Plan:
         """The plan with more candidates, after those it has."""
@@ -64,7 +64,7 @@ def contrastive_rows(logits: Float[Tensor, "rows columns"], plan: Plan) -> Float
     return (exact + weight.log()).logsumexp(dim=1) - (target * exact).sum(dim=1)
 
 
-def same_meaning(*keys: Int[Tensor, " batch"]) -> Bool[Tensor, "batch batch"]:
+def same_meaning_mask(*keys: Int[Tensor, " batch"]) -> Bool[Tensor, "batch batch"]:
     """Which captions of a batch say the same: those that share any of the keys.
 
     Args:
@@ -107,7 +107,7 @@ def candidates_of(batch: Embedded, world: World) -> Candidates:
         audio=audio,
         captions=captions,
         own=torch.eye(len(both), dtype=torch.bool, device=both.device)[mine],
-        same=same_meaning(*keys.unbind(dim=1))[mine],
+        same=same_meaning_mask(*keys.unbind(dim=1))[mine],
         mine=mine,
     )
 
@@ -123,7 +123,7 @@ def caption_plan(candidates: Candidates) -> Plan:
     return Plan(weight=(own | ~same).to(dtype), target=own.to(dtype))
 
 
-def belongs(extras: Extras, batch: Embedded) -> Float[Tensor, "rows texts"]:
-    """1 where a text is the row's own, 0 elsewhere; rows may have none, or unequally many."""
-    rows = torch.arange(len(batch.audio), device=extras.owner.device)
-    return (rows[:, None] == extras.owner[None, :]).to(exact_type(batch.audio))
+def owner_mask(texts: Ragged, batch: Embedded) -> Float[Tensor, "rows texts"]:
+    """1 where a text belongs to the row, 0 elsewhere."""
+    rows = torch.arange(len(batch.audio), device=texts.owner.device)
+    return (rows[:, None] == texts.owner[None, :]).to(exact_type(batch.audio))

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from train.losses.batch import Embedded, World
-from train.losses.contrastive import belongs, candidates_of, caption_plan, contrastive_rows
+from train.losses.contrastive import candidates_of, caption_plan, contrastive_rows, owner_mask
 
 
 def info_nce(batch: Embedded, world: World) -> Float[Tensor, ""]:
@@ -31,10 +31,10 @@ def hard_negative_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
     """
     others = candidates_of(batch, world)
     plan = caption_plan(others)
-    own = belongs(batch.negatives, batch)
+    own = owner_mask(batch.negatives, batch)
     texts = torch.cat([others.captions, batch.negatives.values])
     to_text = contrastive_rows(
-        batch.scale * batch.audio @ texts.T, plan.beside(own, torch.zeros_like(own))
+        batch.scale * batch.audio @ texts.T, plan.concat(own, torch.zeros_like(own))
     )
     to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
     return world.mean((to_text + to_audio) / 2)

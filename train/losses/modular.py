@@ -13,10 +13,10 @@ from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
     Candidates,
     Plan,
-    belongs,
     candidates_of,
     caption_plan,
     contrastive_rows,
+    owner_mask,
 )
 
 
@@ -36,24 +36,24 @@ def modular_loss(batch: Embedded, world: World, variant: ModularVariant) -> Floa
     others = candidates_of(batch, world)
     match variant:
         case ModularVariant.IN_DENOMINATOR:
-            rows = _in_denominator(batch, others)
+            rows = _in_denominator_rows(batch, others)
         case ModularVariant.LITERAL:
-            rows = _literal(batch, others)
+            rows = _literal_rows(batch, others)
         case _:
             assert_never(variant)
     return world.mean(rows)
 
 
-def _in_denominator(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
+def _in_denominator_rows(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
     plan = caption_plan(others)
-    positive, negative = belongs(batch.positives, batch), belongs(batch.negatives, batch)
+    positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
     share = 1 / (1 + positive.sum(dim=1, keepdim=True))
 
     texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
-    answers = Plan(plan.weight, plan.target * share).beside(positive, positive * share)
+    answers = Plan(plan.weight, plan.target * share).concat(positive, positive * share)
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        answers.beside(negative, torch.zeros_like(negative)),
+        answers.concat(negative, torch.zeros_like(negative)),
     )
 
     # Every true caption is an anchor; it sees the sounds that its sample's main caption sees.
@@ -69,17 +69,17 @@ def _in_denominator(batch: Embedded, others: Candidates) -> Float[Tensor, " rows
     return (to_text + to_audio) / 2
 
 
-def _literal(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
+def _literal_rows(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
     plan = caption_plan(others)
-    positive, negative = belongs(batch.positives, batch), belongs(batch.negatives, batch)
+    positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
     count = positive.sum(dim=1, keepdim=True)
     captions = Plan(plan.weight, plan.target * (count == 0))
-    answers = captions.beside(torch.zeros_like(positive), positive / count.clamp(min=1))
+    answers = captions.concat(torch.zeros_like(positive), positive / count.clamp(min=1))
 
     texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        answers.beside(negative, torch.zeros_like(negative)),
+        answers.concat(negative, torch.zeros_like(negative)),
     )
 
     # The answers of eq. 6 are the positives against the audio, the denominator is the caption's.

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from train.losses.batch import Embedded, World
-from train.losses.contrastive import belongs, candidates_of, exact_type
+from train.losses.contrastive import candidates_of, exact_type, owner_mask
 
 
 def sigmoid_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
@@ -26,4 +26,4 @@ def sigmoid_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
     wrong = (batch.scale * batch.audio @ batch.negatives.values.T + batch.bias).to(dtype)
     rows = (softplus(sign * pairs) * counted).sum(dim=1)
     # -log sigmoid(-x) is softplus(x).
-    return world.mean(rows + (softplus(wrong) * belongs(batch.negatives, batch)).sum(dim=1))
+    return world.mean(rows + (softplus(wrong) * owner_mask(batch.negatives, batch)).sum(dim=1))

@@ -53,7 +53,7 @@ def teminal_a_loss(batch: Embedded, world: World, settings: TeminalA) -> Float[T
         [[1, settings.alpha_same], [settings.alpha_same, 1]],
     )
     weight = _look_up(tables, akin, views[others.mine], views, exact_type(batch.audio))
-    return _weighed(batch, others, world, weight, settings.beta)
+    return _weighted_loss(batch, others, world, weight, settings.beta)
 
 
 def teminal_b_loss(batch: Embedded, world: World, settings: TeminalB) -> Float[Tensor, ""]:
@@ -82,7 +82,7 @@ def teminal_b_loss(batch: Embedded, world: World, settings: TeminalB) -> Float[T
         _table(settings.alpha_st, settings.alpha_so, settings.overlay_row),
     )
     weight = _look_up(tables, akin, views[others.mine], views, exact_type(batch.audio))
-    return _weighed(batch, others, world, weight, settings.beta)
+    return _weighted_loss(batch, others, world, weight, settings.beta)
 
 
 def _table(reversal: float, overlay: float, overlay_row: OverlayRow) -> Table:
@@ -114,7 +114,7 @@ def _views(batch: Embedded, world: World, count: int, what: str) -> Int[Tensor, 
     return views
 
 
-def _weighed(
+def _weighted_loss(
     batch: Embedded,
     others: Candidates,
     world: World,

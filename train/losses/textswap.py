@@ -9,10 +9,10 @@ from torch import Tensor
 from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
     Plan,
-    belongs,
     candidates_of,
     caption_plan,
     contrastive_rows,
+    owner_mask,
 )
 
 
@@ -35,26 +35,26 @@ def textswap_loss(
     """
     others = candidates_of(batch, world)
     plan = caption_plan(others)
-    choice = _choices(share, uniform, ~others.same, batch)
-    drawn = _times_drawn(choice, batch)
+    choice = _choose_swaps(share, uniform, ~others.same, batch)
+    drawn = _count_swaps(choice, batch)
     kept = plan.weight * (choice < 0)
     texts = torch.cat([others.captions, batch.negatives.values])
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        Plan(kept, plan.target).beside(drawn, torch.zeros_like(drawn)),
+        Plan(kept, plan.target).concat(drawn, torch.zeros_like(drawn)),
     )
     to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
     return world.mean((to_text + to_audio) / 2)
 
 
-def _choices(
+def _choose_swaps(
     share: float,
     uniform: Float[Tensor, "rows candidates"],
     wrong: Bool[Tensor, "rows candidates"],
     batch: Embedded,
 ) -> Int[Tensor, "rows candidates"]:
     """Which of the row's swapped captions takes a candidate's place, -1 where none does."""
-    count = belongs(batch.negatives, batch).sum(dim=1, keepdim=True).long()
+    count = owner_mask(batch.negatives, batch).sum(dim=1, keepdim=True).long()
     replaced = wrong & (uniform < share) & (count > 0)
     # A number below `share` is evenly spread up to it, and so draws the caption too. (Nothing is
     # below a share of 0, which must not divide.)
@@ -62,11 +62,11 @@ def _choices(
     return torch.where(replaced, torch.minimum(drawn, count - 1), -1)
 
 
-def _times_drawn(
+def _count_swaps(
     choice: Int[Tensor, "rows candidates"], batch: Embedded
 ) -> Float[Tensor, "rows swapped"]:
     """How often each swapped caption stands in its row, 0 in the rows of others."""
-    own = belongs(batch.negatives, batch)
+    own = owner_mask(batch.negatives, batch)
     owner = batch.negatives.owner
     each = torch.arange(len(owner), device=owner.device)
     place = own.cumsum(dim=1)[owner, each].long() - 1

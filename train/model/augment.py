@@ -31,11 +31,11 @@ class SpecAugment(nn.Module):
         """The chunks, changed in training."""
         if not self.training:
             return chunks
-        masked = self._masked(self._shifted(chunks))
+        masked = self._mask_mels(self._shift_mels(chunks))
         # Without time masking the draws are those of runs from before there was any.
-        return self._timed(masked) if self.frames else masked
+        return self._mask_frames(masked) if self.frames else masked
 
-    def _shifted(
+    def _shift_mels(
         self, chunks: Float[Tensor, "chunks mels frames"]
     ) -> Float[Tensor, "chunks mels frames"]:
         count, mels, frames = chunks.shape
@@ -44,7 +44,7 @@ class SpecAugment(nn.Module):
         source = (bands + by).clamp(0, mels - 1)
         return chunks.gather(1, source[:, :, None].expand(count, mels, frames))
 
-    def _masked(
+    def _mask_mels(
         self, chunks: Float[Tensor, "chunks mels frames"]
     ) -> Float[Tensor, "chunks mels frames"]:
         count, mels, _ = chunks.shape
@@ -54,7 +54,7 @@ class SpecAugment(nn.Module):
         hidden = (bands >= start) & (bands < start + width)
         return chunks.masked_fill(hidden[:, :, None], 0.0)
 
-    def _timed(
+    def _mask_frames(
         self, chunks: Float[Tensor, "chunks mels frames"]
     ) -> Float[Tensor, "chunks mels frames"]:
         count, _, frames = chunks.shape

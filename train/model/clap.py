@@ -16,9 +16,9 @@ from train.config.model import (
 )
 from train.model.assembly import Library, audio_tower, head, text_tower
 from train.model.freezing import freeze
-from train.model.network import Clap, LogitScale
+from train.model.network import Clap
 
-__all__ = ["Clap", "LogitScale", "build_model", "clap_config"]
+__all__ = ["Clap", "build_model", "clap_config"]
 
 
 def build_model(config: ModelConfig, sample_rate: int, vocabulary: int) -> Clap:

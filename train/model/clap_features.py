@@ -112,9 +112,9 @@ class ClapLogMel(nn.Module):
         Raises:
             SpecError: If there is sound behind the end of the input.
         """
-        return self.whole(self.sounding(self.fitted(waveform)))
+        return self.pad(self.compute(self.cut(waveform)))
 
-    def fitted(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch fewer"]:
+    def cut(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch fewer"]:
         """The waveform without digital silence behind the end of the input.
 
         Raises:
@@ -131,7 +131,7 @@ class ClapLogMel(nn.Module):
         return waveform[:, :most]
 
     @torch.no_grad()
-    def sounding(
+    def compute(
         self, waveform: Float[Tensor, "batch samples"]
     ) -> Float[Tensor, "batch frames mels"]:
         """Log-mel in dB of the frames that hear something; those behind them are at the floor.
@@ -156,7 +156,7 @@ class ClapLogMel(nn.Module):
         level = 10 * (power @ self.bank.to(precision)).clamp_min(_FLOOR_POWER).log10()
         return level[:, : self.settings.rows(samples)].float()
 
-    def whole(self, frames: Float[Tensor, "batch some mels"]) -> Float[Tensor, "batch frames mels"]:
+    def pad(self, frames: Float[Tensor, "batch some mels"]) -> Float[Tensor, "batch frames mels"]:
         """Frames followed by silence up to the length of the input; or cut to it."""
         behind = self.settings.frames - frames.shape[1]
         return functional.pad(frames, (0, 0, 0, behind), value=FLOOR_DB)

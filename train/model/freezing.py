@@ -23,7 +23,7 @@ def parameter_groups(model: Clap) -> Mapping[Group, list[nn.Parameter]]:
     a tower's layers belongs to the head: it is not pretrained. The sigmoid bias goes with the
     temperature.
     """
-    idle = {id(one) for tower in _towers(model) for one in tower.idle()}
+    idle = {id(one) for tower in _towers(model) for one in tower.unused_parameters()}
     groups = {
         group: [
             parameter
@@ -78,20 +78,20 @@ def _modules(model: Clap) -> dict[Group, list[nn.Module]]:
     """The modules of each group, with those inside them."""
     audio, text = _towers(model)
     return {
-        Group.AUDIO_TOWER: _own(audio),
-        Group.AUDIO_TOWER_LAST: _inside(audio.last()),
-        Group.TEXT_TOWER: _own(text),
-        Group.TEXT_TOWER_LAST: _inside(text.last()),
-        Group.AUDIO_HEAD: _inside([model.audio_head, *audio.added()]),
-        Group.TEXT_HEAD: _inside([model.text_head, *text.added()]),
-        Group.TEMPERATURE: _inside([model.scale]),
+        Group.AUDIO_TOWER: _own_modules(audio),
+        Group.AUDIO_TOWER_LAST: _submodules(audio.last_modules()),
+        Group.TEXT_TOWER: _own_modules(text),
+        Group.TEXT_TOWER_LAST: _submodules(text.last_modules()),
+        Group.AUDIO_HEAD: _submodules([model.audio_head, *audio.added_modules()]),
+        Group.TEXT_HEAD: _submodules([model.text_head, *text.added_modules()]),
+        Group.TEMPERATURE: _submodules([model.scale]),
     }
 
 
-def _own(tower: Tower) -> list[nn.Module]:
-    added = {id(module) for module in _inside(tower.added())}
+def _own_modules(tower: Tower) -> list[nn.Module]:
+    added = {id(module) for module in _submodules(tower.added_modules())}
     return [module for module in tower.modules() if id(module) not in added]
 
 
-def _inside(parts: Sequence[nn.Module]) -> list[nn.Module]:
+def _submodules(parts: Sequence[nn.Module]) -> list[nn.Module]:
     return [module for part in parts for module in part.modules()]

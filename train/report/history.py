@@ -102,17 +102,19 @@ def collect_curves(history: History, config: TrainConfig) -> tuple[Curves, ...]:
     reached = tuple(step for step in borders[1:] if step < history.last)
     # What equal similarities give among the captions of a full batch.
     chance = (f"ln {config.batch}, equal similarities:", math.log(config.batch))
-    losses = _finite(history, {LOSS: "training", VAL_LOSS: "validation"})
+    losses = _select_finite(history, {LOSS: "training", VAL_LOSS: "validation"})
     drawn = [Curves("Loss, in nats", losses, history.last, chance, reached)] if losses else []
     others = [name for name in history.values if name not in (LOSS, VAL_LOSS)]
     for name in others:
         title = _TITLES.get(name, name)
-        curve = _finite(history, {name: title})
+        curve = _select_finite(history, {name: title})
         drawn += [Curves(title, curve, history.last, None, reached)] if curve else []
     return tuple(drawn)
 
 
-def _finite(history: History, names: Mapping[str, str]) -> dict[str, tuple[tuple[int, float], ...]]:
+def _select_finite(
+    history: History, names: Mapping[str, str]
+) -> dict[str, tuple[tuple[int, float], ...]]:
     """The points that can be drawn of each number, by the name of its curve."""
     curves = {}
     for name, title in names.items():

@@ -37,8 +37,8 @@ def read_outcome(folder: Path) -> Outcome:
     Raises:
         CorpusError: If a file is damaged.
     """
-    saved = _saved(folder / CHECKPOINT_FILE)
-    kept = saved or _saved(folder / MODEL_FILE)
+    saved = _load(folder / CHECKPOINT_FILE)
+    kept = saved or _load(folder / MODEL_FILE)
     weights = kept.get("model")
     return Outcome(
         finished=(folder / MODEL_FILE).is_file(),
@@ -53,15 +53,15 @@ def read_weights(folder: Path) -> str:
     Raises:
         CorpusError: If the file is damaged.
     """
-    kept = _saved(folder / MODEL_FILE, "cpu")
+    kept = _load(folder / MODEL_FILE, "cpu")
     return weights_digest(kept["model"]) if kept else ""
 
 
-def _saved(path: Path, device: str = "meta") -> Mapping[str, Any]:
+def _load(path: Path, device: str = "meta") -> Mapping[str, Any]:
     return load_tensors(path, torch.device(device)) if path.is_file() else {}
 
 
-def learnt_corpus(place: Path, digest: str) -> Corpus | None:
+def find_corpus(place: Path, digest: str) -> Corpus | None:
     """The version of a corpus that has this digest; None where it is not at hand.
 
     Args:

@@ -11,16 +11,16 @@ from typing import Any
 
 from synth.base.errors import CorpusError
 from synth.storage import url_of
-from train.bench.figures import is_share, shown
-from train.bench.glossary import explained
+from train.bench.figures import format_value, is_share
+from train.bench.glossary import explain_metrics
 from train.bench.heard import heard_warning
-from train.bench.report import parted
+from train.bench.report import split_main_metrics
 from train.bench.verdicts import verdicts
 from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.report.evaluations import read_evaluations
 from train.report.history import LOSS, Curves, collect_curves, read_history
-from train.report.origin import learnt_corpus, read_outcome
+from train.report.origin import find_corpus, read_outcome
 from train.run_folder import CONFIG_FILE
 
 
@@ -50,7 +50,7 @@ def describe_run(folder: Path) -> RunReport:
     config, sample_rate = _settings(folder)
     history, outcome = read_history(folder), read_outcome(folder)
     tested = read_evaluations(folder)
-    corpus = learnt_corpus(config.corpus, outcome.digest)
+    corpus = find_corpus(config.corpus, outcome.digest)
     losses = history.values.get(LOSS, ())
     name = folder.resolve().name
     values = {
@@ -64,13 +64,13 @@ def describe_run(folder: Path) -> RunReport:
         "tested": tested,
         "corpus": corpus,
         "place": url_of(config.corpus) or str(config.corpus),
-        "evaluate": _how_to_evaluate(folder, config),
-        "shown": shown,
+        "evaluate": _format_evaluation_command(folder, config),
+        "format_value": format_value,
         "is_share": is_share,
-        "parted": parted,
+        "split_main_metrics": split_main_metrics,
         "verdicts": verdicts,
         "heard_warning": heard_warning,
-        "glossary": explained(name for each in tested for name in each.metrics),
+        "glossary": explain_metrics(name for each in tested for name in each.metrics),
     }
     facts: dict[str, Any] = {
         "run": name,
@@ -93,7 +93,7 @@ def _settings(folder: Path) -> tuple[TrainConfig, int]:
         raise CorpusError(f"{path}: missing or damaged", mend="train it again") from error
 
 
-def _how_to_evaluate(folder: Path, config: TrainConfig) -> str:
+def _format_evaluation_command(folder: Path, config: TrainConfig) -> str:
     place = url_of(config.corpus) or str(config.corpus)
     words = ["segue", "eval", str(folder), place, "--split", "test"]
     return shlex.join([*words, "--out", str(folder / "evaluation")])

@@ -65,7 +65,7 @@ def prepare(job: Job) -> Work:
 
     def batches(start: int, stop: int) -> Iterator[Batch]:
         if threads:
-            return loader.between(start, stop)
+            return loader.iterate(start, stop)
         return map(loader.batch, range(start, stop))
 
     def work(watch: Watch) -> Done:
@@ -75,7 +75,7 @@ def prepare(job: Job) -> Work:
             for _ in batches(steps, 2 * steps):
                 pass
         meter, longest = Meter(), 0.0
-        taken = meter.waiting(batches(2 * steps, 3 * steps))
+        taken = meter.time_waits(batches(2 * steps, 3 * steps))
         asked = time.perf_counter()
         for _ in taken:
             longest = max(longest, time.perf_counter() - asked)

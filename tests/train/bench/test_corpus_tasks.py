@@ -74,7 +74,7 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 def test_an_exchanged_caption_differs_in_nothing_else(
     caption: str, other: str, word: str | None
 ) -> None:
-    assert ordering.exchanged_word(caption, other) == word
+    assert ordering.find_exchanged_word(caption, other) == word
 
 
 def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> None:
@@ -97,7 +97,7 @@ def test_bat_of_triplets_is_over_every_sample_before_or_after(
     found = judged(ordering.plan_bat(triplets, SETTINGS), triplets, lambda one, text: 0.0)
     assert found["bat"].n == sum(one["relation"] != "while" for one in triplets.rows)
     assert found["bat"].value == 0.5
-    pairs = [list(ordering.exchanges(one)) for one in triplets.rows]
+    pairs = [list(ordering.find_exchanges(one)) for one in triplets.rows]
     assert all(
         len(each) == (one["relation"] != "while")
         for one, each in zip(triplets.rows, pairs, strict=True)

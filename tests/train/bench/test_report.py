@@ -12,7 +12,7 @@ import pytest
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import Metric
-from train.bench.report import markdown, write_report
+from train.bench.report import format_markdown, write_report
 
 FOUND = Evaluation(
     metrics={
@@ -49,7 +49,7 @@ def test_equal_results_give_equal_bytes(tmp_path: Path) -> None:
     first, second = (write_report(FOUND, tmp_path / name) for name in "ab")
     for name in ("metrics.json", "facts.json", "report.md"):
         assert first[name].read_bytes() == second[name].read_bytes()
-    assert markdown(FOUND) == markdown(FOUND)
+    assert format_markdown(FOUND) == format_markdown(FOUND)
 
 
 def test_a_plots_title_takes_any_name(tmp_path: Path) -> None:

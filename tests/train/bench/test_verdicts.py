@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from train.bench.glossary import GLOSSARY, explained
+from train.bench.glossary import GLOSSARY, explain_metrics
 from train.bench.metrics import Metric
 from train.bench.verdicts import verdicts
 
@@ -38,8 +38,8 @@ def test_retrieval_is_told_by_its_chance_and_nothing_of_what_was_not_judged() ->
 
 
 def test_every_metric_is_explained_by_the_entry_nearest_to_its_name() -> None:
-    assert list(explained(["zste_t5a_half_credit"])) == ["zste_t5a_half_credit"]
-    assert list(explained(["negation_half_audio_to_text_r10"])) == ["negation_*"]
-    assert list(explained(["audio_to_text_r1", "text_to_audio_r1"])) == ["*_r1"]
-    assert list(explained(["pte_original_r1", "as_swapped_r10"])) == ["pte_*", "as_*"]
-    assert all(list(explained([name.replace("*", "x")])) == [name] for name in GLOSSARY)
+    assert list(explain_metrics(["zste_t5a_half_credit"])) == ["zste_t5a_half_credit"]
+    assert list(explain_metrics(["negation_half_audio_to_text_r10"])) == ["negation_*"]
+    assert list(explain_metrics(["audio_to_text_r1", "text_to_audio_r1"])) == ["*_r1"]
+    assert list(explain_metrics(["pte_original_r1", "as_swapped_r10"])) == ["pte_*", "as_*"]
+    assert all(list(explain_metrics([name.replace("*", "x")])) == [name] for name in GLOSSARY)

@@ -85,11 +85,11 @@ def test_stages_are_scaled_to_any_number_of_steps(steps: int) -> None:
     config = TrainConfig(
         corpus=Path("c"), out=Path("o"), stages=(Stage(steps=150), Stage(steps=350))
     )
-    scaled = config.with_steps(steps)
+    scaled = config.scale_steps(steps)
     assert scaled.steps == steps
     assert len(scaled.stages) == 2
     with pytest.raises(SpecError, match="cannot hold the 2 stages") as error:
-        demo(Path("c"), Path("o")).with_steps(1)
+        demo(Path("c"), Path("o")).scale_steps(1)
     assert "(relations in play: before; all)" in str(error.value)
     assert error.value.mend == "give 2 or more, one a stage"
 

@@ -17,7 +17,7 @@ from synth.corpus.corpus import Corpus
 from train.config.run import Mode, Stage, TrainConfig
 from train.data.loader import Assembler, Loader, Share
 from train.data.meaning import meaning
-from train.data.split import Row, SplitData, numbered
+from train.data.split import Row, SplitData, number_keys
 from train.data.tokenizer import TextTokenizer
 
 
@@ -112,4 +112,4 @@ def test_meaning_forgets_how_equal_compositions_are_nested(kind: str) -> None:
 
 
 def test_numbers_are_equal_where_keys_are() -> None:
-    assert numbered(["b", "a", "b"]).tolist() == [0, 1, 0]
+    assert number_keys(["b", "a", "b"]).tolist() == [0, 1, 0]

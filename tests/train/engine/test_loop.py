@@ -121,7 +121,7 @@ def test_nothing_that_is_there_is_destroyed(settings: Settings, tmp_path: Path) 
 
 
 def test_damaged_settings_of_a_run_are_told(settings: Settings) -> None:
-    config = settings().with_steps(2)
+    config = settings().scale_steps(2)
     train(config)
     for name in ("tokenizer.json", "config.json"):
         (config.out / name).write_text("{")
@@ -220,7 +220,7 @@ def test_the_loss_falls_and_the_run_can_be_evaluated(settings: Settings) -> None
         stages=settings().stages[1:],
         lr=5e-3,
         model=settings().model.model_copy(update={"head": HeadConfig(kind=HeadKind.MLP)}),
-    ).with_steps(60)
+    ).scale_steps(60)
     train(config)
     lines = [json.loads(line) for line in (config.out / "log.jsonl").read_text().splitlines()]
     losses = [line["loss"] for line in lines if "loss" in line]
@@ -239,7 +239,7 @@ def test_an_absent_or_unknown_device_is_told(settings: Settings, tmp_path: Path)
     with pytest.raises(SpecError, match="not on this machine") as error:
         train(settings(device=absent))
     assert error.value.mend
-    train(settings().with_steps(2))
+    train(settings().scale_steps(2))
     for device in (absent, "toaster", "meta"):
         with pytest.raises(SpecError, match=device) as error:
             evaluate(settings().out, settings().corpus, device=device)
@@ -247,7 +247,7 @@ def test_an_absent_or_unknown_device_is_told(settings: Settings, tmp_path: Path)
 
 
 def test_weights_of_another_model_are_told(settings: Settings) -> None:
-    config = settings().with_steps(2)
+    config = settings().scale_steps(2)
     train(config)
     for name in ("model.pt", "checkpoint.pt"):
         saved = load_tensors(config.out / name, torch.device("cpu"))

@@ -65,7 +65,7 @@ def command(config: TrainConfig, file: Path) -> list[str]:
 
 def test_kill_9_at_any_moment_costs_nothing(settings: Settings, tmp_path: Path) -> None:
     options = {"accumulate": 2, "ema": 0.9, "crop_s": 1.0, "workers": 2, "checkpoint_every": 5}
-    whole = settings(out=tmp_path / "whole", **options).with_steps(60)
+    whole = settings(out=tmp_path / "whole", **options).scale_steps(60)
     train(whole)
     broken = whole.model_copy(update={"out": tmp_path / "broken"})
     log = broken.out / "log.jsonl"

@@ -26,7 +26,7 @@ Settings = Callable[..., TrainConfig]
 @pytest.fixture
 def config(settings: Settings, tmp_path: Path) -> TrainConfig:
     """A run without dropout, whose batch norms rest: nothing in it depends on who holds a row."""
-    base = settings(out=tmp_path / "one").with_steps(24)
+    base = settings(out=tmp_path / "one").scale_steps(24)
     learning = (Group.TEXT_TOWER, Group.AUDIO_HEAD, Group.TEXT_HEAD, Group.TEMPERATURE)
     changes = {"head": HeadConfig(dropout=0.0), "trainable": learning}
     return base.model_copy(update={"model": base.model.model_copy(update=changes)})

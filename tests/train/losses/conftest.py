@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from train.losses.batch import Embedded, Extras
+from train.losses.batch import Embedded, Ragged
 
 DIM = 5
 Loss = Callable[[Embedded], Tensor]
@@ -27,9 +27,9 @@ def _unit(generator: torch.Generator, rows: int) -> Tensor:
     return normalize(torch.randn(rows, DIM, generator=generator, dtype=torch.float64), dim=1)
 
 
-def _extras(generator: torch.Generator, counts: Iterable[int]) -> Extras:
+def _extras(generator: torch.Generator, counts: Iterable[int]) -> Ragged:
     owner = [row for row, count in enumerate(counts) for _ in range(count)]
-    return Extras(_unit(generator, len(owner)), torch.tensor(owner, dtype=torch.long))
+    return Ragged(_unit(generator, len(owner)), torch.tensor(owner, dtype=torch.long))
 
 
 def make_batch(seed: int, rows: int | None = None, most: int = 3) -> Embedded:
@@ -62,21 +62,21 @@ def make_distinct(batch: Embedded) -> Embedded:
 
 def make_bare(batch: Embedded) -> Embedded:
     """The batch without extras."""
-    none = Extras(batch.audio[:0], torch.zeros(0, dtype=torch.long))
+    none = Ragged(batch.audio[:0], torch.zeros(0, dtype=torch.long))
     return dataclasses.replace(batch, positives=none, negatives=none, denied=none)
 
 
 def taken(batch: Embedded, order: Tensor) -> Embedded:
     """The rows of `order` in that order, and their extras."""
 
-    def extras(of: Extras) -> Extras:
+    def extras(of: Ragged) -> Ragged:
         kept = [(new, k) for new, old in enumerate(order) for k in _of(of, int(old))]
-        return Extras(
+        return Ragged(
             of.values[[k for _, k in kept]] if kept else of.values[:0],
             torch.tensor([new for new, _ in kept], dtype=torch.long),
         )
 
-    def _of(of: Extras, row: int) -> list[int]:
+    def _of(of: Ragged, row: int) -> list[int]:
         return [k for k, owner in enumerate(of.owner.tolist()) if owner == row]
 
     rows = ("audio", "captions", "texts", "meanings", "views", "groups", "classes")
@@ -87,9 +87,9 @@ def taken(batch: Embedded, order: Tensor) -> Embedded:
     )
 
 
-def _shuffled(of: Extras, generator: torch.Generator) -> Extras:
+def _shuffled(of: Ragged, generator: torch.Generator) -> Ragged:
     order = torch.randperm(len(of.owner), generator=generator)
-    return Extras(of.values[order], of.owner[order])
+    return Ragged(of.values[order], of.owner[order])
 
 
 class Plain:
@@ -119,7 +119,7 @@ class Plain:
 
     def of(self, role: str, row: int) -> list[list[float]]:
         """The row's own extras of a role."""
-        extras: Extras = getattr(self._batch, role)
+        extras: Ragged = getattr(self._batch, role)
         pairs = zip(extras.owner.tolist(), extras.values.tolist(), strict=True)
         return [value for owner, value in pairs if owner == row]
 
@@ -176,9 +176,9 @@ def gradients_hold() -> Callable[[Loss, Embedded], None]:
                 batch,
                 audio=audio,
                 captions=captions,
-                positives=Extras(positives, batch.positives.owner),
-                negatives=Extras(negatives, batch.negatives.owner),
-                denied=Extras(denied, batch.denied.owner),
+                positives=Ragged(positives, batch.positives.owner),
+                negatives=Ragged(negatives, batch.negatives.owner),
+                denied=Ragged(denied, batch.denied.owner),
                 scale=scale,
                 bias=bias,
             )
@@ -203,8 +203,8 @@ def half_precision_is_exact_inside() -> Callable[[Loss, Embedded], None]:
     """A loss of bfloat16 embeddings is a float32 that is near that of exact ones."""
 
     def check(loss: Loss, batch: Embedded) -> None:
-        def half(extras: Extras) -> Extras:
-            return Extras(extras.values.bfloat16(), extras.owner)
+        def half(extras: Ragged) -> Ragged:
+            return Ragged(extras.values.bfloat16(), extras.owner)
 
         rounded = dataclasses.replace(
             batch,

@@ -15,7 +15,7 @@ from train.losses.contrastive import (
     candidates_of,
     caption_plan,
     contrastive_rows,
-    same_meaning,
+    same_meaning_mask,
 )
 
 EXACT = 1e-9
@@ -55,7 +55,7 @@ def test_same_meaning_holds_for_equal_texts_or_equal_claims() -> None:
     claims = torch.tensor([0, 0, 1, 2])
     expected = torch.eye(4, dtype=torch.bool)
     expected[0, 1] = expected[1, 0] = expected[2, 3] = expected[3, 2] = True
-    assert torch.equal(same_meaning(texts, claims), expected)
+    assert torch.equal(same_meaning_mask(texts, claims), expected)
 
 
 def test_the_own_caption_is_the_answer_and_those_that_say_the_same_are_left_out(

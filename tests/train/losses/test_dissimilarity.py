@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from train.losses.batch import Alone, Embedded, Extras
+from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.dissimilarity import dissimilarity
 
 EXACT = 1e-9
@@ -39,7 +39,7 @@ def test_it_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_denied(
     batch = ragged(1, rows=4)
     owner = torch.tensor([3, 1])
     for sign, expected in ((-1, 0.0), (1, 2.0)):
-        denied = Extras(sign * batch.captions[owner], owner)
+        denied = Ragged(sign * batch.captions[owner], owner)
         changed = dataclasses.replace(batch, denied=denied)
         assert term(changed).item() == pytest.approx(expected, abs=EXACT)
     assert term(bare(batch)).item() == 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from train.losses.batch import Alone, Embedded, Extras
+from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.hard_negatives import hard_negative_loss, info_nce
 
 EXACT = 1e-9
@@ -82,7 +82,7 @@ def test_negatives_of_others_are_not_seen(ragged: Callable[..., Embedded]) -> No
     batch = ragged(3, rows=4)
     owner = torch.tensor([0, 1, 3])
     values = batch.audio[:3].clone().requires_grad_()
-    with_negatives = dataclasses.replace(batch, negatives=Extras(values, owner))
+    with_negatives = dataclasses.replace(batch, negatives=Ragged(values, owner))
     audio = batch.audio.clone().requires_grad_()
     loss = hard(dataclasses.replace(with_negatives, audio=audio))
     # The gradient of a negative points along its owner's audio, and no other's.

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from train.config.loss import ModularVariant
-from train.losses.batch import Alone, Embedded, Extras
+from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.hard_negatives import hard_negative_loss, info_nce
 from train.losses.modular import modular_loss
 
@@ -90,7 +90,7 @@ def test_as_printed_it_can_go_negative_and_with_positives_in_the_denominator_it_
     batch = dataclasses.replace(
         batch,
         captions=-batch.audio.mean(dim=0, keepdim=True).expand(3, -1),
-        positives=Extras(batch.audio, torch.arange(3)),
+        positives=Ragged(batch.audio, torch.arange(3)),
     )
     assert modular_loss(batch, Alone(), ModularVariant.LITERAL) < 0
     assert modular_loss(batch, Alone(), ModularVariant.IN_DENOMINATOR) > 0
@@ -132,7 +132,7 @@ def test_a_sample_weighs_the_same_however_many_positives_it_has(
     # One sample alone: nothing stands against its caption, so text rows cost nothing, and one
     # positive equal to the caption makes the audio row log 2, two make it log 3.
     for count in (1, 2):
-        same = Extras(batch.captions.repeat(count, 1), torch.zeros(count, dtype=torch.long))
+        same = Ragged(batch.captions.repeat(count, 1), torch.zeros(count, dtype=torch.long))
         loss = modular_loss(
             dataclasses.replace(batch, positives=same), Alone(), ModularVariant.IN_DENOMINATOR
         )

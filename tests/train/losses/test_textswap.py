@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from train.losses.batch import Alone, Embedded, Extras
+from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.hard_negatives import info_nce
 from train.losses.textswap import textswap_loss
 
@@ -73,7 +73,7 @@ def test_share_one_sees_the_own_caption_and_swapped_ones_only(
 ) -> None:
     batch = distinct(ragged(3, rows=4))
     owner = torch.arange(4)
-    batch = dataclasses.replace(batch, negatives=Extras(batch.audio.flip(0), owner))
+    batch = dataclasses.replace(batch, negatives=Ragged(batch.audio.flip(0), owner))
     to_audio = torch.nn.functional.cross_entropy(
         batch.scale * batch.captions @ batch.audio.T, owner
     )
@@ -93,7 +93,7 @@ def test_numbers_up_to_the_share_draw_from_the_first_caption_to_the_last(
     for number, place in ((torch.tensor(0.0), 0), (below, 2)):
         values = batch.audio[[0, 0, 0]].clone().requires_grad_()
         swapped = dataclasses.replace(
-            batch, negatives=Extras(values, torch.zeros(3, dtype=torch.long))
+            batch, negatives=Ragged(values, torch.zeros(3, dtype=torch.long))
         )
         (pull,) = torch.autograd.grad(swap(swapped, share, number.expand(2, 2)), values)
         assert pull.any(dim=1).tolist() == [place == each for each in range(3)]
@@ -108,11 +108,11 @@ def test_as_many_are_replaced_as_the_share_says_and_by_each_as_often(ragged: Mak
     values = torch.zeros(2 * rows, 5, dtype=torch.float64)
     owner = torch.arange(rows).repeat_interleave(2)
     weak = dataclasses.replace(
-        batch, negatives=Extras(values, owner), scale=torch.zeros((), dtype=torch.float64)
+        batch, negatives=Ragged(values, owner), scale=torch.zeros((), dtype=torch.float64)
     )
     leaf = torch.zeros_like(values).requires_grad_()
     scale = torch.tensor(1e-9, dtype=torch.float64)
-    known = dataclasses.replace(weak, negatives=Extras(leaf, owner), scale=scale)
+    known = dataclasses.replace(weak, negatives=Ragged(leaf, owner), scale=scale)
     (gradient,) = torch.autograd.grad(swap(known, 0.3), leaf)
     count = gradient.norm(dim=1) / scale * 2 * rows * rows
     first, second = (count[place::2].sum() / (rows * (rows - 1)) for place in (0, 1))
@@ -137,7 +137,7 @@ def test_order_of_extras_across_rows_does_not_matter(ragged: Make) -> None:
     batch = ragged(7, rows=6)
     flat = batch.negatives
     order = torch.argsort(-flat.owner, stable=True)
-    moved = dataclasses.replace(batch, negatives=Extras(flat.values[order], flat.owner[order]))
+    moved = dataclasses.replace(batch, negatives=Ragged(flat.values[order], flat.owner[order]))
     assert swap(moved, 0.5).item() == pytest.approx(swap(batch, 0.5).item(), abs=EXACT)
 
 

@@ -29,7 +29,7 @@ from train.config.loss import (
     TeminalB,
     TextSwap,
 )
-from train.losses.batch import Alone, Embedded, Extras, World
+from train.losses.batch import Alone, Embedded, Ragged, World
 from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
 from train.losses.world import Ranks
@@ -64,8 +64,8 @@ class Encoder(nn.Module):
         def encoded(features: Tensor) -> Tensor:
             return normalize(features @ self.weight, dim=1)
 
-        def extras(of: Extras) -> Extras:
-            return Extras(encoded(of.values), of.owner)
+        def extras(of: Ragged) -> Ragged:
+            return Ragged(encoded(of.values), of.owner)
 
         return dataclasses.replace(
             batch,
@@ -80,9 +80,9 @@ class Encoder(nn.Module):
 def part(batch: Embedded, start: int, stop: int) -> Embedded:
     """The rows `start` to `stop - 1`, and their extras."""
 
-    def extras(of: Extras) -> Extras:
+    def extras(of: Ragged) -> Ragged:
         kept = (of.owner >= start) & (of.owner < stop)
-        return Extras(of.values[kept], of.owner[kept] - start)
+        return Ragged(of.values[kept], of.owner[kept] - start)
 
     return dataclasses.replace(
         batch,

@@ -68,7 +68,7 @@ def test_other_settings_are_read_from_the_extractor() -> None:
 def test_only_frames_that_hear_the_sound_are_kept_and_the_rest_is_silence() -> None:
     log_mel = ClapLogMel(ClapInput.of_extractor(clap_extractor()))
     waveform = noise(5, 1, 20_000)
-    kept = log_mel.sounding(waveform)
+    kept = log_mel.compute(waveform)
     whole = log_mel(waveform)
     assert kept.shape[1] == log_mel.settings.rows(20_000) == 43
     assert torch.equal(whole[:, :43], kept)

@@ -5,9 +5,10 @@ import torch
 from torch import Tensor, nn
 
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
-from train.model.clap import Clap, LogitScale, build_model
+from train.model.clap import Clap, build_model
 from train.model.features import LogMel, split_chunks
 from train.model.heads import MeanPoolHead, Tokens, TransformerHead, sinusoids
+from train.model.network import LogitScale
 
 RATE = 16_000
 OURS = (HeadKind.MLP, HeadKind.TRANSFORMER)

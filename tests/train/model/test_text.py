@@ -111,6 +111,6 @@ def test_every_parameter_that_is_not_idle_gets_a_gradient(tmp_path: Path) -> Non
         found = tower(folder, kind)
         tokens = found(IDS, MASK)
         tokens.values[tokens.mask].square().sum().backward()
-        idle = {id(one) for one in found.idle()}
+        idle = {id(one) for one in found.unused_parameters()}
         without = [name for name, one in found.named_parameters() if one.grad is None]
         assert len(without) == len(idle), without

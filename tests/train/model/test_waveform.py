@@ -13,7 +13,7 @@ from transformers import HubertModel, Wav2Vec2FeatureExtractor
 from synth.base.errors import SpecError
 from train.config.model import AudioConfig, LayerMix, TokenKind, TowerKind
 from train.model.loading import transformers_model
-from train.model.towers.base import AudioTower, shares
+from train.model.towers.base import AudioTower, averaging_weights
 from train.model.towers.waveform import waveform_tower
 
 RATE = 16_000
@@ -51,7 +51,7 @@ def test_a_map_is_the_whole_heard_once(hubert_folder: Path) -> None:
     found = (heard := tower(hubert_folder, TokenKind.MAP))(heard.features(waveform))
     assert found.mask.tolist() == [[True] * 3, [True, True, False]]
     states = hidden(hubert_folder, waveform[:1])[-1]
-    weights = shares(states.shape[1], 3 * CHUNK, CHUNK, 3, states)
+    weights = averaging_weights(states.shape[1], 3 * CHUNK, CHUNK, 3, states)
     assert torch.allclose(found.values[0], (weights @ states)[0], atol=1e-5)
     alone = heard(heard.features(waveform[1:, : 2 * CHUNK]))
     assert torch.allclose(found.values[1:, :2], alone.values, atol=1e-5)
@@ -68,7 +68,7 @@ def test_layers_are_mixed_by_a_convolution_that_starts_as_their_mean(
     assert len(states) == 3
     found = mixing(mixing.features(waveform)).values[0, 0]
     assert torch.allclose(found, states.mean(dim=(0, 2))[0], atol=1e-5)
-    (mixer,) = mixing.added()
+    (mixer,) = mixing.added_modules()
     mixer.weight.copy_(torch.tensor([0.0, 2.0, 0.0])[None, :, None])
     found = mixing(mixing.features(waveform)).values[0, 0]
     assert torch.allclose(found, 2 * states[1].mean(dim=1)[0], atol=1e-5)
@@ -116,9 +116,10 @@ def test_a_chunk_in_which_nothing_is_heard_is_told(hubert_folder: Path) -> None:
 
 
 def test_shares_average_what_lies_in_a_chunk() -> None:
-    found = shares(4, 8.0, 3, 3, torch.zeros(1))
+    found = averaging_weights(4, 8.0, 3, 3, torch.zeros(1))
     expected = torch.tensor([[2, 1, 0, 0], [0, 1, 2, 0], [0, 0, 0, 2.0]])
     assert torch.allclose(found, expected / expected.sum(dim=1, keepdim=True))
     assert torch.allclose(
-        shares(2, 8.0, 1, 8, torch.zeros(1)).argmax(dim=1), torch.tensor([0] * 4 + [1] * 4)
+        averaging_weights(2, 8.0, 1, 8, torch.zeros(1)).argmax(dim=1),
+        torch.tensor([0] * 4 + [1] * 4),
     )

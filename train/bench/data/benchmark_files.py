@@ -14,7 +14,7 @@ from train.bench.sounds import Files
 from train.bench.tables import header, rows
 from train.bench.tasks import recall, zero_shot, zste
 from train.bench.tasks.compa import Instance, plan_compa
-from train.data.split import numbered
+from train.data.split import number_keys
 
 COMPA_COLUMNS: Final = (
     "pair_caption",
@@ -179,7 +179,7 @@ def classes_benchmark(
     sounds = files.sounds()
     every = sorted(classes)
     names = [[label] for label in labels]
-    groups = numbered(recordings).numpy()
+    groups = number_keys(recordings).numpy()
     return Benchmark(
         DataKind.CLASSES,
         str(table),

@@ -73,7 +73,7 @@ def choose_two(
     if options < 2 or (correct.sum(axis=1) != 2).any():
         raise ValueError("two options of every unit must be right")
     both, either, found = (
-        _chosen(similarity, correct) if units else (np.zeros(0), np.zeros(0), np.zeros(0))
+        _score_two(similarity, correct) if units else (np.zeros(0), np.zeros(0), np.zeros(0))
     )
     pairs = options * (options - 1)
     chances = {
@@ -87,7 +87,7 @@ def choose_two(
     }
 
 
-def _chosen(
+def _score_two(
     similarity: Float[np.ndarray, "units options"], correct: Bool[np.ndarray, "units options"]
 ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, " units"], Float[np.ndarray, " units"]]:
     """Chances that both and that any of two chosen options are right, and how many on average."""

@@ -70,8 +70,8 @@ def compa(
 def _points(similarity: Float[np.ndarray, "instances k k"]) -> dict[str, np.ndarray]:
     own = np.eye(similarity.shape[1], dtype=bool)
     diagonal = similarity[:, own]
-    text = _beats(diagonal[:, :, None], similarity, own)
-    audio = _beats(diagonal[:, None, :], similarity, own)
+    text = _is_ahead(diagonal[:, :, None], similarity, own)
+    audio = _is_ahead(diagonal[:, None, :], similarity, own)
     return {
         "text": text.astype(float),
         "audio": audio.astype(float),
@@ -79,7 +79,7 @@ def _points(similarity: Float[np.ndarray, "instances k k"]) -> dict[str, np.ndar
     }
 
 
-def _beats(
+def _is_ahead(
     own: np.ndarray, similarity: Float[np.ndarray, "instances k k"], ignored: np.ndarray
 ) -> Bool[np.ndarray, " instances"]:
     beaten: np.ndarray = ((own > similarity) | ignored).all(axis=(1, 2))

@@ -55,11 +55,11 @@ def bat(
         raise ValueError(f"is_after has shape {is_after.shape} for {len(similarity)} samples")
     points = _points(similarity)
 
-    def balanced(chosen: np.ndarray) -> float:
+    def average_words(chosen: np.ndarray) -> float:
         drawn, after = points[chosen], is_after[chosen]
         return float(np.mean([side.mean() for side in (drawn[~after], drawn[after]) if len(side)]))
 
-    return measure(balanced, len(points), groups, 0.5, seed)
+    return measure(average_words, len(points), groups, 0.5, seed)
 
 
 def triplet_accuracy(similarity: Float[np.ndarray, "groups 3 3"], seed: int = 0) -> Metric:

@@ -64,7 +64,7 @@ def recall_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> flo
     """Mean chance that k items drawn at random hold a right one."""
     if not len(right):
         return math.nan
-    *_, found = islice(_found_by_chance(right, items), k)
+    *_, found = islice(_hit_chances(right, items), k)
     return found
 
 
@@ -72,11 +72,11 @@ def median_rank_chance(right: Int[np.ndarray, " queries"], items: int) -> float:
     """Smallest rank that the best right item of a query reaches with a chance of one half."""
     if not len(right):
         return math.nan
-    chances = enumerate(_found_by_chance(right, items), start=1)
+    chances = enumerate(_hit_chances(right, items), start=1)
     return float(next(rank for rank, found in chances if found >= 0.5 - _ROUNDING))
 
 
-def _found_by_chance(right: Int[np.ndarray, " queries"], items: int) -> Iterator[float]:
+def _hit_chances(right: Int[np.ndarray, " queries"], items: int) -> Iterator[float]:
     """Mean chance that 1, 2, ... items drawn without putting back hold a right one."""
     kinds, counts = np.unique(right, return_counts=True)
     missed = np.ones(len(kinds))

@@ -52,12 +52,12 @@ def subset_retrieval(
     numbers = np.arange(audios) if groups is None else groups
     said_in = numbers[correct.argmax(axis=0)] if text_groups is None else text_groups
     return {
-        "audio_to_text": _one_way(similarity, correct, drawn, said, numbers, seed),
-        "text_to_audio": _one_way(similarity.T, correct.T, said, drawn, said_in, seed),
+        "audio_to_text": _measure_one_way(similarity, correct, drawn, said, numbers, seed),
+        "text_to_audio": _measure_one_way(similarity.T, correct.T, said, drawn, said_in, seed),
     }
 
 
-def _one_way(
+def _measure_one_way(
     similarity: Float[np.ndarray, "queries items"],
     correct: Bool[np.ndarray, "queries items"],
     queries: Sequence[Positions],

@@ -35,7 +35,7 @@ def plan_compa(instances: Sequence[Instance], settings: BenchSettings) -> Plan:
         similarity: np.ndarray = audio[list(each.sounds[:k])] @ texts.T
         return similarity
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         pairs = np.array([block(each, 2, audio, said) for each in instances])
         triplets = [block(instances[number], 3, audio, said) for number in threefold]
         found = compa(
@@ -46,4 +46,4 @@ def plan_compa(instances: Sequence[Instance], settings: BenchSettings) -> Plan:
         )
         return {f"compa_{name}": metric for name, metric in found.items() if metric.n}
 
-    return Plan(tuple(text for each in instances for text in each.captions), measured)
+    return Plan(tuple(text for each in instances for text in each.captions), measure)

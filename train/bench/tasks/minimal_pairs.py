@@ -22,7 +22,7 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     if not pairs:
         return Refusal("no sample has a false text")
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity, kind, group = (
             similarities(audio, said, pairs),
             np.array(kinds),
@@ -39,6 +39,6 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     without = sum(not row["negatives"] for row in samples.rows)
     return Plan(
         tuple(text for _, both in pairs for text in both),
-        measured,
+        measure,
         {"samples without a false text": without} if without else {},
     )

@@ -27,21 +27,23 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     All are over the same samples, those that have every kind of caption the split has; of these at
     most `negation_sample`, drawn at random.
     """
-    said_of = [_versions(row) for row in samples.rows]
+    said_of = [_find_versions(row) for row in samples.rows]
     kinds = [kind for kind in (ORIGINAL, *KINDS) if any(kind in each for each in said_of)]
     if kinds == [ORIGINAL] or not kinds:
         return Refusal("no false text denies half or all of a caption's tags")
     whole = [number for number, each in enumerate(said_of) if len(each) == len(kinds)]
     if not whole:
         return Refusal("no sample has its caption with half and with all of its tags denied")
-    chosen = _drawn(whole, settings)
+    chosen = _draw_samples(whole, settings)
     versions = {kind: [said_of[number][kind] for number in chosen] for kind in kinds}
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         groups = samples.groups[chosen]
         found: dict[str, Metric] = {}
         for kind in kinds:
-            found |= _recalls(kind, versions[kind], audio[chosen], said, groups, settings.seed)
+            found |= _measure_recall(
+                kind, versions[kind], audio[chosen], said, groups, settings.seed
+            )
         for truer, falser in combinations(kinds, 2):
             pairs = list(zip(versions[truer], versions[falser], strict=True))
             similarity = similarities(audio, said, list(zip(chosen, pairs, strict=True)))
@@ -54,12 +56,12 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     }
     return Plan(
         tuple(text for texts in versions.values() for text in texts),
-        measured,
+        measure,
         {reason: count for reason, count in left_out.items() if count},
     )
 
 
-def _versions(row: Row) -> dict[str, str]:
+def _find_versions(row: Row) -> dict[str, str]:
     """The caption, and its first half and fully negated version where there is one."""
     found = {ORIGINAL: row["caption"]}
     for name, kind in KINDS.items():
@@ -69,7 +71,7 @@ def _versions(row: Row) -> dict[str, str]:
     return found
 
 
-def _drawn(whole: list[int], settings: BenchSettings) -> list[int]:
+def _draw_samples(whole: list[int], settings: BenchSettings) -> list[int]:
     most = settings.negation_sample
     if most is None or len(whole) <= most:
         return whole
@@ -77,7 +79,7 @@ def _drawn(whole: list[int], settings: BenchSettings) -> list[int]:
     return [whole[place] for place in sorted(order[:most].tolist())]
 
 
-def _recalls(
+def _measure_recall(
     kind: str,
     texts: list[str],
     audio: Embeddings,

@@ -27,33 +27,33 @@ def plan_bat(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     """Every caption against each of its negatives that exchanges before and after in it."""
     pairs, is_after, groups = [], [], []
     for number, row in enumerate(samples.rows):
-        for text, word in exchanges(row):
+        for text, word in find_exchanges(row):
             pairs.append((number, (row["caption"], text)))
             is_after.append(word == AFTER)
             groups.append(samples.groups[number])
     if not pairs:
         return Refusal("no false text is a caption with before and after exchanged")
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity = similarities(audio, said, pairs)
         return {"bat": bat(similarity, np.array(is_after), np.array(groups), settings.seed)}
 
-    return Plan(tuple(text for _, both in pairs for text in both), measured)
+    return Plan(tuple(text for _, both in pairs for text in both), measure)
 
 
-def exchanges(row: Row) -> Iterator[tuple[str, str]]:
+def find_exchanges(row: Row) -> Iterator[tuple[str, str]]:
     """The false texts that are the caption with before and after exchanged, at any of its places.
 
     Yields:
         The text, and the caption's own word at the first place where they differ.
     """
     for text in row["negatives"]:
-        word = exchanged_word(row["caption"], text["text"])
+        word = find_exchanged_word(row["caption"], text["text"])
         if word is not None:
             yield str(text["text"]), word
 
 
-def exchanged_word(caption: str, other: str) -> str | None:
+def find_exchanged_word(caption: str, other: str) -> str | None:
     """The caption's `before` or `after` that the other text exchanges; None if more is changed.
 
     Case and spaces do not count, since either word may stand at the head of the sentence.
@@ -81,7 +81,7 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     if not whole:
         return Refusal("no group tells of the same sounds with before, after and while")
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         blocks = [
             audio[chosen] @ np.stack([said[rows[position]["caption"]] for position in chosen]).T
             for chosen in whole
@@ -90,4 +90,4 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
 
     texts = tuple(rows[position]["caption"] for chosen in whole for position in chosen)
     broken = len(groups) - len(whole)
-    return Plan(texts, measured, {"groups without all three relations": broken} if broken else {})
+    return Plan(texts, measure, {"groups without all three relations": broken} if broken else {})

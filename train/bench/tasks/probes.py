@@ -46,17 +46,17 @@ def plan_pte(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | R
     if not sentences:
         return Refusal("no sentence was made")
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         sounds = sorted({each.sound for each in sentences})
         words = sorted({each.connective for each in sentences})
-        found = _versions("pte", "r1", sentences, sounds, audio, said, settings.seed)
+        found = _measure_versions("pte", "r1", sentences, sounds, audio, said, settings.seed)
         for word in words if len(words) > 1 else ():
             chosen = [each for each in sentences if each.connective == word]
             name = f"pte_{word.replace(' ', '_')}"
-            found |= _versions(name, "r1", chosen, sounds, audio, said, settings.seed)
+            found |= _measure_versions(name, "r1", chosen, sounds, audio, said, settings.seed)
         return found
 
-    return Plan(_texts(sentences), measured)
+    return Plan(_list_texts(sentences), measure)
 
 
 def plan_bat(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | Refusal:
@@ -65,13 +65,13 @@ def plan_bat(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | R
     if not kept:
         return Refusal("no sentence with before or after was made")
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         pairs = [(each.sound, (each.caption, each.swapped)) for each in kept]
         is_after = np.array([each.connective == AFTER for each in kept])
         sounds = np.array([each.sound for each in kept])
         return {"bat": bat(similarities(audio, said, pairs), is_after, sounds, settings.seed)}
 
-    return Plan(_texts(kept), measured, _passed_over(sentences, kept))
+    return Plan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
 
 
 def plan_as_then(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | Refusal:
@@ -83,19 +83,19 @@ def plan_as_then(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan
     if not kept:
         return Refusal("no sentence with as or then was made")
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         found: dict[str, Metric] = {}
         for word in _OTHER:
             chosen = [each for each in kept if each.connective == word]
             if chosen:
                 sounds = sorted({each.sound for each in chosen})
-                found |= _versions(word, "r10", chosen, sounds, audio, said, settings.seed)
+                found |= _measure_versions(word, "r10", chosen, sounds, audio, said, settings.seed)
         return found
 
-    return Plan(_texts(kept), measured, _passed_over(sentences, kept))
+    return Plan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
 
 
-def _versions(
+def _measure_versions(
     name: str,
     metric: str,
     sentences: Sequence[Sentence],
@@ -118,10 +118,10 @@ def _versions(
     return found
 
 
-def _texts(sentences: Sequence[Sentence]) -> tuple[str, ...]:
+def _list_texts(sentences: Sequence[Sentence]) -> tuple[str, ...]:
     return tuple(text for each in sentences for text in (each.caption, each.swapped))
 
 
-def _passed_over(sentences: Sequence[Sentence], kept: Sequence[Sentence]) -> dict[str, int]:
+def _count_passed_over(sentences: Sequence[Sentence], kept: Sequence[Sentence]) -> dict[str, int]:
     count = len(sentences) - len(kept)
     return {"sentences with another connective": count} if count else {}

@@ -13,7 +13,7 @@ from train.bench.plan import Plan
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, retrieval_both_ways
 from train.data.meaning import meaning
-from train.data.split import numbered
+from train.data.split import number_keys
 
 
 def plan_samples(samples: Samples, settings: BenchSettings) -> Plan:
@@ -31,14 +31,14 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> Plan:
     for position, row in enumerate(rows):
         first.setdefault(row["caption"], position)
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        heard = numbered([meaning(row["claim"]) for row in rows]).numpy()
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        heard = number_keys([meaning(row["claim"]) for row in rows]).numpy()
         said_by = list(first.values())
         correct = heard[:, None] == heard[said_by][None, :]
         similarity = audio @ np.stack([said[text] for text in first]).T
         return retrieval_both_ways(similarity, correct, groups, groups[said_by], settings)
 
-    return Plan(tuple(first), measured)
+    return Plan(tuple(first), measure)
 
 
 def plan_captions(
@@ -60,7 +60,7 @@ def plan_captions(
     _check_subsets(sounds, settings)
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for _, t in captions))}
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         correct = np.zeros((sounds, len(texts)), dtype=bool)
         for sound, text in captions:
             correct[sound, texts[text]] = True
@@ -70,7 +70,7 @@ def plan_captions(
         )
 
     merged = len(captions) - len(texts)
-    return Plan(tuple(texts), measured, {"captions that repeat another": merged} if merged else {})
+    return Plan(tuple(texts), measure, {"captions that repeat another": merged} if merged else {})
 
 
 def _check_subsets(sounds: int, settings: BenchSettings) -> None:

@@ -15,7 +15,7 @@ from synth.scene.scene import Concat, Event, Overlay, from_json
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.settings import BenchSettings
-from train.data.split import Row, numbered
+from train.data.split import Row, number_keys
 
 LABELLED: tuple[str, ...] = ("triplets", "scenes")
 """Recipes whose samples bear the labels of every sound in them; others bear a stand-in."""
@@ -40,7 +40,7 @@ class Samples:
     @cached_property
     def groups(self) -> Int[np.ndarray, " samples"]:
         """Number of each sample's minimal-pair group."""
-        found: np.ndarray = numbered([row["group"] for row in self.rows]).numpy()
+        found: np.ndarray = number_keys([row["group"] for row in self.rows]).numpy()
         return found
 
     @cached_property

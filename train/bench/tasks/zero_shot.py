@@ -16,7 +16,7 @@ from train.bench.metrics import (
     mean_average_precision,
 )
 from train.bench.plan import Plan, Refusal
-from train.bench.settings import BenchSettings, filled
+from train.bench.settings import BenchSettings, fill_template
 from train.bench.tasks.samples import LABELLED, Samples
 
 
@@ -50,15 +50,15 @@ def plan_labels(
         line[[place[label] for label in borne]] = True
     said_as = prompts(classes, settings.templates)
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         embedded = np.array([[said[text] for text in row] for row in said_as])
         similarity = audio @ class_embeddings(embedded).T
-        return _judged(similarity, correct, groups, settings.seed)
+        return _score(similarity, correct, groups, settings.seed)
 
-    return Plan(tuple(text for row in said_as for text in row), measured)
+    return Plan(tuple(text for row in said_as for text in row), measure)
 
 
-def _judged(
+def _score(
     similarity: np.ndarray,
     correct: Bool[np.ndarray, "items classes"],
     groups: Int[np.ndarray, " items"],
@@ -72,4 +72,4 @@ def _judged(
 def prompts(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
     """Every class in every template, one row a class."""
     names = [Phrase.of_label(label).plain for label in classes]
-    return [[filled(template, name) for template in templates] for name in names]
+    return [[fill_template(template, name) for template in templates] for name in names]

@@ -51,7 +51,7 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
         plans.append(pair_tasks(heard, samples.classes, samples.groups, settings))
     if not plans:
         return Refusal("no sample is of one sound or of two different ones")
-    return _together(plans, {"samples of other than one or two sounds": other} if other else {})
+    return _merge_plans(plans, {"samples of other than one or two sounds": other} if other else {})
 
 
 def plan_singles(
@@ -72,15 +72,15 @@ def plan_singles(
     numbers = [number for number, _ in single]
     correct = np.array([[label == other for other in classes] for _, label in single])
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity = audio[numbers] @ np.stack([said[text] for text in texts]).T
         return {"zste_t1": choose_one(similarity, correct, groups[numbers], settings.seed)}
 
-    return Plan(tuple(texts), measured)
+    return Plan(tuple(texts), measure)
 
 
-def _together(plans: list[Plan], left_out: dict[str, int]) -> Plan:
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+def _merge_plans(plans: list[Plan], left_out: dict[str, int]) -> Plan:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         return {
             name: metric for plan in plans for name, metric in plan.measure(audio, said).items()
         }
@@ -88,4 +88,4 @@ def _together(plans: list[Plan], left_out: dict[str, int]) -> Plan:
     texts = tuple(text for plan in plans for text in plan.texts)
     for plan in plans:
         left_out = left_out | dict(plan.left_out)
-    return Plan(texts, measured, left_out)
+    return Plan(texts, measure, left_out)

@@ -80,7 +80,7 @@ class Question:
     options: Int[np.ndarray, "samples options"]
     correct: Bool[np.ndarray, "samples options"]
 
-    def of(self, in_order: bool) -> Question:
+    def select(self, in_order: bool) -> Question:
         """The samples whose sounds follow one another, or those that sound together."""
         chosen = np.array([each.in_order is in_order for each in self.heard], dtype=bool)
         kept = [each for each in self.heard if each.in_order is in_order]
@@ -104,35 +104,35 @@ def pair_tasks(
     """
     prompts = Prompts(classes)
     absent = Absent.of(classes)
-    present, order = _present(heard, prompts, len(classes)), _order(heard, prompts)
-    harder = _with_distractors(order, (BEFORE, WHILE), absent, prompts, settings, "t4")
-    places = _places([each for each in heard if each.in_order], prompts)
-    both = _both_orders([each for each in heard if not each.in_order], prompts)
-    both = _with_distractors(both, (TOGETHER,), absent, prompts, settings, "t5b")
+    present, order = _class_question(heard, prompts, len(classes)), _order_question(heard, prompts)
+    harder = _add_distractors(order, (BEFORE, WHILE), absent, prompts, settings, "t4")
+    places = _place_question([each for each in heard if each.in_order], prompts)
+    both = _both_orders_question([each for each in heard if not each.in_order], prompts)
+    both = _add_distractors(both, (TOGETHER,), absent, prompts, settings, "t5b")
     texts = prompts.texts()
 
-    def measured(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity = audio @ np.stack([said[text] for text in texts]).T
 
-        def one(question: Question) -> Metric:
+        def ask_one(question: Question) -> Metric:
             return _ask(choose_one, question, similarity, groups, settings.seed)
 
-        def two(question: Question) -> dict[str, Metric]:
+        def ask_two(question: Question) -> dict[str, Metric]:
             return _ask(choose_two, question, similarity, groups, settings.seed)
 
-        joined, overlaid = two(present.of(True)), two(present.of(False))
-        first_second, simultaneous = two(places), two(both)
+        joined, overlaid = ask_two(present.select(True)), ask_two(present.select(False))
+        first_second, simultaneous = ask_two(places), ask_two(both)
         found = {
             "zste_t2a": joined["strict"],
             "zste_t2b": joined["any"],
             "zste_t2c": overlaid["strict"],
             "zste_t2d": overlaid["any"],
-            "zste_t3": one(order),
-            "zste_t3_before": one(order.of(True)),
-            "zste_t3_while": one(order.of(False)),
-            "zste_t4": one(harder),
-            "zste_t4_before": one(harder.of(True)),
-            "zste_t4_while": one(harder.of(False)),
+            "zste_t3": ask_one(order),
+            "zste_t3_before": ask_one(order.select(True)),
+            "zste_t3_while": ask_one(order.select(False)),
+            "zste_t4": ask_one(harder),
+            "zste_t4_before": ask_one(harder.select(True)),
+            "zste_t4_while": ask_one(harder.select(False)),
             "zste_t5a": first_second["strict"],
             "zste_t5a_half_credit": first_second["half_credit"],
             "zste_t5b": simultaneous["strict"],
@@ -140,10 +140,10 @@ def pair_tasks(
         }
         return {name: metric for name, metric in found.items() if metric.n}
 
-    return Plan(texts, measured)
+    return Plan(texts, measure)
 
 
-def _present(heard: Sequence[Heard], prompts: Prompts, classes: int) -> Question:
+def _class_question(heard: Sequence[Heard], prompts: Prompts, classes: int) -> Question:
     """T2: every class, the two that are heard right."""
     every = [prompts.number(SOUND, number) for number in range(classes)]
     correct = np.zeros((len(heard), classes), dtype=bool)
@@ -152,7 +152,7 @@ def _present(heard: Sequence[Heard], prompts: Prompts, classes: int) -> Question
     return Question(heard, np.tile(np.array(every), (len(heard), 1)), correct)
 
 
-def _order(heard: Sequence[Heard], prompts: Prompts) -> Question:
+def _order_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
     """T3: as heard, reversed, or together."""
     options = [
         [
@@ -166,7 +166,7 @@ def _order(heard: Sequence[Heard], prompts: Prompts) -> Question:
     return Question(heard, np.array(options), correct)
 
 
-def _places(heard: Sequence[Heard], prompts: Prompts) -> Question:
+def _place_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
     """T5A: which sound is first and which is second."""
     options = [
         [
@@ -180,7 +180,7 @@ def _places(heard: Sequence[Heard], prompts: Prompts) -> Question:
     return Question(heard, np.array(options, dtype=np.int64).reshape(-1, 4), correct)
 
 
-def _both_orders(heard: Sequence[Heard], prompts: Prompts) -> Question:
+def _both_orders_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
     """T5B: a simultaneous pair, named in both orders."""
     options = [
         [
@@ -220,7 +220,7 @@ class Absent:
         return np.flatnonzero(absent[self.a] | absent[self.b])
 
 
-def _with_distractors(
+def _add_distractors(
     question: Question,
     templates: Sequence[str],
     absent: Absent,

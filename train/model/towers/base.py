@@ -36,15 +36,15 @@ class Tower(nn.Module):
         super().__init__()
         self.dim = dim
 
-    def last(self) -> list[nn.Module]:
+    def last_modules(self) -> list[nn.Module]:
         """The last layer and what follows it; empty where there are no layers."""
         return []
 
-    def idle(self) -> list[nn.Parameter]:
+    def unused_parameters(self) -> list[nn.Parameter]:
         """Parameters that the tokens do not depend on: they get no gradient."""
         return []
 
-    def added(self) -> list[nn.Module]:
+    def added_modules(self) -> list[nn.Module]:
         """Parts that are no part of the pretrained network, so they learn with the head."""
         return []
 
@@ -114,7 +114,7 @@ class ChunkTower(AudioTower):
         return Tokens(values, chunks.mask)
 
 
-def shares(
+def averaging_weights(
     positions: int, span: float, chunk: int, tokens: int, like: Tensor
 ) -> Float[Tensor, "tokens positions"]:
     """Weights that average evenly spaced positions over chunks of time; rows sum to one.

@@ -28,18 +28,20 @@ def last_parts(model: nn.Module) -> list[nn.Module]:
     Returns:
         Empty where the model has no layers at a known place.
     """
-    found = [model.get_submodule(path)[-1] for path in _LAYERS if _has(model, path)]  # type: ignore[index]
+    found = [model.get_submodule(path)[-1] for path in _LAYERS if _has_submodule(model, path)]  # type: ignore[index]
     if not found:
         return []
-    after = [model.get_submodule(path) for path in _AFTER if _has(model, path)]
+    after = [model.get_submodule(path) for path in _AFTER if _has_submodule(model, path)]
     config: Any = model.config
     # Other models of that family normalise before the first layer, under the same name.
-    if getattr(config, "do_stable_layer_norm", False) and _has(model, "encoder.layer_norm"):
+    if getattr(config, "do_stable_layer_norm", False) and _has_submodule(
+        model, "encoder.layer_norm"
+    ):
         after.append(model.get_submodule("encoder.layer_norm"))
     return [*found, *after]
 
 
-def _has(model: nn.Module, path: str) -> bool:
+def _has_submodule(model: nn.Module, path: str) -> bool:
     try:
         model.get_submodule(path)
     except AttributeError:

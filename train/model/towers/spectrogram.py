@@ -14,7 +14,7 @@ from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel
 from train.model.features import split_chunks
 from train.model.heads import Tokens
 from train.model.loading import check_rate, clap_input
-from train.model.towers.base import AudioTower, Chunks, shares
+from train.model.towers.base import AudioTower, Chunks, averaging_weights
 from train.model.towers.layers import last_parts
 
 # A fused CLAP takes the whole and three crops; all are the same where the audio is short.
@@ -61,11 +61,11 @@ class SpectrogramTower(AudioTower):
         """
         if self.tokens is TokenKind.CHUNKS:
             chunks, mask = split_chunks(waveform, self.chunk)
-            flat = self.log_mel.sounding(chunks.flatten(0, 1))
+            flat = self.log_mel.compute(chunks.flatten(0, 1))
             return Chunks(flat.reshape(*mask.shape, *flat.shape[1:]), mask)
-        waveform = self.log_mel.fitted(waveform)
+        waveform = self.log_mel.cut(waveform)
         mask = split_chunks(waveform, self.chunk)[1]
-        frames = self.log_mel.sounding(waveform)
+        frames = self.log_mel.compute(waveform)
         # So many rows that those of the chunks up to any point hold all frames that hear it.
         rows = self.log_mel.settings.rows(self.chunk)
         behind = mask.shape[1] * rows - frames.shape[1]
@@ -84,27 +84,27 @@ class SpectrogramTower(AudioTower):
         heard = self._hear(chunks.values.masked_fill(quiet, FLOOR_DB).flatten(1, 2))
         if self.tokens is TokenKind.POOLED:
             return Tokens(heard.pooler_output[:, None], chunks.mask[:, :1])
-        return Tokens(self._over_time(heard.last_hidden_state, chunks.mask), chunks.mask)
+        return Tokens(self._average_over_time(heard.last_hidden_state, chunks.mask), chunks.mask)
 
     def _hear(self, frames: Float[Tensor, "sounds rows mels"]) -> Any:
-        whole = self.log_mel.whole(frames)[:, None]
+        whole = self.log_mel.pad(frames)[:, None]
         if self.fused:
             whole = whole.expand(-1, _FUSED_CHANNELS, -1, -1)
         longer = torch.zeros(len(whole), 1, dtype=torch.bool, device=whole.device)
         return self.model(input_features=whole, is_longer=longer)
 
-    def _over_time(
+    def _average_over_time(
         self, feature_map: Float[Tensor, "batch dim bands positions"], mask: Bool[Tensor, "batch t"]
     ) -> Float[Tensor, "batch t dim"]:
         across = feature_map.mean(dim=2).transpose(1, 2)
         span = self.log_mel.settings.samples
-        return shares(across.shape[1], span, self.chunk, mask.shape[1], across) @ across
+        return averaging_weights(across.shape[1], span, self.chunk, mask.shape[1], across) @ across
 
-    def last(self) -> list[nn.Module]:
+    def last_modules(self) -> list[nn.Module]:
         """The last stage and the norm behind it."""
         return last_parts(self.model)
 
-    def idle(self) -> list[nn.Parameter]:
+    def unused_parameters(self) -> list[nn.Parameter]:
         """What a fused CLAP has for longer audio."""
         if not self.fused:
             return []

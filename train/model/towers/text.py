@@ -38,11 +38,11 @@ class TextModel(TextTower):
             return Tokens(found.pooler_output[:, None], torch.ones_like(mask[:, :1]))
         return Tokens(found.last_hidden_state, mask)
 
-    def last(self) -> list[nn.Module]:
+    def last_modules(self) -> list[nn.Module]:
         """The last layer, and the norm and pooler behind it."""
         return last_parts(self.model)
 
-    def idle(self) -> list[nn.Parameter]:
+    def unused_parameters(self) -> list[nn.Parameter]:
         """A pooler that is not heard."""
         pooler = getattr(self.model, "pooler", None)
         return [] if self.pooled or pooler is None else list(pooler.parameters())

@@ -13,7 +13,7 @@ from train.config.model import AudioConfig, LayerMix, TokenKind
 from train.model.features import split_chunks
 from train.model.heads import Tokens
 from train.model.loading import check_rate, model_rate, preprocessor_facts
-from train.model.towers.base import AudioTower, Chunks, ChunkTower, shares
+from train.model.towers.base import AudioTower, Chunks, ChunkTower, averaging_weights
 from train.model.towers.layers import last_parts
 
 
@@ -43,7 +43,7 @@ class WaveformModel(nn.Module):
             nn.init.constant_(self.mixer.weight, 1 / layers)
             nn.init.zeros_(self.mixer.bias)  # type: ignore[arg-type]
 
-    def hidden(
+    def hidden_states(
         self, waveform: Float[Tensor, "sounds samples"]
     ) -> Float[Tensor, "sounds layers frames dim"]:
         """Hidden states: of all layers where they are mixed, else of the last."""
@@ -55,7 +55,7 @@ class WaveformModel(nn.Module):
             return self.model(waveform).last_hidden_state[:, None]  # type: ignore[no-any-return]
         return torch.stack(self.model(waveform, output_hidden_states=True).hidden_states, dim=1)
 
-    def mixed(
+    def mix_layers(
         self, states: Float[Tensor, "sounds layers tokens dim"]
     ) -> Float[Tensor, "sounds tokens dim"]:
         """The layers as one."""
@@ -65,7 +65,7 @@ class WaveformModel(nn.Module):
 
     def forward(self, chunks: Float[Tensor, "chunks samples"]) -> Float[Tensor, "chunks dim"]:
         """One vector a chunk, the mean over its frames."""
-        return self.mixed(self.hidden(chunks).mean(dim=2, keepdim=True))[:, 0]
+        return self.mix_layers(self.hidden_states(chunks).mean(dim=2, keepdim=True))[:, 0]
 
 
 class WaveformTower(ChunkTower):
@@ -82,16 +82,16 @@ class WaveformTower(ChunkTower):
     def __init__(self, encoder: WaveformModel, chunk: int, dim: int) -> None:
         super().__init__(nn.Identity(), encoder, chunk, dim)
 
-    def last(self) -> list[nn.Module]:
+    def last_modules(self) -> list[nn.Module]:
         """The model's last layer and what follows it."""
         return last_parts(self.encoder.model)
 
-    def idle(self) -> list[nn.Parameter]:
+    def unused_parameters(self) -> list[nn.Parameter]:
         """What stands in for masked frames, of which there are none."""
         masked = getattr(self.encoder.model, "masked_spec_embed", None)
         return [] if masked is None else [masked]
 
-    def added(self) -> list[nn.Module]:
+    def added_modules(self) -> list[nn.Module]:
         """The convolution over the layers."""
         return [] if self.encoder.mixer is None else [self.encoder.mixer]
 
@@ -114,9 +114,11 @@ class WaveformMapTower(WaveformTower):
         values = chunks.values.new_zeros(*chunks.mask.shape, self.dim)
         for count in sorted(set(counts.tolist())):
             chosen = counts == count
-            states = self.encoder.hidden(chunks.values[chosen, :count].flatten(1))
-            weights = shares(states.shape[2], count * self.chunk, self.chunk, count, states)
-            found = self.encoder.mixed(weights @ states)
+            states = self.encoder.hidden_states(chunks.values[chosen, :count].flatten(1))
+            weights = averaging_weights(
+                states.shape[2], count * self.chunk, self.chunk, count, states
+            )
+            found = self.encoder.mix_layers(weights @ states)
             values = values.to(found.dtype)
             values[chosen, :count] = found
         return Tokens(values, chunks.mask)

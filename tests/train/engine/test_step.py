@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,12 +21,10 @@ from train.config.loss import (
 )
 from train.config.run import Stage, TrainConfig
 from train.data.audio import AudioBatch
-from train.data.loader import Batch, Spoken
+from train.data.loader import Batch
 from train.data.tokenizer import TokenIds
-from train.engine.forward import Inputs, without_statistics
-from train.engine.objective import Objective
-from train.losses.batch import Alone
-from train.model.towers.base import Chunks
+from train.engine.step import Inputs, backward, pause_batch_norm_statistics
+from train.losses.batch import Alone, Ragged
 
 ROWS, TEXTS, WORDS, DIM = 9, 20, 4, 6
 Settings = Callable[..., TrainConfig]
@@ -57,15 +56,15 @@ def batch() -> Batch:
     def numbers(high: int, *shape: int) -> Tensor:
         return torch.randint(high, shape, generator=generator)
 
-    spoken = Spoken(numbers(TEXTS, 7), torch.tensor([0, 0, 0, 2, 5, 5, 8]))
+    spoken = Ragged(numbers(TEXTS, 7), torch.tensor([0, 0, 0, 2, 5, 5, 8]))
     return Batch(
         step=0,
         audio=AudioBatch(tuple(range(ROWS)), None),
         texts=TokenIds(numbers(50, TEXTS, WORDS), torch.ones(TEXTS, WORDS, dtype=torch.bool)),
         captions=torch.arange(ROWS),
         positives=spoken,
-        negatives=Spoken(numbers(TEXTS, 5), torch.tensor([1, 1, 3, 4, 8])),
-        denied=Spoken(numbers(TEXTS, 2), torch.tensor([3, 6])),
+        negatives=Ragged(numbers(TEXTS, 5), torch.tensor([1, 1, 3, 4, 8])),
+        denied=Ragged(numbers(TEXTS, 2), torch.tensor([3, 6])),
         keys=torch.arange(2 * ROWS).reshape(2, ROWS),
         views=torch.arange(ROWS) % 3,
         groups=torch.arange(ROWS) // 3,
@@ -78,14 +77,14 @@ def inputs() -> Inputs:
     generator = torch.Generator().manual_seed(2)
     values = torch.randn(ROWS, 3, 8, generator=generator, dtype=torch.float64)
     texts = batch().texts
-    return Inputs(Chunks(values, torch.ones(ROWS, 3, dtype=torch.bool)), texts.ids, texts.mask)
+    return values, torch.ones(ROWS, 3, dtype=torch.bool), texts.ids, texts.mask
 
 
 def learnt(config: TrainConfig, dropout: float = 0.0) -> tuple[float, list[Tensor]]:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = Linear(dropout).double()
-        loss = Objective(config, Alone()).backward(model, inputs(), batch())
+        loss = backward(model, inputs(), batch(), config, Alone())
     zero = torch.zeros((), dtype=torch.float64)
     return loss, [zero if one.grad is None else one.grad for one in model.parameters()]
 
@@ -115,19 +114,12 @@ def test_parts_give_the_gradients_of_the_whole(settings: Settings, loss: Loss, p
 
 def test_teminal_a_too(settings: Settings) -> None:
     stages = (Stage(steps=5, loss=TeminalA(alpha_same=0.0)),)
-    views = batch().views % 2
-    one, two = (Objective(settings(stages=stages, accumulate=parts), Alone()) for parts in (1, 3))
+    rows = replace(batch(), views=batch().views % 2)
     losses = []
-    for objective in (one, two):
+    for parts in (1, 3):
         torch.manual_seed(0)
-        rows = batch()
-        losses.append(
-            objective.backward(
-                Linear(0.0).double(),
-                inputs(),
-                Batch(**{name: getattr(rows, name) for name in Batch.__slots__} | {"views": views}),
-            )
-        )
+        config = settings(stages=stages, accumulate=parts)
+        losses.append(backward(Linear(0.0).double(), inputs(), rows, config, Alone()))
     assert losses[0] == pytest.approx(losses[1], abs=1e-12)
 
 
@@ -142,7 +134,7 @@ def test_what_is_dropped_is_dropped_again_in_the_second_pass(settings: Settings)
         with torch.no_grad():
             for parameter, gradient in zip(model.parameters(), gradients, strict=True):
                 parameter += step * gradient
-        moved = Objective(config, Alone()).backward(model, inputs(), batch())
+        moved = backward(model, inputs(), batch(), config, Alone())
     rise = sum(float((gradient**2).sum()) for gradient in gradients)
     assert (moved - loss) / step == pytest.approx(rise, rel=1e-3)
 
@@ -150,7 +142,7 @@ def test_what_is_dropped_is_dropped_again_in_the_second_pass(settings: Settings)
 def test_batch_norms_remember_each_batch_once() -> None:
     norm = nn.BatchNorm1d(3)
     values = torch.randn(8, 3)
-    with without_statistics(norm):
+    with pause_batch_norm_statistics(norm):
         norm(values)
     assert torch.equal(norm.running_mean, torch.zeros(3))
     norm(values)

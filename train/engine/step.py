@@ -1,0 +1,284 @@
+"""One training step, top to bottom: forward, loss, backward, clipping, optimizer, average.
+
+`train_step` is the whole of it; what stands below are its parts, in the order in which it uses
+them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from synth.base.errors import SpecError
+from synth.base.rng import digest
+from train.config.loss import TextSwap
+from train.config.run import Precision, TrainConfig
+from train.data.audio import FeatureCache
+from train.data.loader import Batch
+from train.engine.checkpoint import RandomState, State
+from train.engine.log import Facts
+from train.engine.ranks import Process
+from train.losses.batch import Embedded, World
+from train.losses.choice import loss_of
+from train.losses.dissimilarity import dissimilarity
+from train.model.clap import Clap
+from train.model.towers.base import Chunks
+from train.schedule import learning_rate, place
+
+Inputs: TypeAlias = tuple[Tensor, ...]
+"""The arguments of `Encoder.forward`: audio features, their mask, token ids, their mask."""
+Outputs: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor]
+"""What `Encoder.forward` returns: sounds "batch dim", texts "texts dim", scale and bias."""
+
+
+def train_step(
+    batch: Batch,
+    config: TrainConfig,
+    state: State,
+    encoder: nn.Module,
+    process: Process,
+    cache: FeatureCache | None,
+) -> Facts:
+    """Learn from one batch.
+
+    Args:
+        batch: This process's part of the batch.
+        config: The run.
+        state: Is changed: weights, optimizer, moving average, step and loss.
+        encoder: What `build_encoder` made of the model.
+        process: This one.
+        cache: Features of the split, where they are kept.
+
+    Returns:
+        What the log says of the step: `step` (steps done), `loss` in nats, `lr`, `grad_norm` before
+        clipping, `scale`, and where samples are cropped the number of those that were not.
+
+    Raises:
+        SpecError: If the loss is no longer finite.
+    """
+    rate = learning_rate(batch.step, config.steps, config.lr, config.warmup, config.schedule)
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+
+    state.model.train()
+    state.optimizer.zero_grad()
+    inputs = load_inputs(batch, state.model, cache)
+    loss = backward(encoder, inputs, batch, config, process.world)
+    # DDP has averaged the gradients over the processes, so the norm is that of the whole batch.
+    norm = torch.nn.utils.clip_grad_norm_(state.model.parameters(), config.grad_clip)
+
+    state.loss = process.mean(loss)
+    if not math.isfinite(state.loss):
+        raise SpecError(
+            f"the loss is {state.loss} at step {batch.step}",
+            mend="try a lower learning rate `lr`",
+        )
+    state.optimizer.step()
+    state.model.scale.limit()
+    if state.average is not None:
+        state.average.update_parameters(state.model)
+    state.step = batch.step + 1
+
+    facts: Facts = {
+        "step": state.step,
+        "loss": state.loss,
+        "lr": rate,
+        "grad_norm": norm.item(),
+        "scale": state.model.scale().item(),
+    }
+    return facts | ({"uncropped": batch.whole} if config.crop_s is not None else {})
+
+
+class Encoder(nn.Module):
+    """Both sides of a model in one call, since DDP synchronises gradients once a forward pass.
+
+    Args:
+        model: The model.
+        precision: Of towers and heads; embeddings are float32.
+    """
+
+    def __init__(self, model: Clap, precision: Precision) -> None:
+        super().__init__()
+        self.model = model
+        self._autocast = precision is Precision.BFLOAT16
+
+    def forward(
+        self,
+        values: Float[Tensor, "batch chunks ..."],
+        chunk_mask: Bool[Tensor, "batch chunks"],
+        ids: Int[Tensor, "texts words"],
+        mask: Bool[Tensor, "texts words"],
+    ) -> Outputs:
+        """Unit-length embeddings of sounds and texts, logit scale and bias."""
+        with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self._autocast):
+            audio = self.model.encode_chunks(Chunks(values, chunk_mask))
+            texts = self.model.encode_text(ids, mask)
+        return audio.float(), texts.float(), self.model.scale(), self.model.bias
+
+
+def build_encoder(model: Clap, config: TrainConfig, process: Process) -> nn.Module:
+    """The encoder for `train_step`: compiled and data-parallel where the run asks for it."""
+    encoder = Encoder(model, config.precision)
+    if config.compile:
+        encoder.compile(backend=config.compile)
+    return process.wrap(encoder)
+
+
+def load_inputs(batch: Batch, model: Clap, cache: FeatureCache | None) -> Inputs:
+    """The inputs of a batch on the model's device, features from the cache or computed there."""
+    device = model.scale.log.device
+    texts = batch.texts.to(device)
+    chunks = batch.audio.chunks(cache, model.audio_tower, device)
+    return chunks.values, chunks.mask, texts.ids, texts.mask
+
+
+def backward(
+    encoder: nn.Module, inputs: Inputs, batch: Batch, config: TrainConfig, world: World
+) -> float:
+    """Compute the loss of a batch and add its gradients to those of the parameters.
+
+    With `accumulate` above 1 the batch is encoded in parts: first without gradients, for the loss
+    of the whole and its gradient with respect to every embedding; then part by part again, to carry
+    those on to the weights (Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under
+    Memory Limited Setup").
+
+    Returns:
+        The loss in nats: this process's part.
+    """
+    if config.accumulate == 1:
+        loss = compute_loss(encoder(*inputs), batch, config, world)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.item()
+
+    device = inputs[0].device
+    count = min(config.accumulate, *map(len, inputs))
+    parts = list(zip(*(each.tensor_split(count) for each in inputs), strict=True))
+
+    # First pass: every embedding, without gradients.
+    random_states: list[RandomState] = []
+    encoded: list[Outputs] = []
+    with torch.no_grad(), pause_batch_norm_statistics(encoder):
+        for part in parts:
+            random_states.append(RandomState.of(device))
+            encoded.append(encoder(*part))
+    audio, texts, scales, biases = zip(*encoded, strict=True)
+
+    # The loss of the whole batch, and its gradient with respect to what the encoder returned.
+    whole = _leaf(torch.cat(audio)), _leaf(torch.cat(texts)), _leaf(scales[0]), _leaf(biases[0])
+    loss = compute_loss(whole, batch, config, world)
+    of_audio, of_texts, of_scale, of_bias = torch.autograd.grad(loss, whole, materialize_grads=True)
+    audio_gradients = torch.split(of_audio, [len(each) for each in audio])
+    text_gradients = torch.split(of_texts, [len(each) for each in texts])
+
+    # Second pass: the same random numbers give the same embeddings, now with gradients. All parts
+    # share scale and bias, whose gradients go with the last part, as does DDP's synchronisation.
+    for number, (part, random_state) in enumerate(zip(parts, random_states, strict=True)):
+        last = number == len(parts) - 1
+        random_state.restore(device)
+        with nullcontext() if last else skip_gradient_sync(encoder):
+            outputs = encoder(*part)
+            gradients = (
+                audio_gradients[number],
+                text_gradients[number],
+                of_scale * last,
+                of_bias * last,
+            )
+            # Frozen parts of the model have no gradients.
+            pairs = zip(outputs, gradients, strict=True)
+            learning = [pair for pair in pairs if pair[0].requires_grad]
+            torch.autograd.backward([one for one, _ in learning], [one for _, one in learning])
+    return loss.item()
+
+
+def _leaf(value: Tensor) -> Tensor:
+    """A copy at which autograd stops."""
+    return value.detach().clone().requires_grad_()
+
+
+def compute_loss(
+    outputs: Outputs, batch: Batch, config: TrainConfig, world: World
+) -> Float[Tensor, ""]:
+    """The loss of a batch in nats, as the stage of its step asks for it: this process's part."""
+    where = place(batch.step, config.stages)
+    stage = config.stages[where.stage]
+    rows = gather_rows(outputs, batch)
+    if isinstance(stage.loss, TextSwap):
+        share = stage.loss.share_at(where.step)
+        uniform = draw_swaps(rows, batch.step, config.seed, world)
+        loss = loss_of(stage.loss, rows, world, share, uniform)
+    else:
+        loss = loss_of(stage.loss, rows, world)
+    if stage.dissimilarity:
+        loss = loss + stage.dissimilarity * dissimilarity(rows, world)
+    # Not every loss uses scale and bias, and DDP waits for the gradient of whatever can learn.
+    return loss + 0 * (rows.scale + rows.bias)
+
+
+def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
+    """The batch as losses see it: embeddings of the rows, from those of the different texts."""
+    audio, texts, scale, bias = outputs
+    device = texts.device
+    # Looked up in this order, before the captions: autograd sums the gradients of a text in the
+    # reverse of it, and another order would give other last bits.
+    extras = (batch.positives, batch.negatives, batch.denied)
+    positives, negatives, denied = (each.embed(texts) for each in extras)
+    text_numbers, meanings = batch.keys.to(device)
+    return Embedded(
+        audio=audio,
+        captions=texts[batch.captions.to(device)],
+        positives=positives,
+        negatives=negatives,
+        denied=denied,
+        texts=text_numbers,
+        meanings=meanings,
+        views=batch.views.to(device),
+        groups=batch.groups.to(device),
+        classes=batch.classes.to(device),
+        scale=scale,
+        bias=bias,
+    )
+
+
+def draw_swaps(
+    rows: Embedded, step: int, seed: int, world: World
+) -> Float[Tensor, "rows candidates"]:
+    """The uniform numbers, 0 to 1, that decide which wrong captions TextSwap replaces.
+
+    They are drawn for the rows of all processes, so that a row's numbers do not depend on how many
+    processes there are.
+    """
+    total = len(world.gather(rows.texts))
+    generator = torch.Generator().manual_seed(
+        int(digest(str(seed), "textswap", str(step))[:15], 16)
+    )
+    uniform = torch.rand(total, total, generator=generator)
+    first = world.first(len(rows.audio))
+    return uniform[first : first + len(rows.audio)].to(rows.audio)
+
+
+@contextmanager
+def pause_batch_norm_statistics(module: nn.Module) -> Iterator[None]:
+    """Within it, batch norms use a batch's statistics and do not add them to their own."""
+    norms = [one for one in module.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
+    before = [norm.track_running_stats for norm in norms]
+    for norm in norms:
+        norm.track_running_stats = False
+    try:
+        yield
+    finally:
+        for norm, tracked in zip(norms, before, strict=True):
+            norm.track_running_stats = tracked
+
+
+def skip_gradient_sync(encoder: nn.Module) -> AbstractContextManager[None]:
+    """Within it, gradients stay with this process until a later backward pass."""
+    if isinstance(encoder, DistributedDataParallel):
+        return encoder.no_sync()
+    return nullcontext()
