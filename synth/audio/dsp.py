@@ -1,4 +1,4 @@
-"""Signal arithmetic on mono float32 arrays: joining, overlaying, measuring."""
+"""Signal arithmetic on mono float32 arrays: fades, 16-bit samples, measurements."""
 
 from __future__ import annotations
 
@@ -32,37 +32,6 @@ def fade_in(frames: Frames, fade: Fade) -> Audio:
     """Rising gain in (0, 1), sampled at frame centres; its reverse is the matching fade-out."""
     ramp = (np.arange(frames, dtype=np.float32) + np.float32(0.5)) / np.float32(max(frames, 1))
     return ramp if fade is Fade.LINEAR else np.sin(ramp * np.float32(np.pi / 2))
-
-
-def join(first: Audio, second: Audio, crossfade: Frames, fade: Fade) -> Audio:
-    """`first` then `second`, overlapping by `crossfade` frames: d1 + d2 - crossfade frames.
-
-    Raises:
-        ValueError: If the crossfade is longer than either part.
-    """
-    if not 0 <= crossfade <= min(len(first), len(second)):
-        raise ValueError(
-            f"crossfade of {crossfade} frames between {len(first)} and {len(second)} frames"
-        )
-    seam = len(first) - crossfade
-    joined = np.empty(seam + len(second), dtype=np.float32)
-    joined[:seam] = first[:seam]
-    joined[seam:] = second
-    if crossfade:
-        rising = fade_in(crossfade, fade)
-        joined[seam : len(first)] *= rising
-        joined[seam : len(first)] += first[seam:] * rising[::-1]
-    return joined
-
-
-def overlay(first: Audio, second: Audio, offset: Frames) -> Audio:
-    """The sum of both, `second` starting `offset` frames after `first` (or before, if negative)."""
-    first_onset, second_onset = max(0, -offset), max(0, offset)
-    frames = max(first_onset + len(first), second_onset + len(second))
-    mixed = np.zeros(frames, dtype=np.float32)
-    mixed[first_onset : first_onset + len(first)] = first
-    mixed[second_onset : second_onset + len(second)] += second
-    return mixed
 
 
 def peak(audio: Audio) -> float:

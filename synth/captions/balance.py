@@ -48,15 +48,15 @@ class _Pool:
         self.outlines = [Outline.of(claim) for claim in claims]
         self._tell = tell
         self._used = set(used)
-        self._told: dict[int, Caption | None] = {}
+        self._captions: dict[int, Caption | None] = {}
 
     def caption(self, number: int) -> Caption | None:
         """The words for a claim, None where another claim has taken them."""
-        if number not in self._told:
+        if number not in self._captions:
             caption = self._tell(self.claims[number])
-            self._told[number] = None if caption.text in self._used else caption
+            self._captions[number] = None if caption.text in self._used else caption
             self._used.add(caption.text)
-        return self._told[number]
+        return self._captions[number]
 
 
 class _Hand:

@@ -176,7 +176,7 @@ class ClipPairs:
         operation = f"acba/{self.split}/order"
         order = permutation(self.setting.randomness, operation, round_, len(self.clips))
         leader = self.clips[order[position]]
-        said = self._saying(leader, rng)
+        said = self._draw_saying(leader, rng)
         partner, answer = self._partner(leader, said, rng)
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
         longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
@@ -210,7 +210,7 @@ class ClipPairs:
             for scene, connective in orders[: self._group_size]
         ]
 
-    def _saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
+    def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
         sentences = self.settings.sentences(clip)
         if not sentences:
             return Saying(clip.labels[0], Phrase.of_label(clip.labels[0]))
@@ -223,7 +223,7 @@ class ClipPairs:
             partner = pick(self.clips, rng)
             if partner.recording == leader.recording:
                 continue
-            answer = self._saying(partner, rng)
+            answer = self._draw_saying(partner, rng)
             if are_kin(answer.label, said.label):
                 continue
             if self.settings.share_words or not words & content_words(answer.phrase.clause):

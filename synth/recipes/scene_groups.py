@@ -11,16 +11,15 @@ from typing import Any, Final
 import numpy as np
 
 from synth.base.errors import PlanError
-from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.balance import Member, deal
-from synth.captions.caption import Style
 from synth.captions.narrative import Narrator, Pick
 from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase, category
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
-from synth.recipes.bed import Background, Bed
+from synth.recipes.bed import Bed
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, SceneVocabulary, draw_weighted, random_template
+from synth.recipes.scenes import Scenes
 from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
 from synth.scene.scene import Event, Overlay, Scene, labels
 from synth.scene.timeline import Placement, timeline
@@ -29,42 +28,6 @@ from synth.truth.truth import Hearing, Tolerance
 _DRAWS: Final = 500
 _PLACINGS: Final = 8
 _WORDINGS_OF_PAIRS: Final = 2
-
-
-@dataclass(frozen=True)
-class Design:
-    """What the scenes of a corpus have in common; see `scenes.Scenes` for the settings.
-
-    Args:
-        variants: Scenes of a group.
-        max_events: Most sounds of a scene whose template is drawn.
-        templates: Scenes of labels, categories or `any`, with their weights; none to draw them.
-        categories: How likely a label of each category is.
-        captions: Most true captions of a sample, and most false ones.
-        joining: How parts are put together.
-        background: The bed, None for none.
-        max_event_s: Longest excerpt of a sound, None for any.
-        style: Caption style.
-    """
-
-    variants: int
-    max_events: int
-    templates: Mapping[Scene, float]
-    categories: Mapping[str, float]
-    captions: int
-    joining: Joining
-    background: Background | None
-    max_event_s: Seconds | None
-    style: Style
-
-    def longest(self, count: int, setting: Setting) -> Frames | None:
-        """Frames that each of `count` sounds may last, None for any."""
-        limits = []
-        if self.max_event_s is not None:
-            limits.append(to_frames(self.max_event_s, setting.rate))
-        if setting.max_frames is not None:
-            limits.append(setting.max_frames // count)
-        return min(limits, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +48,7 @@ class _Placed:
 class SceneGroups:
     """The groups of one split, each computed alone."""
 
-    design: Design
+    settings: Scenes
     split: str
     count: int
     clips: tuple[Clip, ...]
@@ -93,12 +56,22 @@ class SceneGroups:
 
     def __post_init__(self) -> None:
         _ = self.vocabulary, self.bed_clips
-        for template in self.design.templates:
+        for template in self.templates:
             self.vocabulary.check(template, "recipe.scenes.expressions")
 
     def __len__(self) -> int:
         """Number of groups."""
         return self.count
+
+    @cached_property
+    def templates(self) -> Mapping[Scene, float]:
+        """Scenes of labels, categories or `any`, with their weights; none to draw them."""
+        return self.settings.templates
+
+    @cached_property
+    def joining(self) -> Joining:
+        """How parts are put together."""
+        return self.settings.joining
 
     @cached_property
     def by_label(self) -> Mapping[str, list[Clip]]:
@@ -108,12 +81,12 @@ class SceneGroups:
     @cached_property
     def vocabulary(self) -> SceneVocabulary:
         """The labels, by category."""
-        return SceneVocabulary.of_labels(self.by_label, self.design.categories)
+        return SceneVocabulary.of_labels(self.by_label, self.settings.categories)
 
     @cached_property
     def bed_clips(self) -> Sequence[Clip]:
         """The clips that can lie under whole scenes."""
-        background = self.design.background
+        background = self.settings.background
         return background.clips(self.clips) if background else ()
 
     def group(self, index: int) -> Sequence[Draft]:
@@ -133,10 +106,9 @@ class SceneGroups:
         )
 
     def _template(self, rng: np.random.Generator) -> Scene:
-        templates = self.design.templates
-        if templates:
-            return draw_weighted(tuple(templates), tuple(templates.values()), rng)
-        return random_template(int(rng.integers(2, self.design.max_events + 1)), rng)
+        if self.templates:
+            return draw_weighted(tuple(self.templates), tuple(self.templates.values()), rng)
+        return random_template(int(rng.integers(2, self.settings.max_events + 1)), rng)
 
     def _draw(self, rng: np.random.Generator) -> list[Draft] | None:
         template = self._template(rng)
@@ -154,7 +126,7 @@ class SceneGroups:
                 placed.append(found)
             elif statement in (base, exchanged):
                 return None
-            if len(placed) == self.design.variants:
+            if len(placed) == self.settings.variants:
                 return self._caption(placed, rng)
         return None
 
@@ -185,7 +157,7 @@ class SceneGroups:
 
     def _sounds(self, named: Sequence[str], rng: np.random.Generator) -> dict[str, Event]:
         """An excerpt for each label, of different recordings where there are any."""
-        longest = self.design.longest(len(set(named)) - 1, self.setting)
+        longest = self.settings.longest_sound(len(set(named)) - 1, self.setting)
         recordings: set[str] = set()
         sounds: dict[str, Event] = {}
         for label in dict.fromkeys(named):
@@ -200,7 +172,7 @@ class SceneGroups:
     ) -> _Placed | None:
         """The statement placed in time so that its words hold under every reading."""
         for _ in range(_PLACINGS):
-            scene = compose(statement, sounds, self.design.joining, rng)
+            scene = compose(statement, sounds, self.joining, rng)
             tolerance = Tolerance.of_scene(scene, self.setting.audible)
             heard = timeline(scene)
             if not _is_blurred(scene, heard.placements, tolerance):
@@ -212,12 +184,12 @@ class SceneGroups:
     def _caption(self, placed: Sequence[_Placed], rng: np.random.Generator) -> list[Draft] | None:
         statements = [each.member.statement for each in placed]
         placed = self._add_bed(statements, placed, rng)
-        narrator = Narrator(Phrase.of_label, self.design.style, _picker(rng))
+        narrator = Narrator(Phrase.of_label, self.settings.style, _picker(rng))
         mains = [narrator.tell(statement, "caption") for statement in statements]
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
         claims = list(pool(statements)) * wordings
         members = [each.member for each in placed]
-        dealt = deal(members, mains, claims, narrator.tell, self.design.captions, rng)
+        dealt = deal(members, mains, claims, narrator.tell, self.settings.captions, rng)
         if dealt is None:
             return None
         return [Draft(each.scene, captions) for each, captions in zip(placed, dealt, strict=True)]
@@ -226,7 +198,7 @@ class SceneGroups:
         self, statements: Sequence[Scene], placed: Sequence[_Placed], rng: np.random.Generator
     ) -> Sequence[_Placed]:
         """The scenes with a bed under them. No name they use fits its sound: proofs stay good."""
-        background = self.design.background
+        background = self.settings.background
         if background is None:
             return placed
         named = {label for statement in statements for label in labels(statement)}

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
-from synth.base.units import Decibels, Seconds
+from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.labels.lexicon import category
 from synth.recipes.base import (
@@ -33,7 +33,6 @@ from synth.recipes.base import (
 )
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
-from synth.recipes.scene_groups import Design, SceneGroups
 from synth.scene.notation import parse
 from synth.scene.scene import Scene, labels
 
@@ -100,30 +99,33 @@ class Scenes(RecipeSettings):
         return self
 
     @property
-    def design(self) -> Design:
-        """The settings as the groups take them.
+    def templates(self) -> dict[Scene, float]:
+        """The expressions as scenes, with their weights; none where they are drawn.
 
         Raises:
             PlanError: If an expression cannot be read, or has other than 2 to 4 sounds.
         """
-        return Design(
-            variants=self.variants,
-            max_events=self.max_events,
-            templates={_template(text): weight for text, weight in self.expressions.items()},
-            categories=self.categories,
-            captions=self.captions,
-            joining=Joining(self.crossfade, self.mixing, self.ratio, self.snr_db),
-            background=self.background,
-            max_event_s=self.max_event_s,
-            style=self.style,
-        )
+        return {_template(text): weight for text, weight in self.expressions.items()}
+
+    @property
+    def joining(self) -> Joining:
+        """How parts are put together."""
+        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db)
+
+    def longest_sound(self, count: int, setting: Setting) -> Frames | None:
+        """Frames that each of `count` sounds may last, None for any."""
+        limits = []
+        if self.max_event_s is not None:
+            limits.append(to_frames(self.max_event_s, setting.rate))
+        if setting.max_frames is not None:
+            limits.append(setting.max_frames // count)
+        return min(limits, default=None)
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
         check_splits("recipe.scenes.scenes", self.scenes, splits)
-        design = self.design
-        sizes = [len(labels(template)) for template in design.templates] or [self.max_events]
-        longest = design.longest(max(sizes), setting)
+        sizes = [len(labels(template)) for template in self.templates] or [self.max_events]
+        longest = self.longest_sound(max(sizes), setting)
         if longest is not None and longest < setting.audible:
             raise PlanError(
                 f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s to each",
@@ -149,8 +151,10 @@ class Scenes(RecipeSettings):
         Raises:
             PlanError: If an expression or a category names what no clip is labelled.
         """
+        from synth.recipes.scene_groups import SceneGroups  # which imports this module
+
         return {
-            split: SceneGroups(self.design, split, count, tuple(clips[split]), setting)
+            split: SceneGroups(self, split, count, tuple(clips[split]), setting)
             for split, count in self._groups(clips).items()
         }
 

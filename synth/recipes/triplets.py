@@ -162,7 +162,7 @@ class ClassPairs:
         style = self.settings.style
         wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
         if self.settings.stage_a:
-            return _single_and_combined(a, b)
+            return _draft_single_and_combined(a, b)
         return _triplet(a, b, crossfade, wording, Tolerance(crossfade, self.setting.audible))
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
@@ -186,7 +186,7 @@ def _triplet(
     return [draft_contrast(scene, word, wording, tolerance) for scene, word in members]
 
 
-def _single_and_combined(a: Event, b: Event) -> list[Draft]:
+def _draft_single_and_combined(a: Event, b: Event) -> list[Draft]:
     """TeminAL A's prompts: a sound alone, and both together (appendix A.3)."""
     first, second = Phrase.of_label(a.label).plain, Phrase.of_label(b.label).plain
     rule, kind = "rule:stage-a", "presence"

@@ -72,7 +72,7 @@ class Remote:
         filesystem, root = self._open()
         path = joined_path(root, folder)
 
-        def found() -> dict[str, Any]:
+        def list_entries() -> dict[str, Any]:
             try:
                 return dict(filesystem.find(path, maxdepth=None if deep else 1, detail=True))
             except FileNotFoundError as error:
@@ -80,7 +80,7 @@ class Remote:
                     return {}
                 raise
 
-        entries = self._retry(found, folder, "read")
+        entries = self._retry(list_entries, folder, "read")
         skipped = len(root) + 1 if root else 0
         return {
             name.lstrip("/") if not root else name[skipped:]: _parse_entry(entry)
@@ -96,7 +96,7 @@ class Remote:
         """
         filesystem, root = self._open()
 
-        def found() -> Stored | None:
+        def find_entry() -> Stored | None:
             try:
                 entry = filesystem.info(joined_path(root, key))
             except FileNotFoundError as error:
@@ -105,7 +105,7 @@ class Remote:
                 raise
             return _parse_entry(entry) if entry["type"] == "file" else None
 
-        return self._retry(found, key, "read")
+        return self._retry(find_entry, key, "read")
 
     def exists(self, key: str) -> bool:
         """Whether there is such an object."""
@@ -123,7 +123,7 @@ class Remote:
         filesystem, root = self._open()
         path = joined_path(root, key)
 
-        def copied() -> Stored:
+        def download() -> Stored:
             stored = self.find(key)
             if stored is None:
                 raise StorageError(f"{self.address(key)}: there is no such file", mend=_GONE)
@@ -134,7 +134,7 @@ class Remote:
                     raise EOFError(f"{size} of {stored.size} bytes")
             return stored
 
-        return self._retry(copied, key, "read")
+        return self._retry(download, key, "read")
 
     def put(self, local: Path, key: str) -> Stored:
         """Copy a file to the store, in parts where it is large; what was there is replaced.
@@ -150,14 +150,14 @@ class Remote:
         in_parts = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
         options = in_parts if self._scheme in S3 else {}
 
-        def copied() -> Stored:
+        def upload() -> Stored:
             filesystem.put_file(str(local), path, **options)
             stored, size = self.find(key), local.stat().st_size
             if stored is None or stored.size != size:
                 raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
             return stored
 
-        return self._retry(copied, key, "written")
+        return self._retry(upload, key, "written")
 
     def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
         """An object's bytes, or those from `start` to `stop`; None where it is not there.
@@ -167,7 +167,7 @@ class Remote:
         """
         filesystem, root = self._open()
 
-        def found() -> bytes | None:
+        def read_range() -> bytes | None:
             try:
                 return bytes(filesystem.cat_file(joined_path(root, key), start=start, end=stop))
             except FileNotFoundError as error:
@@ -175,7 +175,7 @@ class Remote:
                     return None
                 raise
 
-        return self._retry(found, key, "read")
+        return self._retry(read_range, key, "read")
 
     def write(self, key: str, data: bytes) -> None:
         """Put bytes under a key; what was there is replaced.
@@ -200,7 +200,7 @@ class Remote:
         """
         filesystem, root = self._open()
 
-        def created() -> bool:
+        def create_file() -> bool:
             try:
                 filesystem.pipe_file(joined_path(root, key), data, mode="create")
             except Exception as error:
@@ -209,7 +209,7 @@ class Remote:
                 raise
             return True
 
-        return self._retry(created, key, "written")
+        return self._retry(create_file, key, "written")
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store.
@@ -229,14 +229,14 @@ class Remote:
         """
         filesystem, root = self._open()
 
-        def removed() -> None:
+        def remove_file() -> None:
             try:
                 filesystem.rm_file(joined_path(root, key))
             except FileNotFoundError as error:
                 if not is_missing(error):
                     raise
 
-        self._retry(removed, key, "written")
+        self._retry(remove_file, key, "written")
 
     @property
     def _scheme(self) -> str:

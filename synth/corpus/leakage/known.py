@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt32
+from jaxtyping import Bool, Float64, Int64, UInt32
 
 from synth.audio.fingerprint import BITS, HOP_S, NOTHING, Words
 from synth.base.units import Seconds
@@ -26,7 +26,7 @@ _KEYS: Final = tuple(
 _CHUNK: Final = 1 << 20
 
 
-def most_errors(words: int) -> float:
+def most_errors(words: Int64[np.ndarray, " found"]) -> Float64[np.ndarray, " found"]:
     """Largest bit error rate at which stretches of so many words count as the same sound.
 
     Half the bits of unrelated sounds differ, give or take what chance allows: over 22 million
@@ -38,7 +38,9 @@ def most_errors(words: int) -> float:
     50 kbit/s 0.08 (99 of 100 under 0.20), cut out at any place 0.09 (under 0.16), halved in level,
     cut out, coded as that MP3, resampled and padded 0.15 (90 of 100 under 0.21).
     """
-    return min(MOST_ERRORS, 0.5 - _SPREAD / float(np.sqrt(words)))
+    limits: Float64[np.ndarray, " found"]
+    limits = np.minimum(MOST_ERRORS, 0.5 - _SPREAD / np.sqrt(np.maximum(words, 1)))
+    return limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,9 @@ class Known:
         found: dict[int, tuple[float, float, int]] = {}
         for sounds, offsets in self._candidates(fingerprint):
             compared, errors = self._compare(fingerprint, sounds, offsets)
-            limits = np.minimum(MOST_ERRORS, 0.5 - _SPREAD / np.sqrt(np.maximum(compared, 1)))
             rates = errors / np.maximum(BITS * compared, 1)
-            for i in np.flatnonzero((compared >= LEAST_WORDS) & (rates <= limits)):
+            alike = (compared >= LEAST_WORDS) & (rates <= most_errors(compared))
+            for i in np.flatnonzero(alike):
                 sound = int(sounds[i])
                 rank = (-int(compared[i]), float(rates[i]), int(offsets[i]))
                 found[sound] = min(rank, found.get(sound, rank))

@@ -183,11 +183,6 @@ def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind
         yield from ((DifferenceKind.ADDED, (Not(a), a)) for a in new)
 
 
-def holds(difference: Difference, first: Subject, second: Subject) -> bool:
-    """Whether a stored difference is one; `fault` says why not."""
-    return fault(difference, first, second) is None
-
-
 def fault(difference: Difference, first: Subject, second: Subject) -> str | None:
     """Why a stored difference does not tell its samples apart; None where it does.
 

@@ -68,11 +68,6 @@ def only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str
     return right[0] if len(right) == 1 else None
 
 
-def holds(question: Question, subject: Subject) -> bool:
-    """Whether the answer is the only right one; `fault` says why not."""
-    return fault(question, subject) is None
-
-
 def fault(question: Question, subject: Subject) -> str | None:
     """Why a stored question's answer is not the only right one; None where it is.
 

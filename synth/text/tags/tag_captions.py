@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, add_article, phrase_tag
+from synth.text.tags.tag_words import TagCategory, TagForm, add_article, phrase_tag
 
 FRAMES: Final = 6
 """How many sentence frames `describe` has."""
@@ -265,9 +265,3 @@ def enumerate_words(parts: Sequence[str], conjunction: str = "and") -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
-
-
-def find_safe_phrase(tag: Tag) -> TagPhrase | None:
-    """How a tag is said, None where no sentence over it is known to be safe."""
-    words = phrase_tag(tag)
-    return None if words.form is TagForm.NONE else words

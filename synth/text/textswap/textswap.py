@@ -114,12 +114,6 @@ class Dictionary:
                 found.setdefault(entry.tag, set()).add(entry.alternative)
         return {tag: frozenset(others) for tag, others in found.items()}
 
-    def alternatives(self, tag: Tag, known: Collection[Tag] = ()) -> tuple[Tag, ...]:
-        """What may replace a tag of a recording, sorted; see `fits`."""
-        return tuple(
-            each for each in self._find_contraries(tag, known) if self.fits(tag, each, known)
-        )
-
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
         found = self._find_contraries(tag, known)

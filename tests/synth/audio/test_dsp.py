@@ -1,4 +1,4 @@
-"""Signals: joining, overlaying and measuring, against plain definitions."""
+"""Signals: fades, 16-bit samples and measurements, against plain definitions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,14 @@ from synth.audio.dsp import (
     active_span,
     fade_in,
     from_pcm,
-    join,
     levels,
     loudness,
-    overlay,
     peak,
     to_pcm,
 )
 
 RATE = 16_000
 HOP = 800  # 50 ms
-SAMPLES = st.floats(-1, 1, width=32, allow_subnormal=False)
-AUDIO = hnp.arrays(np.float32, st.integers(1, 40), elements=SAMPLES)
-FADES = st.sampled_from(list(Fade))
 
 
 def tone(frames: int, amplitude: float = 0.5) -> np.ndarray:
@@ -37,36 +32,6 @@ def tone(frames: int, amplitude: float = 0.5) -> np.ndarray:
 
 def silence(frames: int) -> np.ndarray:
     return np.zeros(frames, dtype=np.float32)
-
-
-@given(AUDIO, AUDIO, FADES)
-def test_without_crossfade_join_is_concatenation(a: np.ndarray, b: np.ndarray, fade: Fade) -> None:
-    assert np.array_equal(join(a, b, 0, fade), np.concatenate([a, b]))
-
-
-@given(AUDIO, AUDIO, FADES, st.data())
-def test_lengths_add_up_and_only_the_seam_changes(
-    a: np.ndarray, b: np.ndarray, fade: Fade, data: st.DataObject
-) -> None:
-    crossfade = data.draw(st.integers(0, min(len(a), len(b))))
-    before = a.copy(), b.copy()
-    joined = join(a, b, crossfade, fade)
-    assert joined.dtype == np.float32
-    assert len(joined) == len(a) + len(b) - crossfade
-    seam = len(a) - crossfade
-    assert np.array_equal(joined[:seam], a[:seam])
-    assert np.array_equal(joined[len(a) :], b[crossfade:])
-    rising = fade_in(crossfade, fade)
-    expected = a[seam:] * rising[::-1] + b[:crossfade] * rising
-    assert np.allclose(joined[seam : len(a)], expected, atol=1e-6)
-    assert np.array_equal(before[0], a)
-    assert np.array_equal(before[1], b)
-
-
-@pytest.mark.parametrize("crossfade", [-1, 4, 100])
-def test_a_crossfade_longer_than_a_part_is_refused(crossfade: int) -> None:
-    with pytest.raises(ValueError, match="crossfade"):
-        join(tone(9), tone(3), crossfade, Fade.LINEAR)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 1000])
@@ -79,33 +44,6 @@ def test_fades_are_complementary(frames: int) -> None:
         assert (np.diff(gains) > 0).all()
         assert gains.min() > 0
         assert gains.max() < 1 or frames == 1
-
-
-def test_a_linear_crossfade_of_a_sound_with_itself_keeps_its_level() -> None:
-    ones = np.ones(100, dtype=np.float32)
-    assert np.allclose(join(ones, ones, 60, Fade.LINEAR), 1, atol=1e-6)
-
-
-@given(AUDIO, st.integers(0, 40), FADES)
-def test_silence_is_the_identity(a: np.ndarray, frames: int, fade: Fade) -> None:
-    none = silence(0)
-    assert np.array_equal(join(a, none, 0, fade), a)
-    assert np.array_equal(join(none, a, 0, fade), a)
-    assert np.array_equal(overlay(a, silence(min(frames, len(a))), 0), a)
-    assert np.array_equal(join(a, silence(frames), 0, fade)[: len(a)], a)
-    assert not join(a, silence(frames), 0, fade)[len(a) :].any()
-
-
-@given(AUDIO, AUDIO, st.integers(-60, 60))
-def test_overlay_is_the_sum_over_the_hull_and_commutes(
-    a: np.ndarray, b: np.ndarray, offset: int
-) -> None:
-    start = min(0, offset)
-    expected = np.zeros(max(len(a), offset + len(b)) - start, dtype=np.float32)
-    expected[-start : -start + len(a)] += a
-    expected[offset - start : offset - start + len(b)] += b
-    assert np.array_equal(overlay(a, b, offset), expected)
-    assert np.array_equal(overlay(b, a, -offset), expected)
 
 
 @given(hnp.arrays(np.float32, st.integers(0, 40), elements=st.floats(-1, 32767 / 32768, width=32)))

@@ -19,7 +19,6 @@ from synth.derived.differences.difference import (
     difference_from_json,
     fault,
     find_differences,
-    holds,
 )
 from synth.derived.differences.wording import FRAMES, DifferenceKind, reverse_kind, wordings
 from synth.derived.questions.subject import Subject
@@ -149,7 +148,7 @@ def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str
     for difference in told:
         read = difference_from_json(json.loads(json.dumps(difference.to_json())))
         assert read == difference
-        assert holds(read, by_id[read.first], by_id[read.second])
+        assert fault(read, by_id[read.first], by_id[read.second]) is None
         assert confirmed(read, by_id)
         assert by_id[read.first].group == by_id[read.second].group
 
@@ -258,14 +257,14 @@ def test_the_judge_finds_what_was_exchanged() -> None:
     who = {each.id: each for each in asked.scenes()}
     for difference in find_differences(asked.scenes(), Randomness(0)).differences[:40]:
         first, second = who[difference.first], who[difference.second]
-        assert holds(difference, first, second)
+        assert fault(difference, first, second) is None
         for wrong in (
             replace(difference, caption=difference.reverse_caption),
             replace(difference, reverse_caption=difference.caption),
             replace(difference, claims=difference.claims[::-1]),
             replace(difference, first=difference.second),
         ):
-            assert not holds(wrong, first, second)
+            assert fault(wrong, first, second) is not None
 
 
 @pytest.mark.parametrize(

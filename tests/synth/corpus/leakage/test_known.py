@@ -48,7 +48,7 @@ def exhaustive(fingerprint: Words, known: dict[str, Words], keyed: bool) -> list
                 continue
             rate = sum((a ^ b).bit_count() for a, b in pairs) / (32 * len(pairs))
             found = any(alike_but_for_a_third(a, b) for a, b in pairs)
-            if rate <= most_errors(len(pairs)) and (found or not keyed):
+            if rate <= most_errors(np.array([len(pairs)]))[0] and (found or not keyed):
                 accepted.append((-len(pairs), rate, offset))
         if accepted:
             count, rate, offset = min(accepted)
@@ -116,7 +116,7 @@ def test_too_few_words_match_nothing() -> None:
 
 
 def test_short_stretches_must_agree_better_than_long_ones() -> None:
-    limits = [most_errors(words) for words in range(LEAST_WORDS, 200)]
+    limits = most_errors(np.arange(LEAST_WORDS, 200)).tolist()
     assert limits == sorted(limits)
     assert limits[0] < MOST_ERRORS / 2
     assert limits[-1] == MOST_ERRORS
