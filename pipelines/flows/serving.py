@@ -16,7 +16,7 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
-from pipelines.engines.executor import interrupts_held
+from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.deployments import deployment_of
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
 from pipelines.flows.nights.schedule import FLOW, Night
@@ -78,7 +78,7 @@ def aside(work: Coroutine[Any, Any, None]) -> None:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 
-    with interrupts_held():
+    with hold_interrupts():
         threading.Thread(target=run, daemon=True).start()
     try:
         ended.result()

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.engines.executor import watch_parent
 from pipelines.flows.nights.settings import TrainSettings
 from pipelines.store.places import Places
 from synth.base.atomic import write_text
@@ -75,7 +74,7 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
 
 def _segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
-    ours = [sys.executable, "-m", "pipelines.flows.nights.training", str(os.getpid())]
+    ours = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid()), "pipelines.cli"]
     command = [*launcher, "segue"] if launcher else ours
     shown = " ".join(["segue", *words])
     try:
@@ -106,16 +105,3 @@ def _segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mappi
             mend="run the command by itself",
         )
     return said
-
-
-def main() -> None:
-    """Run `segue` with the words given, and end when the process that is named first ends."""
-    watch_parent(int(sys.argv[1]))
-    sys.argv = ["segue", *sys.argv[2:]]
-    from pipelines.cli.app import main as segue
-
-    segue()
-
-
-if __name__ == "__main__":
-    main()
