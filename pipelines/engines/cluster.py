@@ -138,7 +138,7 @@ class _DaskRunner:
         """
         if not self.cores():
             self(facts)  # a cluster that grows on demand is shown one
-        found = self._everywhere(facts)
+        found = self._ask_everybody(facts)
         different = {
             worker: text
             for worker, theirs in found.items()
@@ -160,7 +160,7 @@ class _DaskRunner:
         probe = folder / f"{PROBE}.{holder}.{token}"
         probe.write_text(token)
         self._passport = self._passport.with_probe(probe, token)
-        answers = self._everywhere(find_fault, self._passport)
+        answers = self._ask_everybody(find_fault, self._passport)
         strangers = {worker: str(error) for worker, error in answers.items() if error}
         if strangers:
             raise SegueError(
@@ -197,7 +197,7 @@ class _DaskRunner:
         key = f"{name}-{self._client.id}-{next(self._numbers)}"
         with self._lock:
             if self._closed or self._client.status != "running":
-                raise self._lost(label_of(function))
+                raise self._explain_loss(label_of(function))
             future = self._client.submit(
                 self._passport.call,
                 function,
@@ -239,9 +239,9 @@ class _DaskRunner:
                 "again; finished shards are kept",
             ) from error
         except (CancelledError, self._distributed.comm.CommClosedError) as error:
-            raise self._lost(about) from error
+            raise self._explain_loss(about) from error
 
-    def _lost(self, about: str) -> SegueError:
+    def _explain_loss(self, about: str) -> SegueError:
         if self._closed:
             return SegueError(f"{about}: given up")
         return SegueError(
@@ -249,7 +249,7 @@ class _DaskRunner:
             mend="run the same command again, with any engine; finished shards are kept",
         )
 
-    def _everywhere(self, function: Any, *args: Any) -> dict[str, Any]:
+    def _ask_everybody(self, function: Any, *args: Any) -> dict[str, Any]:
         """What a function returns on each worker.
 
         Raises:
@@ -258,7 +258,7 @@ class _DaskRunner:
         try:
             found: dict[str, Any] = self._client.run(function, *args, on_error="return")
         except (OSError, CancelledError) as error:
-            raise self._lost(function.__name__) from error
+            raise self._explain_loss(function.__name__) from error
         # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
         answers = {worker: it for worker, it in found.items() if not isinstance(it, OSError)}
         failed = {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}

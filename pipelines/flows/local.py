@@ -66,7 +66,7 @@ def _run(
     except SegueError:
         raise
     except Exception as error:
-        fault = _unreached(error)
+        fault = _find_request_error(error)
         if fault is None:
             raise
         if not get_current_settings().api.url:
@@ -77,7 +77,7 @@ def _run(
         ) from error
 
 
-def _unreached(error: BaseException | None) -> httpx.HTTPError | None:
+def _find_request_error(error: BaseException | None) -> httpx.HTTPError | None:
     """The failed request that an error comes from; Prefect makes errors of its own of some."""
     while error is not None and not isinstance(error, httpx.HTTPError):
         error = error.__cause__ or error.__context__

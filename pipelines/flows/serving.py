@@ -43,7 +43,7 @@ def serve(night: Night, now: bool, ready: Callable[[str], None]) -> None:
     deployment = deployment_of(night)
     os.environ.update(dict(QUIET) | {SERVED_BY: str(os.getpid())})
     with _server(night) as address:
-        aside(_serve(deployment, now, lambda: ready(address)))
+        run_aside(_serve(deployment, now, lambda: ready(address)))
 
 
 async def _serve(deployment: RunnerDeployment, now: bool, ready: Callable[[], None]) -> None:
@@ -56,7 +56,7 @@ async def _serve(deployment: RunnerDeployment, now: bool, ready: Callable[[], No
     await runner.start()
 
 
-def aside(work: Coroutine[Any, Any, None]) -> None:
+def run_aside(work: Coroutine[Any, Any, None]) -> None:
     """Run to its end in a thread, which an interrupt of this one cancels and waits for.
 
     Prefect's runner would take SIGTERM over, and Ctrl-C would reach the runs that it starts: they

@@ -52,7 +52,7 @@ def train(places: Places, settings: TrainSettings, run: Path) -> None:
     words += ["--config", str(settings.config)] if settings.config else []
     words += ["--steps", str(settings.steps)] if settings.steps else []
     words += ["--virtual"] if settings.virtual else []
-    _segue(words, settings.launcher, settings.hours)
+    _run_segue(words, settings.launcher, settings.hours)
 
 
 def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, dict[str, Any]]:
@@ -65,14 +65,14 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
     if not kept.is_file():
         words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]
         words += ["--virtual"] if settings.virtual else []
-        found = _segue(words, (), settings.hours)
+        found = _run_segue(words, (), settings.hours)
         metrics = {name: one for name, one in found.items() if not name.startswith("_")}
         write_text(kept, json.dumps(metrics, indent=2) + "\n")
     result: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
     return result
 
 
-def _segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
+def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
     ours = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid()), "pipelines.cli"]
     command = [*launcher, "segue"] if launcher else ours

@@ -95,7 +95,7 @@ def latest(out: Path) -> str:
     return (out / "data_manifests/tiny" / LATEST_FILE).read_text().strip()
 
 
-def rendered(out: Path) -> list[str]:
+def rendered_shards(out: Path) -> list[str]:
     lines = [
         json.loads(line)
         for journal in sorted(out.rglob("journal.jsonl"))
@@ -140,7 +140,7 @@ def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
 def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     server: str, out: Path, tmp_path: Path
 ) -> None:
-    before, made = latest(out), len(rendered(out))
+    before, made = latest(out), len(rendered_shards(out))
     spec = spec_file(tmp_path, seed=8, recipe={"triplets": {"repeats": 1}})
     refused = run("nightly", spec, out)
     assert refused.is_failed()
@@ -149,7 +149,7 @@ def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     report = artifacts(refused)["tiny-report"]
     assert "not promoted" in report
     assert "| samples | NO | 72 |" in report
-    new = len(rendered(out)) - made
+    new = len(rendered_shards(out)) - made
     assert new > 0
 
     loose = {"gates": {"samples": 0.5}}
@@ -157,7 +157,7 @@ def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     result = passed.result()
     assert (result["promoted"], result["rendered"]) == (True, 0)
     assert latest(out) == result["version"] != before
-    assert len(rendered(out)) == made + new, "what was built was rendered again"
+    assert len(rendered_shards(out)) == made + new, "what was built was rendered again"
 
     shown = artifacts(passed)
     assert shown["tiny-progress"] == 100.0
@@ -174,7 +174,7 @@ def test_every_stage_is_a_flow_that_ends_where_it_says(
     assert Path(run("ingest", spec, out).result()["index"]).is_file()
     manifests = Path(run("plan", spec, out).result()["manifests"])
     assert (manifests / "plan.parquet").is_file()
-    assert not rendered(out)
+    assert not rendered_shards(out)
     unfinished = run("finalise", spec, out)
     assert "12 of 12 shards are not rendered" in str(unfinished.message)
     assert run("enrich", spec, out).result() == {"answers": []}
@@ -192,7 +192,7 @@ def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_as
     assert "no caption would come of" in str(state.message)
 
 
-def turned_round(body: dict[str, Any]) -> str:
+def turn_round(body: dict[str, Any]) -> str:
     """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
     answers = []
     for item in items_of(body):
@@ -213,7 +213,7 @@ def test_night_buys_the_texts_that_the_spec_names_once(
     said, out = tmp_path / "said.parquet", tmp_path / "out"
     recipe = {"triplets": {"style": "natural", "repeats": 1}}
     spec = spec_file(tmp_path, recipe=recipe, enrich=[str(said)])
-    with LlmServer(turned_round, key=KEY) as model:
+    with LlmServer(turn_round, key=KEY) as model:
         task = {"task": "order-negatives", "out": str(said), "model": "tiny", "local": True}
         task |= {"base_url": model.base_url, "key_variable": KEY_VARIABLE}
         first = run("nightly", spec, out, nightly={"enrich": [task]}).result()
