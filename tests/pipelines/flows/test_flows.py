@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ from prefect.settings import (
     temporary_settings,
 )
 
+from pipelines.build.build import Summary, build
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import RenderJob, render_missing
+from pipelines.build.schedule import RenderSettings
 from pipelines.flows.corpus import flow_of
 from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
@@ -96,12 +101,17 @@ def latest(out: Path) -> str:
 
 
 def rendered_shards(out: Path) -> list[str]:
+    return shards_told(out, "rendered")
+
+
+def shards_told(out: Path, event: str) -> list[str]:
+    """The shards that the journals name with an event."""
     lines = [
         json.loads(line)
         for journal in sorted(out.rglob("journal.jsonl"))
         for line in journal.read_text().splitlines()
     ]
-    return [line["shard"] for line in lines if line["event"] == "rendered"]
+    return [line["shard"] for line in lines if line["event"] == event]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
@@ -279,6 +289,43 @@ def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
     assert failed.returncode == 1
     assert "error: split train: triplets need clips of two classes, found 1" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("build_there", [build, build_with_prefect], ids=["plain", "prefect"])
+def test_shard_that_meets_a_fault_is_tried_again_with_prefect_and_without(
+    server: str,
+    build_there: Callable[..., Summary],
+    tiny: Callable[..., Spec],
+    tiny_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: Counter[str] = Counter()
+
+    def render(job: RenderJob, shard: ShardPlan) -> None:
+        tries[shard.shard] += 1
+        if tries[shard.shard] == 1 and shard.shard.endswith("2.tar"):
+            raise OSError("stale file handle")
+        render_missing(job, shard)
+
+    monkeypatch.setattr("pipelines.build.build.render_missing", render)
+    settings = RenderSettings(retry_delay_s=0, timeout_s=1234)
+    assert build_there(tiny(), tmp_path, 0, settings=settings).rendered == 12
+    again = sorted(shard for shard, count in tries.items() if count == 2)
+    assert again == ["tiny-test-000002.tar", "tiny-train-000002.tar"]
+    assert sorted(shards_told(tmp_path, "retried")) == again
+    assert product(tmp_path) == product(tiny_corpus)
+    if build_there is build_with_prefect:
+        with get_client(sync_client=True) as client:
+            runs = client.read_flow_runs()
+        (shown,) = (run.parameters for run in runs if run.parameters["out"] == str(tmp_path))
+        assert (shown["spec"]["corpus"], shown["spec"]["seed"]) == ("tiny", 7)
+        assert shown["nightly"]["render"]["timeout_s"] == 1234
+
+
+def test_settings_of_a_night_need_no_prefect() -> None:
+    code = "import sys, pipelines.cli.nights.nightly; sys.exit('prefect' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_server_that_is_not_there_is_one_clear_error(
