@@ -14,7 +14,7 @@ from experiments.harness.estimate import INTERVAL, estimate
 from experiments.harness.experiment import ExamSplit, View, keep
 from experiments.harness.plot import draw
 from experiments.harness.runner import Outcome
-from pipelines.build.render import library_versions
+from pipelines.engines.passport import library_versions
 from synth.base.atomic import write_text
 from train.bench.figures import format_value
 

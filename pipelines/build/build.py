@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipelines.build.finalise import finalise, finished, publish
+from pipelines.build.finalise import finalise, publish, read_finished
 from pipelines.build.findings import Findings
 from pipelines.build.plan import ShardPlan, plan
 from pipelines.build.render import (
@@ -24,15 +23,16 @@ from pipelines.build.render import (
     reuse,
     withdraw,
 )
+from pipelines.build.schedule import RenderSettings, Submit, schedule
 from pipelines.build.sealed import refuse_other_bytes, unmark
-from pipelines.engines.engine import Engine, local
-from pipelines.engines.executor import RemoteRunner, Runner, is_here, workers
-from pipelines.engines.feeding import render_all
+from pipelines.engines.call import Call
+from pipelines.engines.engine import Engine, engine
+from pipelines.engines.executor import RemoteRunner, is_here
 from pipelines.ingest.ingest import Library, ingest
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import mirror_of, refuse_unseen, staged, writing
+from pipelines.store.site import mirror_of, open_stage, refuse_private_store, write_access
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent
@@ -119,15 +119,20 @@ class Prepared:
 
 
 def build(
-    spec: Spec, out: Path, worker_count: int | Engine, observer: Observer | None = None
+    spec: Spec,
+    out: Path,
+    worker_count: int | str | Engine,
+    observer: Observer | None = None,
+    settings: RenderSettings | None = None,
 ) -> Summary:
     """Build the corpus of a spec under `out`; what is there and certified is not made again.
 
     Args:
         spec: The spec.
         out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
-        worker_count: Worker processes, 0 runs in this process; or an open engine.
+        worker_count: Worker processes, 0 runs in this process; or an engine.
         observer: Told of the progress.
+        settings: How long a shard may take and how often it is tried.
 
     Raises:
         SegueError: With one clear line, before any long work where that is possible.
@@ -135,23 +140,13 @@ def build(
     started = time.monotonic()
     observer = observer or Silent()
     refuse_unheard(spec)
-    out = staged(out)
-    with writing(out, spec.corpus):
-        with _opened(worker_count) as engine:
-            prepared = prepare(spec, out, engine.run, engine.width, observer)
-            observer.start("render", len(prepared.shards), "shards", done=prepared.there)
-            render_all(
-                prepared.pending,
-                lambda shard: render_batch(prepared, [shard], engine.run, observer),
-                engine,
-            )
-            observer.finish("render")
+    out = open_stage(out)
+    with write_access(out, spec.corpus):
+        with engine(worker_count) as where:
+            library, places = locate_library(spec, out, where, observer)
+            prepared = prepare_build(spec, library, places, observer)
+            render_pending(prepared, where, settings or RenderSettings(), observer)
         return conclude(prepared, started)
-
-
-def _opened(engine: int | Engine) -> AbstractContextManager[Engine]:
-    """An engine of so many processes, or the one that is open already."""
-    return local(engine) if isinstance(engine, int) else nullcontext(engine)
 
 
 def refuse_unheard(spec: Spec) -> None:
@@ -168,15 +163,10 @@ def refuse_unheard(spec: Spec) -> None:
         )
 
 
-def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer) -> Prepared:
-    """Ingest and plan, and find out what is still to be rendered."""
-    return planned(spec, *located(spec, out, run, threads, observer), observer)
-
-
-def planned(spec: Spec, library: Library, places: Places, observer: Observer) -> Prepared:
+def prepare_build(spec: Spec, library: Library, places: Places, observer: Observer) -> Prepared:
     """Plan, and find out what is still to be rendered."""
     digest = spec.build_digest(library.digest)
-    complete = finished(places, digest) is not None
+    complete = read_finished(places, digest) is not None
     clean(places)
     shards = plan(spec, library, places, observer)
     if complete:
@@ -190,17 +180,17 @@ def planned(spec: Spec, library: Library, places: Places, observer: Observer) ->
     return Prepared(spec, library, places, shards, pending)
 
 
-def located(
-    spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
+def locate_library(
+    spec: Spec, out: Path, where: Engine, observer: Observer
 ) -> tuple[Library, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
-    if not is_here(run):
-        refuse_unseen(out)
-    if isinstance(run, RemoteRunner):
-        run.share(out, spec.corpus)
+    if not is_here(where.run):
+        refuse_private_store(out)
+    if isinstance(where.run, RemoteRunner):
+        where.run.share(out, spec.corpus)
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
-    library = ingest(spec.intake, out / BANKS, run, threads, observer)
+    library = ingest(spec.intake, out / BANKS, where.run, where.width, observer)
     digest = spec.build_digest(library.digest)
     version = spec.version or digest[:VERSION_LETTERS]
     return library, Places(out, spec.corpus, version, mirror_of(out, spec.corpus))
@@ -219,31 +209,47 @@ def plan_library(
     spec: Spec, out: Path, worker_count: int, observer: Observer
 ) -> tuple[Library, Places, int]:
     """As `plan_only`, and give the library that was planned over, too."""
-    out = staged(out)
-    with writing(out, spec.corpus), workers(worker_count) as run:
-        library, places = located(spec, out, run, worker_count, observer)
+    out = open_stage(out)
+    with write_access(out, spec.corpus), engine(worker_count) as where:
+        library, places = locate_library(spec, out, where, observer)
         shards = plan(spec, library, places, observer)
     return library, places, sum(shard.samples for shard in shards)
 
 
-def render_batch(
-    prepared: Prepared, batch: Sequence[ShardPlan], run: Runner, observer: Observer
+def render_pending(
+    prepared: Prepared,
+    where: Engine,
+    settings: RenderSettings,
+    observer: Observer,
+    submit: Submit | None = None,
+    show: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Render a batch, one shard after the other, so that a lost worker costs one shard.
+    """Render what is missing; `submit` and `show` are those of `schedule`.
 
     Raises:
+        OverdueError: If a worker takes too long for a shard.
         DiskFullError: If a shard does not fit; it tells what all that are left will take.
     """
-    for shard in batch:
+    journal = prepared.places.journal
+
+    def render(shard: ShardPlan) -> None:
+        call = Call(render_missing, shard.shard, settings.timeout_s)
         try:
-            run(render_missing, prepared.job, shard)
+            where.run(call, prepared.job, shard)
         except DiskFullError as error:
-            raise DiskFullError(error.message + _rest(prepared), mend=error.mend) from error
-        record(prepared.places.journal, "rendered", shard=shard.shard)
+            raise DiskFullError(error.message + _tell_rest(prepared), mend=error.mend) from error
+        record(journal, "rendered", shard=shard.shard)
         observer.advance("render")
 
+    def note(shard: ShardPlan, error: OSError) -> None:
+        record(journal, "retried", shard=shard.shard, error=f"{type(error).__name__}: {error}")
 
-def _rest(prepared: Prepared) -> str:
+    observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+    schedule(prepared.pending, render, where, settings, submit, show, note)
+    observer.finish("render")
+
+
+def _tell_rest(prepared: Prepared) -> str:
     """What the shards that are still to be rendered will take, judged by some that are done."""
     places = prepared.places
     left = [each for each in prepared.pending if not places.receipt(each.shard).is_file()]
@@ -259,7 +265,7 @@ def _rest(prepared: Prepared) -> str:
 def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
     """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
     places, shards = prepared.places, prepared.shards
-    facts = finished(places, prepared.digest)
+    facts = read_finished(places, prepared.digest)
     if prepared.pending or facts is None:
         clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pipelines.build.algorithms import algorithm_versions
-from pipelines.build.render import Receipt, library_versions
+from pipelines.build.render import Receipt
 from pipelines.build.settings import LISTS, PLACES, flat_settings
+from pipelines.engines.passport import library_versions
 from pipelines.ingest.ingest import Library
 from pipelines.spec.spec import Spec
 from synth.corpus.schema import INCIDENTAL, canonical_json
@@ -73,13 +74,13 @@ def setting_differences(stored: Spec, given: Spec) -> tuple[str, ...]:
     """Where two specs ask for different corpora; where files lie does not count."""
     ours, theirs = flat_settings(stored), flat_settings(given)
     return tuple(
-        f"{key}: {_said(ours, key)} there, {_said(theirs, key)} in the spec given"
+        f"{key}: {_read_setting(ours, key)} there, {_read_setting(theirs, key)} in the spec given"
         for key in dict.fromkeys([*ours, *theirs])
         if ours.get(key) != theirs.get(key)
     )
 
 
-def moved(stored: Spec, given: Spec) -> Spec:
+def relocate_files(stored: Spec, given: Spec) -> Spec:
     """The stored spec, its files taken from where the given one says they lie."""
     values = stored.model_dump(mode="json", exclude_none=True)
     source, other = (
@@ -99,7 +100,7 @@ def algorithm_differences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """Algorithms of Segue that are not the ones which a version's `corpus.json` names."""
     known = {"format": facts.get("format_version"), **facts.get("algorithms", {})}
     return tuple(
-        f"{name}: {_short(known[name])} there, {_short(value)} here"
+        f"{name}: {_shorten(known[name])} there, {_shorten(value)} here"
         for name, value in algorithm_versions().items()
         if known.get(name) is not None and known[name] != value
     )
@@ -131,7 +132,7 @@ def clip_differences(stored: Iterable[Row], library: Library) -> Differences:
     )
     return Differences(
         missing=tuple(
-            f"{name}: {_quarantined(refused, name) or ours[name]['location']}"
+            f"{name}: {_find_refusal(refused, name) or ours[name]['location']}"
             for name in ours
             if name not in theirs
         ),
@@ -154,14 +155,14 @@ def _order(ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> str:
     return f"the clips are listed in another order: clip {first} is {there} there, {here} here"
 
 
-def _quarantined(refused: Mapping[str, str], name: str) -> str:
+def _find_refusal(refused: Mapping[str, str], name: str) -> str:
     return f"it is refused now: {refused[name]}" if name in refused else ""
 
 
 def _change(ours: Row, theirs: Row) -> str:
     """What is other in a clip; "" where nothing is that a corpus depends on."""
     if ours["sha256"] != theirs["sha256"]:
-        return f"SHA-256 {_short(ours['sha256'])} there, {_short(theirs['sha256'])} here"
+        return f"SHA-256 {_shorten(ours['sha256'])} there, {_shorten(theirs['sha256'])} here"
     return ", ".join(
         f"{name} {canonical_json(ours[name])} there, {canonical_json(theirs[name])} here"
         for name in theirs
@@ -169,10 +170,10 @@ def _change(ours: Row, theirs: Row) -> str:
     )
 
 
-def _said(settings: Mapping[str, Any], key: str) -> str:
+def _read_setting(settings: Mapping[str, Any], key: str) -> str:
     return canonical_json(settings[key]) if key in settings else "nothing"
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     """A value; of a hash the first letters."""
     return str(value)[:_HASH_LETTERS]

@@ -99,7 +99,7 @@ def _beside_shards(places: Places) -> list[Path]:
     ]
 
 
-def finished(places: Places, digest: str) -> dict[str, Any] | None:
+def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
     """What `corpus.json` says, if this very build has been finalised.
 
     Raises:

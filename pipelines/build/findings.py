@@ -42,7 +42,7 @@ class Findings:
         return cls(
             refusals(refused),
             coverage.lacking,
-            _unphrased(coverage.recordings, manifests / PLAN_FILE),
+            _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
         )
 
     @classmethod
@@ -79,7 +79,7 @@ class Findings:
         return refusal_lines(self.refusals)
 
 
-def _unphrased(labels: Iterable[str], plan: Path) -> list[str]:
+def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:
     unlisted = sorted(set(labels) - shipped_phrases().keys())
     if not unlisted:
         return []

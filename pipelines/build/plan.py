@@ -87,7 +87,7 @@ def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> li
         return planned
     recipe = spec.make_recipe()
     setting = spec.setting
-    clips, refused = _usable(recipe, library, setting, spec.splits)
+    clips, refused = _choose_clips(recipe, library, setting, spec.splits)
     lengths = {clip.id: clip.frames for found in clips.values() for clip in found}
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)
@@ -132,7 +132,7 @@ def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
     return [ShardPlan(**row) for row in found.to_pylist()]
 
 
-def _usable(
+def _choose_clips(
     recipe: Recipe, library: Library, setting: Setting, splits: Iterable[str]
 ) -> tuple[dict[str, list[Clip]], list[dict[str, str]]]:
     """The clips of each split that the recipe can use, and quarantine rows for the others."""

@@ -8,14 +8,13 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
-import soundfile
 
 from pipelines.build.plan import ShardPlan
+from pipelines.engines.passport import library_versions
 from pipelines.store.places import Places
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
@@ -27,7 +26,6 @@ from synth.corpus.shards import AudioFormat, serialise_document, writing
 from synth.scene.scene import from_json
 
 TOGETHER: Final = 1 << 22
-LIBRARIES: Final = ("numpy", "soundfile", "soxr", "librosa", "pyarrow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,18 +217,6 @@ def clean(places: Places) -> None:
     """Remove what killed writers of this version left; for the version's sole writer."""
     for folder in (places.manifests, places.receipts, *places.shards.glob("*")):
         remove_partials(folder)
-
-
-def library_versions() -> dict[str, str]:
-    """Versions of the libraries that make the bytes."""
-    return dict(_installed())
-
-
-@lru_cache(maxsize=1)
-def _installed() -> tuple[tuple[str, str], ...]:
-    """Once a process: each is read from a file."""
-    found = ((name, version(name)) for name in LIBRARIES)
-    return (*found, ("libsndfile", soundfile.__libsndfile_version__))
 
 
 # Kept by the state of the file: workers of a cluster outlive builds.

@@ -20,8 +20,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 
-from pipelines.build.plan import ShardPlan
-from pipelines.engines.passport import Passport, Refusal, differences, facts, stamped
+from pipelines.engines.call import Call, end_soon, label_of
+from pipelines.engines.passport import Passport, Refusal, differences, facts, find_fault
 from synth.base.errors import SegueError
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ GRACE_S: Final = 1.0
 POLL_S: Final = 5.0
 WORKERLESS_S: Final = 120.0
 RETRIES: Final = 2
-"""Further tries of a call that failed otherwise than with a clear error."""
+"""Further tries of a call without a limit that failed otherwise than with a clear error."""
 CALLS_PER_CORE: Final = 2
 """Calls under way for each core, so that no worker waits and a cluster that can grow does."""
 LEAST_CALLS: Final = 8
@@ -54,8 +54,8 @@ def cluster(address: str) -> Iterator[Cluster]:
             f"{address}: distributed, the client of Dask, is not installed",
             mend="pip install 'segue-audio[distributed]'",
         ) from error
-    with _quiet():
-        runner = _DaskRunner(distributed, _connected(distributed, address), address)
+    with _silence():
+        runner = _DaskRunner(distributed, _connect(distributed, address), address)
         try:
             runner.examine()
             yield Cluster(runner)
@@ -63,7 +63,7 @@ def cluster(address: str) -> Iterator[Cluster]:
             runner.close()
 
 
-def _connected(distributed: Any, address: str) -> Any:
+def _connect(distributed: Any, address: str) -> Any:
     """A client of the scheduler; its own time limit does not hold where the scheduler is silent."""
     outcome: SimpleQueue[Any] = SimpleQueue()
 
@@ -116,15 +116,16 @@ class _DaskRunner:
         self._passport = Passport(tuple(facts().items()), ())
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        about = next((arg.shard for arg in args if isinstance(arg, ShardPlan)), function.__name__)
-        future = self._submit(function, args, kwargs, about)
+        future = self._submit(function, args, kwargs)
         try:
-            answer = self._answer(future, about)
+            answer = self._answer(future, label_of(function))
         finally:
             with self._lock:
                 self._waiting.discard(future)
             future.release()
         if isinstance(answer, Refusal):
+            if answer.worker:
+                self._end_worker(answer.worker)
             raise answer.error
         result: T = answer
         return result
@@ -137,7 +138,7 @@ class _DaskRunner:
         """
         if not self.cores():
             self(facts)  # a cluster that grows on demand is shown one
-        found = self._everywhere(facts)
+        found = self._ask_everybody(facts)
         different = {
             worker: text
             for worker, theirs in found.items()
@@ -145,7 +146,7 @@ class _DaskRunner:
         }
         if different:
             raise SegueError(
-                f"{self._address}: workers would make other bytes: {_listed(different)}",
+                f"{self._address}: workers would make other bytes: {_list_reasons(different)}",
                 mend="install the same versions there, in one environment or container image, and "
                 "start the workers anew",
             )
@@ -159,11 +160,11 @@ class _DaskRunner:
         probe = folder / f"{PROBE}.{holder}.{token}"
         probe.write_text(token)
         self._passport = self._passport.with_probe(probe, token)
-        answers = self._everywhere(stamped, self._passport)
+        answers = self._ask_everybody(find_fault, self._passport)
         strangers = {worker: str(error) for worker, error in answers.items() if error}
         if strangers:
             raise SegueError(
-                f"{self._address}: workers do not share {folder}: {_listed(strangers)}",
+                f"{self._address}: workers do not share {folder}: {_list_reasons(strangers)}",
                 mend="build in a folder that all workers mount at the same path",
             )
 
@@ -190,16 +191,29 @@ class _DaskRunner:
         for probe, _ in self._passport.probes:
             _remove(probe.parent.glob(f"{probe.name}*"))  # with the replies of killed workers
 
-    def _submit(self, function: Any, args: Any, kwargs: Any, about: str) -> Any:
-        key = f"{function.__name__}-{self._client.id}-{next(self._numbers)}"
+    def _submit(self, function: Any, args: Any, kwargs: Any) -> Any:
+        limited = isinstance(function, Call)
+        name = function.function.__name__ if limited else function.__name__
+        key = f"{name}-{self._client.id}-{next(self._numbers)}"
         with self._lock:
             if self._closed or self._client.status != "running":
-                raise self._lost(about)
+                raise self._explain_loss(label_of(function))
             future = self._client.submit(
-                self._passport.call, function, args, kwargs, key=key, pure=False, retries=RETRIES
+                self._passport.call,
+                function,
+                args,
+                kwargs,
+                key=key,
+                pure=False,
+                retries=0 if limited else RETRIES,
             )
             self._waiting.add(future)
         return future
+
+    def _end_worker(self, address: str) -> None:
+        """End a worker that has an overdue call; its nanny starts another one."""
+        with suppress(Exception):  # it may have gone by itself
+            self._client.run(end_soon, workers=[address])
 
     def _answer(self, future: Any, about: str) -> Any:
         workerless = 0.0
@@ -225,9 +239,9 @@ class _DaskRunner:
                 "again; finished shards are kept",
             ) from error
         except (CancelledError, self._distributed.comm.CommClosedError) as error:
-            raise self._lost(about) from error
+            raise self._explain_loss(about) from error
 
-    def _lost(self, about: str) -> SegueError:
+    def _explain_loss(self, about: str) -> SegueError:
         if self._closed:
             return SegueError(f"{about}: given up")
         return SegueError(
@@ -235,7 +249,7 @@ class _DaskRunner:
             mend="run the same command again, with any engine; finished shards are kept",
         )
 
-    def _everywhere(self, function: Any, *args: Any) -> dict[str, Any]:
+    def _ask_everybody(self, function: Any, *args: Any) -> dict[str, Any]:
         """What a function returns on each worker.
 
         Raises:
@@ -244,13 +258,13 @@ class _DaskRunner:
         try:
             found: dict[str, Any] = self._client.run(function, *args, on_error="return")
         except (OSError, CancelledError) as error:
-            raise self._lost(function.__name__) from error
+            raise self._explain_loss(function.__name__) from error
         # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
         answers = {worker: it for worker, it in found.items() if not isinstance(it, OSError)}
         failed = {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}
         if failed:
             raise SegueError(
-                f"{self._address}: workers that cannot work: {_listed(failed)}",
+                f"{self._address}: workers that cannot work: {_list_reasons(failed)}",
                 mend="install segue there: one environment, or one container image",
             )
         return answers
@@ -261,7 +275,7 @@ def _remove(paths: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _listed(reasons: Mapping[str, str]) -> str:
+def _list_reasons(reasons: Mapping[str, str]) -> str:
     """Reasons, each with the workers it holds for; of many workers the first is named."""
     by_reason: dict[str, list[str]] = {}
     for worker, reason in sorted(reasons.items()):
@@ -273,7 +287,7 @@ def _listed(reasons: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """What Dask logs and warns of is told here in one clear error."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
     before = [logger.level for logger in loggers]

@@ -37,24 +37,28 @@ class Engine(Protocol):
 
 
 @contextmanager
-def engine(text: str | int | None = None) -> Iterator[Engine]:
+def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
     """The engine that `--engine` names.
 
     Args:
-        text: `local` (also None): a process a processor; `local:N`: N processes, none for 0;
+        where: `local` (also None): a process a processor; `local:N`: N processes, none for 0;
             `dask://HOST:PORT`, or `tcp://` or `tls://`: the cluster of that Dask scheduler. A
-            number is that of local processes.
+            number is that of local processes; an open engine is given back, and stays open.
 
     Raises:
         SpecError: If it names none.
         SegueError: If there is no such scheduler, or one of its workers would make other bytes.
     """
-    if text is None or isinstance(text, int):
-        text = "local" if text is None else f"local:{text}"
-    if (count := _local(text)) is not None:
-        with local(count) as here:
-            yield here
-    elif address := _ADDRESS.fullmatch(text):
+    if isinstance(where, int):
+        where = f"local:{where}"
+    if where is None:
+        where = "local"
+    if not isinstance(where, str):
+        yield where
+    elif (count := _count_processes(where)) is not None:
+        with workers(count) as run:
+            yield _Local(run, count)
+    elif address := _ADDRESS.fullmatch(where):
         scheme, host, port = address.groups()
         from pipelines.engines.cluster import cluster
 
@@ -62,21 +66,14 @@ def engine(text: str | int | None = None) -> Iterator[Engine]:
             yield there
     else:
         raise SpecError(
-            f"no engine is called {text!r}",
+            f"no engine is called {where!r}",
             mend="local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
         )
 
 
-@contextmanager
-def local(count: int) -> Iterator[Engine]:
-    """An engine of `count` processes; 0 runs everything in this one."""
-    with workers(count) as run:
-        yield _Local(run, count)
-
-
-def _local(text: str) -> int | None:
+def _count_processes(where: str) -> int | None:
     """The processes that a local engine's name asks for; None for other engines."""
-    name = re.fullmatch(r"local(?::(\d{1,4}))?", text)
+    name = re.fullmatch(r"local(?::(\d{1,4}))?", where)
     if name is None:
         return None
     return processors() if name[1] is None else int(name[1])

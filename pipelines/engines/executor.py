@@ -88,7 +88,7 @@ class _PoolRunner:
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with interrupts_held():
+            with hold_interrupts():
                 future: Future[T] = self._pool.submit(function, *args, **kwargs)
             return future.result()
         except BrokenProcessPool as error:
@@ -100,7 +100,7 @@ class _PoolRunner:
 
 
 @contextmanager
-def interrupts_held() -> Iterator[None]:
+def hold_interrupts() -> Iterator[None]:
     """Ctrl-C waits; a worker started meanwhile inherits this until it can ignore it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -115,24 +115,6 @@ def interrupts_held() -> Iterator[None]:
 def _start_worker(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watch_parent(parent)
-
-
-def ending(
-    limit_s: float, parent: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """On a worker: the function's result; after `limit_s` seconds without one the process ends.
-
-    Nothing else ends a call that hangs. Its pool, or Dask's nanny, knows how to go on without it.
-    `parent` is the process that asks: where the call runs in it, nothing is ended.
-    """
-    timer = threading.Timer(limit_s, os._exit, (1,))
-    timer.daemon = True
-    if os.getpid() != parent:
-        timer.start()
-    try:
-        return function(*args, **kwargs)
-    finally:
-        timer.cancel()
 
 
 def watch_parent(parent: int) -> None:

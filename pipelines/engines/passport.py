@@ -12,25 +12,35 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+import soundfile
+
 import pipelines
 import synth
-from pipelines.build.render import library_versions
+from pipelines.engines.call import OverdueError
 from synth.base.errors import SegueError
 
 PACKAGE: Final = "segue-audio"
+LIBRARIES: Final = ("numpy", "soundfile", "soxr", "librosa", "pyarrow")
 FURTHER: Final = ("scipy", "pyloudnorm", "dask", "distributed")
 CODE_LETTERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A clear error as a worker's answer: trying again would not mend it."""
+    """A clear error as a worker's answer: trying again would not mend it.
+
+    Args:
+        error: What went wrong.
+        worker: Where a call is overdue and to be ended, Dask's address; else empty.
+    """
 
     error: SegueError
+    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +66,20 @@ class Passport:
         # A nanny's worker may by default start no process. Ours end with their parent.
         multiprocessing.current_process().daemon = False
         try:
-            if refused := stamped(self):
+            if refused := find_fault(self):
                 raise SegueError(
                     f"a worker that joined late cannot be used: {refused}",
                     mend="give it the environment and the folders of the others, "
                     "then run the same command again; finished shards are kept",
                 )
             return function(*args, **kwargs)
+        except OverdueError as error:
+            return Refusal(error, import_module("distributed").get_worker().address)
         except SegueError as error:
             return Refusal(error)
 
 
-def stamped(passport: Passport) -> str:
+def find_fault(passport: Passport) -> str:
     """Why this process may not work under a passport; empty if it may."""
     try:
         _verify(passport)
@@ -111,6 +123,18 @@ def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     )
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that make the bytes."""
+    return dict(_library_versions())
+
+
+@lru_cache(maxsize=1)
+def _library_versions() -> tuple[tuple[str, str], ...]:
+    """Once a process: each is read from a file."""
+    found = ((name, version(name)) for name in LIBRARIES)
+    return (*found, ("libsndfile", soundfile.__libsndfile_version__))
 
 
 def _version(name: str) -> str:

@@ -1,8 +1,10 @@
 """The flows: one for every stage, one that builds a corpus, one for the night.
 
-Every flow takes the same parameters, as JSON values: `spec`, a file or its content; `out`, the root
-of banks, shards and manifests; `workers`, a number or an engine; `nightly`, a file of settings or
-its content. A stage by itself does first what it needs: what is there is not made again.
+Every flow takes the same parameters: `spec`, a file or its content; `out`, the root of banks,
+shards and manifests; `workers`, a number or an engine; `nightly`, a file of settings or its
+content. A deployment holds them as JSON values. Within this process a content is the object itself,
+of which Prefect makes JSON for its pages. A stage by itself does first what it needs: what is there
+is not made again.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from prefect.runtime import flow_run
 
 from pipelines.build.finalise import CARD_FILE
 from pipelines.flows.artifacts import show_link, show_report, show_shards
-from pipelines.flows.nights.night import failed, refuse_failed, write_record
+from pipelines.flows.nights.night import failed_gates, refuse_failed, write_record
+from pipelines.flows.nights.settings import NightlySettings
 from pipelines.flows.stages import (
     compare_model,
     enrich_plan,
@@ -27,10 +30,11 @@ from pipelines.flows.stages import (
     judge_version,
     plan_samples,
     promote_version,
-    render_pending,
+    render_shards,
     train_model,
 )
-from pipelines.flows.work import Work, working
+from pipelines.flows.work import Work, open_work
+from pipelines.spec.spec import Spec
 from synth.base.progress import Observer, Silent
 
 Result: TypeAlias = dict[str, Any]
@@ -51,9 +55,9 @@ def _enrich(work: Work) -> Result:
 
 def _render(work: Work) -> Result:
     result = _plan(work)
-    render_pending(work)
+    render_shards(work)
     show_shards(work.spec.corpus, work.shard_rows(), Path(result["manifests"]))
-    return result | {"rendered": len(work.prepared().pending)}
+    return result | {"rendered": len(work.prepare().pending)}
 
 
 def _finalise(work: Work) -> Result:
@@ -73,11 +77,11 @@ def _night(work: Work) -> Result:
     if work.settings.enrich:
         enrich_plan(work)
     summary = _build(work, promote=False)
-    places = work.prepared().places
+    places = work.prepare().places
     gates = judge_version(work)
     metrics: dict[str, dict[str, Any]] = {}
     run = None
-    if work.settings.train is not None and not failed(gates):
+    if work.settings.train is not None and not failed_gates(gates):
         run = train_model(work)
         metrics = evaluate_model(work)
         gates = gates + compare_model(work, metrics)
@@ -122,12 +126,12 @@ def flow_of(name: str, observer: Observer | None = None) -> StageFlow:
         persist_result=False,
     )
     def stage_flow(
-        spec: str | dict[str, Any],
+        spec: str | dict[str, Any] | Spec,
         out: str,
         workers: str | int = 1,
-        nightly: str | dict[str, Any] | None = None,
+        nightly: str | dict[str, Any] | NightlySettings | None = None,
     ) -> Result:
-        with working(spec, out, workers, nightly, observer or Silent()) as work:
+        with open_work(spec, out, workers, nightly, observer or Silent()) as work:
             return body(work)
 
     return stage_flow
@@ -135,6 +139,8 @@ def flow_of(name: str, observer: Observer | None = None) -> StageFlow:
 
 def _run_name() -> str:
     spec = flow_run.parameters.get("spec")
+    if isinstance(spec, Spec):
+        return spec.corpus
     return str(spec.get("corpus")) if isinstance(spec, dict) else Path(str(spec)).stem
 
 

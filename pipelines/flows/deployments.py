@@ -143,7 +143,7 @@ def register(night: Night, pool: str) -> UUID:
     return UUID(str(identity))
 
 
-def scheduled() -> list[Scheduled]:
+def list_scheduled() -> list[Scheduled]:
     """All corpora that have nights, by name."""
     with get_client(sync_client=True) as client:
         found = client.read_deployments(
@@ -152,7 +152,7 @@ def scheduled() -> list[Scheduled]:
         return [
             Scheduled(
                 corpus=each.name,
-                times=", ".join(_told(one.schedule) for one in each.schedules if one.active)
+                times=", ".join(_describe(one.schedule) for one in each.schedules if one.active)
                 or "when told",
                 paused=each.paused,
                 spec=str((each.parameters or {}).get("spec", "")),
@@ -262,7 +262,7 @@ def _name(run: FlowRun) -> str:
     return run.state_name or "" if run.state is None else run.state.name or run.state.type.value
 
 
-def _told(schedule: Any) -> str:
+def _describe(schedule: Any) -> str:
     if getattr(schedule, "cron", None):
         return f"cron {schedule.cron} {schedule.timezone or 'UTC'}"
     if getattr(schedule, "interval", None):

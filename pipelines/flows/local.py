@@ -11,8 +11,10 @@ import httpx
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
 from pipelines.build.build import Summary
+from pipelines.build.schedule import RenderSettings
 from pipelines.flows.corpus import Result, StageFlow, flow_of
 from pipelines.flows.holder import HOME
+from pipelines.flows.nights.settings import NightlySettings
 from pipelines.flows.servers.schedule_server import running_server
 from pipelines.flows.servers.server import own_server, refuse_full
 from pipelines.spec.spec import Spec
@@ -21,15 +23,19 @@ from synth.base.progress import Observer
 
 
 def build_with_prefect(
-    spec: Spec, out: Path, workers: str | int, observer: Observer | None = None
+    spec: Spec,
+    out: Path,
+    workers: str | int,
+    observer: Observer | None = None,
+    settings: RenderSettings | None = None,
 ) -> Summary:
     """Build a corpus as a Prefect flow run.
 
     Raises:
         SegueError: As `build.build` does.
     """
-    arguments = _arguments(spec.model_dump(mode="json", exclude_none=True), out, workers)
-    return Summary(**_run(flow_of("build-corpus", observer), out, arguments))
+    night = NightlySettings(render=settings or RenderSettings())
+    return Summary(**_run(flow_of("build-corpus", observer), spec, out, workers, night))
 
 
 def nightly_with_prefect(
@@ -40,33 +46,27 @@ def nightly_with_prefect(
     Raises:
         SegueError: As `build.build` does, and if the version does not pass a gate.
     """
-    arguments = _arguments(str(spec.resolve()), out, workers, settings)
-    return _run(flow_of("nightly", observer), out, arguments)
+    night = str(settings.resolve()) if settings else None
+    return _run(flow_of("nightly", observer), str(spec.resolve()), out, workers, night)
 
 
-def _arguments(
-    spec: str | dict[str, Any], out: Path, workers: str | int, nightly: Path | None = None
-) -> dict[str, Any]:
-    """A flow's parameters, as JSON values."""
-    return {
-        "spec": spec,
-        "out": str(out.resolve()),
-        "workers": workers,
-        "nightly": str(nightly.resolve()) if nightly else None,
-    }
-
-
-def _run(flow: StageFlow, out: Path, arguments: dict[str, Any]) -> Result:
+def _run(
+    flow: StageFlow,
+    spec: Spec | str,
+    out: Path,
+    workers: str | int,
+    night: NightlySettings | str | None,
+) -> Result:
     """The flow's result; what it raised is raised here."""
     try:
         with server(out):
-            state: Any = flow(**arguments, return_state=True)
+            state: Any = flow(spec, str(out.resolve()), workers, night, return_state=True)
             result: Result = state.result(raise_on_failure=True)
             return result
     except SegueError:
         raise
     except Exception as error:
-        fault = _unreached(error)
+        fault = _find_request_error(error)
         if fault is None:
             raise
         if not get_current_settings().api.url:
@@ -77,7 +77,7 @@ def _run(flow: StageFlow, out: Path, arguments: dict[str, Any]) -> Result:
         ) from error
 
 
-def _unreached(error: BaseException | None) -> httpx.HTTPError | None:
+def _find_request_error(error: BaseException | None) -> httpx.HTTPError | None:
     """The failed request that an error comes from; Prefect makes errors of its own of some."""
     while error is not None and not isinstance(error, httpx.HTTPError):
         error = error.__cause__ or error.__context__

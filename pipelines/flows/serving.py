@@ -16,7 +16,7 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
-from pipelines.engines.executor import interrupts_held
+from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.deployments import deployment_of
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
 from pipelines.flows.nights.schedule import FLOW, Night
@@ -43,7 +43,7 @@ def serve(night: Night, now: bool, ready: Callable[[str], None]) -> None:
     deployment = deployment_of(night)
     os.environ.update(dict(QUIET) | {SERVED_BY: str(os.getpid())})
     with _server(night) as address:
-        aside(_serve(deployment, now, lambda: ready(address)))
+        run_aside(_serve(deployment, now, lambda: ready(address)))
 
 
 async def _serve(deployment: RunnerDeployment, now: bool, ready: Callable[[], None]) -> None:
@@ -56,7 +56,7 @@ async def _serve(deployment: RunnerDeployment, now: bool, ready: Callable[[], No
     await runner.start()
 
 
-def aside(work: Coroutine[Any, Any, None]) -> None:
+def run_aside(work: Coroutine[Any, Any, None]) -> None:
     """Run to its end in a thread, which an interrupt of this one cancels and waits for.
 
     Prefect's runner would take SIGTERM over, and Ctrl-C would reach the runs that it starts: they
@@ -78,7 +78,7 @@ def aside(work: Coroutine[Any, Any, None]) -> None:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 
-    with interrupts_held():
+    with hold_interrupts():
         threading.Thread(target=run, daemon=True).start()
     try:
         ended.result()

@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from pipelines.build.build import Prepared, located, planned, refuse_unheard
+from pipelines.build.build import Prepared, locate_library, prepare_build, refuse_unheard
 from pipelines.build.render import is_done, read_receipt
 from pipelines.engines.engine import Engine, engine
-from pipelines.engines.executor import Runner, watch_parent
+from pipelines.engines.executor import watch_parent
 from pipelines.flows.holder import sole_run
 from pipelines.flows.nights.settings import NightlySettings, read_nightly
 from pipelines.ingest.ingest import Library
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.site import staged, writing
+from pipelines.store.site import open_stage, write_access
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 
@@ -57,31 +57,21 @@ class Work:
         self._located: tuple[Library, Places] | None = None
         self._prepared: Prepared | None = None
 
-    @property
-    def run(self) -> Runner:
-        """Runs a function on a worker."""
-        return self.engine.run
-
-    @property
-    def width(self) -> int:
-        """So many functions at a time; it may change."""
-        return max(1, self.engine.width)
-
-    def located(self) -> tuple[Library, Places]:
+    def locate(self) -> tuple[Library, Places]:
         """The ingested library, and where what is made of it lies."""
         if self._located is None:
-            self._located = located(self.spec, self.out, self.run, self.width, self.observer)
+            self._located = locate_library(self.spec, self.out, self.engine, self.observer)
         return self._located
 
-    def prepared(self) -> Prepared:
+    def prepare(self) -> Prepared:
         """The plan, and what is still to be rendered."""
         if self._prepared is None:
-            self._prepared = planned(self.spec, *self.located(), self.observer)
+            self._prepared = prepare_build(self.spec, *self.locate(), self.observer)
         return self._prepared
 
     def shard_rows(self) -> list[dict[str, Any]]:
         """The shards for people: what their receipts say."""
-        prepared = self.prepared()
+        prepared = self.prepare()
         fresh = {shard.shard for shard in prepared.pending}
         rows = []
         for shard in prepared.shards:
@@ -104,11 +94,11 @@ class Work:
 
 
 @contextmanager
-def working(
-    spec: str | dict[str, Any],
+def open_work(
+    spec: str | dict[str, Any] | Spec,
     out: str,
     workers: str | int,
-    nightly: str | dict[str, Any] | None,
+    nightly: str | dict[str, Any] | NightlySettings | None,
     observer: Observer,
 ) -> Iterator[Work]:
     """Hold a corpus for one flow run, with workers; runs that died over it are marked Crashed.
@@ -117,23 +107,25 @@ def working(
         SegueError: If the spec is wrong, or another process is writing the corpus.
     """
     _end_with_server()
-    parsed = read_spec(Path(spec)) if isinstance(spec, str) else _checked(spec)
+    parsed = spec if isinstance(spec, Spec) else _read(spec)
     settings = (
-        NightlySettings.model_validate(nightly)
-        if isinstance(nightly, dict)
-        else read_nightly(Path(nightly) if nightly else None)
+        read_nightly(Path(nightly) if nightly else None)
+        if isinstance(nightly, str | None)
+        else NightlySettings.model_validate(nightly)
     )
     refuse_unheard(parsed)
-    root = staged(out)
+    root = open_stage(out)
     with (
-        writing(root, parsed.corpus),
+        write_access(root, parsed.corpus),
         sole_run(root, parsed.corpus),
         engine(workers) as where,
     ):
         yield Work(parsed, root, settings, where, observer)
 
 
-def _checked(spec: dict[str, Any]) -> Spec:
+def _read(spec: str | dict[str, Any]) -> Spec:
+    if isinstance(spec, str):
+        return read_spec(Path(spec))
     try:
         return Spec.model_validate(spec)
     except ValidationError as error:

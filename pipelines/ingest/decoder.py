@@ -23,7 +23,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pipelines.engines.executor import PARENT_POLL_S, interrupts_held
+from pipelines.engines.executor import PARENT_POLL_S, hold_interrupts
 from synth.audio.bank import encode
 from synth.audio.dsp import Pcm
 from synth.base.errors import ClipError, SegueError
@@ -132,7 +132,7 @@ class Decoder:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._task, os.getpid()))
         process.daemon = True
-        with interrupts_held():
+        with hold_interrupts():
             process.start()
         theirs.close()
         self._running = process, ours

@@ -32,7 +32,7 @@ _BANK_LEASES: Final = f"{BANKS}/{LEASE_FOLDER}"
 _CLEARING: Final = "is removing files of these banks"
 
 
-def staged(out: Path | str, stage: Path | None = None) -> Path:
+def open_stage(out: Path | str, stage: Path | None = None) -> Path:
     """The folder to work in for what is to be written to `out`.
 
     Args:
@@ -71,8 +71,8 @@ def mirror_of(root: Path, corpus: str | None = None) -> Mirror | None:
     return Mirror(copies, lease)
 
 
-def refuse_unseen(out: Path) -> None:
-    """Check that other processes see what is written below `out`, as `staged` gives it.
+def refuse_private_store(out: Path) -> None:
+    """Check that other processes see what is written below `out`, as `open_stage` gives it.
 
     Raises:
         SpecError: If its store lives in this process alone.
@@ -87,7 +87,7 @@ def refuse_unseen(out: Path) -> None:
 
 @contextmanager
 def holding(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `staged` gives it, and bring nothing here.
+    """Hold a corpus below `out`, as `open_stage` gives it, and bring nothing here.
 
     Raises:
         CorpusError: If another process, or another machine, is writing it, or removes banks.
@@ -111,8 +111,8 @@ def holding(out: Path, corpus: str) -> Iterator[Mirror | None]:
 
 
 @contextmanager
-def writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `staged` gives it, as its sole writer.
+def write_access(out: Path, corpus: str) -> Iterator[Mirror | None]:
+    """Hold a corpus below `out`, as `open_stage` gives it, as its sole writer.
 
     In a stage, its manifests are brought here first, and what was written beside them, such as
     the journals, is put at the end.

@@ -20,7 +20,7 @@ from pipelines.build.render import read_receipt
 from pipelines.store.locks import in_turn
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import SHARDS, Places, versions_of
-from pipelines.store.site import clearing_banks, holding, mirror_of, staged
+from pipelines.store.site import clearing_banks, holding, mirror_of, open_stage
 from pipelines.versions.gc_banks import unneeded
 from pipelines.versions.history import STAGING_SUFFIX, State, Version, versions_on
 from pipelines.versions.removal import (
@@ -149,7 +149,7 @@ def _shelf(path: Path) -> Shelf:
         return shelf_at(path)
     base, corpus = parted_url(url)
     shelf_at(path)  # no stage is made of what is no corpus
-    mirror = mirror_of(staged(base))
+    mirror = mirror_of(open_stage(base))
     assert mirror is not None
     return shelf_in(mirror.copies.root, corpus, mirror.copies)
 

@@ -13,8 +13,10 @@ from pipelines.build.differences import Differences
 from pipelines.build.finalise import assemble
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard
+from pipelines.build.schedule import RenderSettings, schedule
 from pipelines.build.sealed import unmark
-from pipelines.engines.executor import Runner
+from pipelines.engines.call import Call
+from pipelines.engines.engine import Engine
 from pipelines.ingest.ingest import Library
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
@@ -55,7 +57,7 @@ class Old:
 
 
 def remake(
-    old: Old, library: Library, run: Runner, worker_count: int, observer: Observer
+    old: Old, library: Library, where: Engine, settings: RenderSettings, observer: Observer
 ) -> tuple[Differences, int, int]:
     """Verify what is there, make what is missing, and let it move in if all is as it was.
 
@@ -64,7 +66,7 @@ def remake(
     Returns:
         What differs, shards rendered, shards linked.
     """
-    there, differing = _verified(old, worker_count, observer)
+    there, differing = _verified(old, where.width, observer)
     if differing:
         return Differences(others=tuple(differing)), 0, 0
     staging, mirror = old.staging, old.places.mirror
@@ -83,11 +85,10 @@ def remake(
     observer.start("render", len(old.shards), "shards", done=staged)
 
     def render(shard: ShardPlan) -> None:
-        run(render_shard, job, shard)
+        where.run(Call(render_shard, shard.shard, settings.timeout_s), job, shard)
         observer.advance("render")
 
-    with ThreadPoolExecutor(max(1, worker_count)) as threads:
-        list(threads.map(render, pending))
+    schedule(pending, render, where, settings)
     observer.finish("render")
     differing = list(_rendered_otherwise(old, pending))
     if not differing:

@@ -19,18 +19,19 @@ from pipelines.build.differences import (
     algorithm_differences,
     clip_differences,
     library_differences,
-    moved,
+    relocate_files,
     setting_differences,
 )
 from pipelines.build.finalise import SPEC_FILE
 from pipelines.build.plan import plan
 from pipelines.build.render import clean, read_receipt
-from pipelines.engines.executor import workers
+from pipelines.build.schedule import RenderSettings
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import Library, ingest
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import refuse_unseen, writing
+from pipelines.store.site import refuse_private_store, write_access
 from pipelines.versions.history import read_facts
 from pipelines.versions.remake import Old, remake
 from synth.base.errors import CorpusError, SourceError
@@ -72,7 +73,11 @@ class Reproduction:
 
 
 def reproduce(
-    places: Places, given: Spec | None, worker_count: int, observer: Observer | None = None
+    places: Places,
+    given: Spec | None,
+    worker_count: int,
+    observer: Observer | None = None,
+    settings: RenderSettings | None = None,
 ) -> Reproduction:
     """Make the missing shards of a finished version again, and prove all of them.
 
@@ -81,6 +86,7 @@ def reproduce(
         given: A spec to compare its own with, which also says where the library lies now.
         worker_count: Worker processes; 0 runs in this process.
         observer: Told of the progress.
+        settings: How long a shard may take and how often it is tried.
 
     Raises:
         CorpusError: If there is no finished version, its manifests are incomplete, or its corpus is
@@ -91,16 +97,14 @@ def reproduce(
     started = time.monotonic()
     observer = observer or Silent()
     if worker_count:
-        refuse_unseen(places.out)
-    with writing(places.out, places.corpus) as mirror, workers(worker_count) as run:
+        refuse_private_store(places.out)
+    with write_access(places.out, places.corpus) as mirror, engine(worker_count) as where:
         places = replace(places, mirror=mirror)
         clean(places)
         old, differences = _opened(places, given)
         library: Library | None = None
         try:
-            library = ingest(
-                old.spec.intake, places.out / BANKS, run, max(1, worker_count), observer
-            )
+            library = ingest(old.spec.intake, places.out / BANKS, where.run, where.width, observer)
         except SourceError as error:
             differences = replace(differences, others=(f"the library: {error}",))
         if library is not None:
@@ -108,7 +112,8 @@ def reproduce(
         rendered = linked = 0
         if library is not None and not differences:
             old = replace(old, shards=plan(old.spec, library, places, observer))
-            differences, rendered, linked = remake(old, library, run, worker_count, observer)
+            render = settings or RenderSettings()
+            differences, rendered, linked = remake(old, library, where, render, observer)
     return Reproduction(
         corpus=places.corpus,
         version=places.version,
@@ -131,7 +136,7 @@ def _opened(places: Places, given: Spec | None) -> tuple[Old, Differences]:
     names = sorted(path.stem for path in places.receipts.glob("*.tar.json"))
     found = {name: read_receipt(places, name) for name in names}
     receipts = {name: receipt for name, receipt in found.items() if receipt is not None}
-    spec = moved(stored, given) if given else stored
+    spec = relocate_files(stored, given) if given else stored
     refuse_unheard(spec)
     differences = Differences(
         settings=setting_differences(stored, given) if given else (),

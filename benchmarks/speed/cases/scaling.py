@@ -14,7 +14,7 @@ from benchmarks.speed.contenders import Contender
 from benchmarks.speed.measure import Done, Job, Watch, Work, peak_mib
 from benchmarks.speed.stage import Stage, with_bank
 from pipelines.build.build import build
-from pipelines.engines.engine import local
+from pipelines.engines.engine import engine
 from pipelines.spec.spec import Spec
 
 WORKERS: Final = (1, 2)
@@ -49,12 +49,12 @@ def prepare(job: Job) -> Work:
     with_bank(bank, out / "measured")
 
     def work(watch: Watch) -> Done:
-        with local(job["workers"]) as engine:
+        with engine(job["workers"]) as where:
             for number in range(job["workers"]):  # one more at work each time, so each one starts
                 warm = few | {"corpus": f"warm-{number}", "shards": {"samples": 2}}
-                build(Spec.model_validate(warm), out / "warm", engine)
+                build(Spec.model_validate(warm), out / "warm", where)
             with watch:
-                summary = build(spec, out / "measured", engine)
+                summary = build(spec, out / "measured", where)
             heaviest = max(peak_mib(child.pid or "self") for child in active_children())
         return Done(summary.samples, summary.hours * 3600, {"worker_mib": heaviest})
 

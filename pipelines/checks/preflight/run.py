@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.build.build import located
+from pipelines.build.build import locate_library
 from pipelines.build.plan import plan
 from pipelines.build.render import RenderJob
 from pipelines.checks.preflight.disk import estimate, known_ratio, pending
@@ -13,10 +13,10 @@ from pipelines.checks.preflight.pace import drawn_rows, measured, rights
 from pipelines.checks.preflight.report import Report
 from pipelines.checks.preflight.splits import read_splits, trained_on
 from pipelines.checks.preflight.training import Training
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.site import staged, writing
+from pipelines.store.site import open_stage, write_access
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.sources import Unheard
@@ -43,9 +43,9 @@ def preflight(
     """
     training.check()
     source = spec.make_source()
-    out = staged(out)
-    with writing(out, spec.corpus), workers(processes) as run:
-        library, places = located(spec, out, run, processes, observer)
+    out = open_stage(out)
+    with write_access(out, spec.corpus), engine(processes) as where:
+        library, places = locate_library(spec, out, where, observer)
         shards = plan(spec, library, places, observer)
         splits = read_splits(places.manifests / PLAN_FILE, shards)
         trained = trained_on(splits, training)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.store.site import staged
+from pipelines.store.site import open_stage
 from synth.base.errors import SpecError
 from synth.storage import url_of
 from synth.storage.filesystems import is_private
@@ -18,7 +18,7 @@ def destination(out: Path, stage: Path | None = None) -> Path:
         StorageError: If the URL holds credentials.
     """
     refuse_fleeting(out)
-    return staged(out, stage)
+    return open_stage(out, stage)
 
 
 def refuse_fleeting(out: Path) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from pipelines.build.build import Summary
 from pipelines.build.findings import Findings
+from pipelines.build.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
@@ -21,7 +22,6 @@ from pipelines.cli.common.options import (
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_blocked, print_json, print_next
 from pipelines.cli.make.reproduce import Request, asked_for, show
-from pipelines.engines.engine import engine as open_engine
 from pipelines.engines.executor import processors
 from pipelines.look.counted import plural
 from pipelines.spec.spec import Spec
@@ -30,6 +30,7 @@ from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.sources.block import Blocked
 
+DEFAULTS: Final = RenderSettings()
 LOCALLY: Final = "--workers N is the same as --engine local:N"
 
 
@@ -49,6 +50,22 @@ def build_command(
     no_prefect: Annotated[
         bool, typer.Option("--no-prefect", help="Run the same functions without Prefect.")
     ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            max=MOST_TIMEOUT_S,
+            help="Seconds that a worker may take for one shard; waiting for one does not count.",
+        ),
+    ] = DEFAULTS.timeout_s,
+    retries: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_RETRIES,
+            help="Further tries of a shard after an error of the file system.",
+        ),
+    ] = DEFAULTS.retries,
     version: Annotated[
         str | None,
         typer.Option(
@@ -69,13 +86,15 @@ def build_command(
     """
     asked, out = asked_for(spec, version, out, stage)
     where = engine_of(engine, workers)
+    settings = RenderSettings(timeout_s=timeout, retries=retries)
     with show_progress(as_json) as observer:
         if isinstance(asked, Request):
             if engine is not None:
                 raise SpecError("--engine: versions are made again on this machine", mend=LOCALLY)
-            found = reproduce(asked.places, asked.given, worker_count(workers), observer)
+            count = worker_count(workers)
+            found = reproduce(asked.places, asked.given, count, observer, settings)
         else:
-            summary = run_build(asked, out, where, no_prefect, observer)
+            summary = run_build(asked, out, where, no_prefect, observer, settings)
     if isinstance(asked, Request):
         show(found, as_json)
         return
@@ -86,7 +105,12 @@ def build_command(
 
 
 def run_build(
-    spec: Spec, out: Path, where: str | int, no_prefect: bool, observer: Observer
+    spec: Spec,
+    out: Path,
+    where: str | int,
+    no_prefect: bool,
+    observer: Observer,
+    settings: RenderSettings = DEFAULTS,
 ) -> Summary:
     """Build with Prefect or without; the result is the same.
 
@@ -96,18 +120,18 @@ def run_build(
         where: An engine's name, or a number of worker processes.
         no_prefect: Run the plain functions.
         observer: Told of the progress.
+        settings: How long a shard may take and how often it is tried.
     """
     if no_prefect:
         from pipelines.build.build import build
 
-        with open_engine(where) as engine:
-            return build(spec, out, engine, observer)
+        return build(spec, out, where, observer, settings)
     from pipelines.cli.common.prefect_settings import quieten_prefect
 
     quieten_prefect()
     from pipelines.flows import build_with_prefect
 
-    return build_with_prefect(spec, out, where, observer)
+    return build_with_prefect(spec, out, where, observer, settings)
 
 
 def engine_of(engine: str | None, workers: int | None) -> str | int:

@@ -14,7 +14,7 @@ from pipelines.cli.common.show import print_json, print_next
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import MANIFESTS, Places
-from pipelines.store.site import mirror_of, staged
+from pipelines.store.site import mirror_of, open_stage
 from pipelines.versions.history import versions_on
 from pipelines.versions.reproduce import Reproduction
 from pipelines.versions.shelf import Shelf, parted_url, shelf_at
@@ -106,7 +106,7 @@ def _version_at(url: str, version: str | None, out: Path, stage: Path | None) ->
         raise SpecError(
             f"{url} lies below {base}, and --out says {url_of(out) or out}", mend="leave --out out"
         )
-    return Places(staged(base, stage), name, version)
+    return Places(open_stage(base, stage), name, version)
 
 
 def _agreed(path: Path, name: str, version: str | None) -> str:

@@ -86,7 +86,7 @@ def schedule_command(
     name = corpus or ""
     with deployments.known_server(out):
         if what == "list":
-            _show("schedules", [each.to_json() for each in deployments.scheduled()], as_json)
+            _show("schedules", [each.to_json() for each in deployments.list_scheduled()], as_json)
         elif what == "last":
             runs = deployments.last_runs(name, most)
             _show("runs", [each.to_json() for each in runs], as_json)

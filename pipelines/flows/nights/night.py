@@ -62,11 +62,11 @@ def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]
     """
     last = last_version(places)
     return [
-        _audited(places, observer),
-        _quarantined(places, gates),
-        _large_enough(places, last, gates),
-        *_disjoint(places, gates, observer),
-        *_blind(places, gates, observer),
+        _judge_captions(places, observer),
+        _judge_quarantine(places, gates),
+        _judge_size(places, last, gates),
+        *_judge_splits(places, gates, observer),
+        *_judge_blindly(places, gates, observer),
     ]
 
 
@@ -123,7 +123,7 @@ def write_record(
     record = {
         "corpus": places.corpus,
         "version": places.version,
-        "passed": not failed(gates),
+        "passed": not failed_gates(gates),
         "gates": [asdict(gate) for gate in gates],
         "metrics": dict(metrics),
     }
@@ -133,7 +133,7 @@ def write_record(
     return report
 
 
-def failed(gates: Sequence[Gate]) -> list[Gate]:
+def failed_gates(gates: Sequence[Gate]) -> list[Gate]:
     """The gates that a version does not pass."""
     return [gate for gate in gates if not gate.passed]
 
@@ -144,7 +144,7 @@ def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
     Raises:
         CorpusError: Naming those it does not pass; `latest` stays where it is.
     """
-    lost = failed(gates)
+    lost = failed_gates(gates)
     if not lost:
         return
     last = last_version(places)
@@ -156,7 +156,7 @@ def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
     )
 
 
-def _audited(places: Places, observer: Observer) -> Gate:
+def _judge_captions(places: Places, observer: Observer) -> Gate:
     found = audit(places.manifests, observer)
     first = f", first in {found.violations[0].sample}" if found.violations else ""
     return Gate(
@@ -168,7 +168,7 @@ def _audited(places: Places, observer: Observer) -> Gate:
     )
 
 
-def _quarantined(places: Places, gates: GateSettings) -> Gate:
+def _judge_quarantine(places: Places, gates: GateSettings) -> Gate:
     clips = _ids(places.manifests / CLIPS_FILE)
     refused = _ids(places.manifests / QUARANTINE_FILE)
     share = len(refused) / max(1, len(clips | refused))
@@ -180,7 +180,7 @@ def _quarantined(places: Places, gates: GateSettings) -> Gate:
     )
 
 
-def _large_enough(places: Places, last: str | None, gates: GateSettings) -> Gate:
+def _judge_size(places: Places, last: str | None, gates: GateSettings) -> Gate:
     now = pq.read_metadata(places.manifests / SAMPLES_FILE).num_rows
     if last is None:
         return Gate("samples", now > 0, str(now), "any number, as the first version")
@@ -189,7 +189,7 @@ def _large_enough(places: Places, last: str | None, gates: GateSettings) -> Gate
     return Gate("samples", now >= gates.samples * before, str(now), wanted)
 
 
-def _disjoint(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
+def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     for splits, found in compare_splits(places.manifests, observer).items():
         shown = f"{found.shared} clips shared by {splits}"
         if found.pairs:
@@ -197,7 +197,7 @@ def _disjoint(places: Places, gates: GateSettings, observer: Observer) -> Iterat
         yield Gate("leaked", found.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
 
 
-def _blind(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
+def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.blind is not None:
         told = blind(places.manifests, gates.blind_samples, observer=observer)
         shown = f"{told.value:.1%} ({told.low:.1%} to {told.high:.1%})"
@@ -214,7 +214,7 @@ def _report(
     gates: Sequence[Gate],
     metrics: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[str]:
-    verdict = "not promoted" if failed(gates) else "promoted"
+    verdict = "not promoted" if failed_gates(gates) else "promoted"
     yield f"# {places.corpus} {places.version}: {verdict}"
     yield ""
     splits = (f"{name} {split['samples']}" for name, split in facts["splits"].items())

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from pipelines.build.schedule import RenderSettings
 from synth.base.errors import SpecError
 from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import read_yaml
@@ -42,7 +43,7 @@ class GateSettings(_Model):
 
     @field_validator("metrics")
     @classmethod
-    def _more_is_better(cls, metrics: dict[str, float]) -> dict[str, float]:
+    def _check_metrics(cls, metrics: dict[str, float]) -> dict[str, float]:
         for name, margin in metrics.items():
             if _FEWER_IS_BETTER in name:
                 raise ValueError(f"{name}: fewer is better there; name a metric like recall")
@@ -106,14 +107,22 @@ class TrainSettings(_Model):
 
 
 class NightlySettings(_Model):
-    """What a nightly run does beside rebuilding: gates, enrichment, training."""
+    """What a nightly run does beside rebuilding, and how it renders.
+
+    Args:
+        gates: What a version must be.
+        render: How long a shard may take and how often it is tried.
+        enrich: Tasks of a language model.
+        train: The model to be trained, None for none.
+    """
 
     gates: GateSettings = GateSettings()
+    render: RenderSettings = RenderSettings()
     enrich: tuple[EnrichSettings, ...] = ()
     train: TrainSettings | None = None
 
     @model_validator(mode="after")
-    def _metrics_come_from_training(self) -> NightlySettings:
+    def _check_training(self) -> NightlySettings:
         if self.gates.metrics and self.train is None:
             raise ValueError("gates.metrics compare trained models: add `train: {}`")
         return self
@@ -144,19 +153,19 @@ def read_nightly(path: Path | None) -> NightlySettings:
     except ValidationError as error:
         mend = "docs/nightly.md shows every setting"
         raise explain_errors(error, file, NightlySettings, mend) from error
-    return settings.model_copy(update=_absolute(settings, path.parent.resolve()))
+    return settings.model_copy(update=_make_absolute(settings, path.parent.resolve()))
 
 
-def _absolute(settings: NightlySettings, folder: Path) -> dict[str, Any]:
+def _make_absolute(settings: NightlySettings, folder: Path) -> dict[str, Any]:
     """The settings that hold paths, with these made absolute."""
 
-    def there(model: BaseModel, *names: str) -> Any:
+    def resolve(model: BaseModel, *names: str) -> Any:
         paths = {name: getattr(model, name) for name in names}
         return model.model_copy(
             update={name: folder / path.expanduser() for name, path in paths.items() if path}
         )
 
     return {
-        "enrich": tuple(there(each, "out", "prices", "store") for each in settings.enrich),
-        "train": there(settings.train, "config") if settings.train else None,
+        "enrich": tuple(resolve(each, "out", "prices", "store") for each in settings.enrich),
+        "train": resolve(settings.train, "config") if settings.train else None,
     }

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pipelines.build.build import located
+from pipelines.build.build import locate_library
 from pipelines.build.plan import plan
-from pipelines.engines.executor import Runner
+from pipelines.engines.engine import Engine
 from pipelines.flows.nights.settings import EnrichSettings
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
@@ -27,8 +27,7 @@ def buy(
     spec: Spec,
     tasks: Sequence[EnrichSettings],
     out: Path,
-    run: Runner,
-    threads: int,
+    where: Engine,
     observer: Observer,
 ) -> list[Path]:
     """Plan without enrichment, and have every task answered; nothing is bought twice.
@@ -50,7 +49,7 @@ def buy(
                 mend="name the same file in the spec's `enrich`",
             )
     bare = spec.model_copy(update={"enrich": (), "version": None})
-    library, places = located(bare, out, run, threads, observer)
+    library, places = locate_library(bare, out, where, observer)
     plan(bare, library, places, observer)
     for task in tasks:
         summary = generate(_settings(task, places.manifests), observer)

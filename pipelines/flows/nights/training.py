@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.engines.executor import watch_parent
 from pipelines.flows.nights.settings import TrainSettings
 from pipelines.store.places import Places
 from synth.base.atomic import write_text
@@ -53,7 +52,7 @@ def train(places: Places, settings: TrainSettings, run: Path) -> None:
     words += ["--config", str(settings.config)] if settings.config else []
     words += ["--steps", str(settings.steps)] if settings.steps else []
     words += ["--virtual"] if settings.virtual else []
-    _segue(words, settings.launcher, settings.hours)
+    _run_segue(words, settings.launcher, settings.hours)
 
 
 def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, dict[str, Any]]:
@@ -66,16 +65,16 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
     if not kept.is_file():
         words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]
         words += ["--virtual"] if settings.virtual else []
-        found = _segue(words, (), settings.hours)
+        found = _run_segue(words, (), settings.hours)
         metrics = {name: one for name, one in found.items() if not name.startswith("_")}
         write_text(kept, json.dumps(metrics, indent=2) + "\n")
     result: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
     return result
 
 
-def _segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
+def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
-    ours = [sys.executable, "-m", "pipelines.flows.nights.training", str(os.getpid())]
+    ours = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid()), "pipelines.cli"]
     command = [*launcher, "segue"] if launcher else ours
     shown = " ".join(["segue", *words])
     try:
@@ -106,16 +105,3 @@ def _segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mappi
             mend="run the command by itself",
         )
     return said
-
-
-def main() -> None:
-    """Run `segue` with the words given, and end when the process that is named first ends."""
-    watch_parent(int(sys.argv[1]))
-    sys.argv = ["segue", *sys.argv[2:]]
-    from pipelines.cli.app import main as segue
-
-    segue()
-
-
-if __name__ == "__main__":
-    main()

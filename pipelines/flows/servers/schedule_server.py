@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pipelines.flows.servers.server import served
+from pipelines.flows.servers.server import server_process
 from pipelines.store.locks import held
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
@@ -38,15 +38,15 @@ def scheduling_server(home: Path) -> Iterator[str]:
         f"{home.parent}: a schedule runs here already",
         mend="stop it, give another --out, or let one server serve both by PREFECT_API_URL",
     )
-    with held(home / LOCK_FILE, refusal), _announced(home) as address:
+    with held(home / LOCK_FILE, refusal), _announce(home) as address:
         yield address
 
 
 @contextmanager
-def _announced(home: Path) -> Iterator[str]:
+def _announce(home: Path) -> Iterator[str]:
     """A server whose address lies in `home` while it runs."""
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    with served(home, environment) as address:
+    with server_process(home, environment) as address:
         write_text(home / ADDRESS_FILE, json.dumps({"api": address}) + "\n")
         try:
             yield address

@@ -42,12 +42,12 @@ def own_server(home: Path) -> Iterator[str]:
         SegueError: If it does not start; the error names its log.
     """
     alone = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
-    with served(home, os.environ | alone) as address:
+    with server_process(home, os.environ | alone) as address:
         yield address
 
 
 @contextmanager
-def served(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
+def server_process(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """The API address of a server process on loopback, stopped on leaving and ended with this one.
 
     One that dies is replaced by another, at the same address and with the same database.
@@ -92,12 +92,12 @@ def served(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     except BaseException:
         _stop(process)
         raise
-    with _kept_alive(process, start):
+    with _keep_alive(process, start):
         yield address
 
 
 @contextmanager
-def _kept_alive(
+def _keep_alive(
     process: subprocess.Popen[bytes], start: Callable[[], subprocess.Popen[bytes]]
 ) -> Iterator[None]:
     """Start a process anew when it dies, and stop it on leaving.

@@ -14,7 +14,7 @@ import pytest
 from builds import segue
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
-from pipelines.flows.serving import aside
+from pipelines.flows.serving import run_aside
 
 SENT = """
 import os, signal, time
@@ -87,7 +87,7 @@ def test_what_is_served_aside_ends_with_an_interrupt_and_is_not_sent_it() -> Non
 
     main = threading.get_ident()
     with pytest.raises(KeyboardInterrupt):
-        aside(serve())
+        run_aside(serve())
     assert seen == [True, "ended in good order"]
 
 
@@ -96,4 +96,4 @@ def test_what_fails_aside_fails_here() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        aside(serve())
+        run_aside(serve())

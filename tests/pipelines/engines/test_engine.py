@@ -24,23 +24,35 @@ import numpy as np
 import pytest
 import soundfile
 from builds import product
+from worker_calls import (
+    hang,
+    meet,
+    reset_clock,
+    set_clock,
+    set_clock_together,
+    wait_for_file,
+    write,
+)
 
+import pipelines.engines.call
 import pipelines.engines.cluster
-from pipelines.build.build import build
-from pipelines.build.plan import ShardPlan
-from pipelines.engines.engine import engine, local
-from pipelines.engines.executor import RemoteRunner, ending
-from pipelines.engines.feeding import render_all
+from pipelines.build.build import build, plan_only
+from pipelines.build.schedule import RenderSettings
+from pipelines.engines.call import Call
+from pipelines.engines.engine import Engine, engine
+from pipelines.engines.executor import RemoteRunner
 from pipelines.engines.passport import Passport, Refusal, facts
-from pipelines.flows.stages import within
 from pipelines.ingest.decoder import Decoder, Task
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.base.progress import Silent
 from synth.sources import Source
 from tests.conftest import missing
 
 Tiny = Callable[..., Spec]
 REPO = Path(__file__).resolve().parents[3]
+HOUR_S = 3600.0
+LIMIT_S = 0.3
 
 
 class Cluster:
@@ -87,7 +99,9 @@ class Cluster:
         return (self.folder / "log").read_text()
 
     def _start(self, what: str, *arguments: str | Path, **env: str) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join(filter(None, [env.pop("PYTHONPATH", ""), str(REPO)]))
+        paths = os.pathsep.join(
+            filter(None, [env.pop("PYTHONPATH", ""), str(REPO), str(REPO / "tests/helpers")])
+        )
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.dask_{what}", *map(str, arguments)],
@@ -170,19 +184,6 @@ def test_what_is_no_engine_is_refused(text: str) -> None:
         pass
 
 
-def test_render_all_ends_at_the_first_failure() -> None:
-    done: list[int] = []
-
-    def render(number: int) -> None:
-        if number == 3:
-            raise SegueError("broken")
-        done.append(number)
-
-    with local(1) as it, pytest.raises(SegueError, match="broken"):
-        render_all(range(100), render, it)
-    assert len(done) <= 5
-
-
 def test_cluster_makes_the_same_bytes_without_prefect(
     cluster: Cluster,
     tiny: Tiny,
@@ -224,35 +225,155 @@ def test_worker_killed_in_a_shard_costs_that_shard_alone(
 
 
 def test_shard_that_kills_its_workers_is_named(cluster: Cluster) -> None:
-    shard = ShardPlan("train-00007.tar", "train", 12, 0, "digest")
-
-    def fatal(shard: ShardPlan) -> None:
+    def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     with (
         engine(cluster.address) as it,
         pytest.raises(SegueError, match=r"train-00007\.tar: 2 workers died while they had it"),
     ):
-        it.run(fatal, shard)
+        it.run(Call(die, "train-00007.tar", HOUR_S))
 
 
-def test_call_that_hangs_ends_with_its_worker_and_a_new_one_comes(cluster: Cluster) -> None:
-    with (
-        engine(cluster.address) as it,
-        pytest.raises(CorpusError, match=r"the call: not rendered within 0\.2 s"),
-    ):
-        within(0.2, "the call", lambda: it.run(ending, 0.2, os.getpid(), time.sleep, 600))
+def keep_waiting(it: Engine, workers: int, folder: Path) -> None:
+    """Have calls wait for longer than their limit while all workers are busy; then one hangs."""
+    clock, gate, begun = folder / "clock", folder / "gate", folder / "begun"
+    marks = [folder / f"busy-{number}" for number in range(workers)]
+    with ThreadPoolExecutor() as threads:
+        busy = [threads.submit(it.run, meet, str(mark), str(gate)) for mark in marks]
+        for mark in marks:
+            wait_for_file(str(mark))
+        calls = [
+            threads.submit(it.run, Call(divmod, "a shard", LIMIT_S), number, 2)
+            for number in range(6)
+        ]
+        time.sleep(2 * LIMIT_S)
+        write(clock, "1000")
+        gate.touch()
+        assert [call.result() for call in calls] == [divmod(number, 2) for number in range(6)]
+        assert [call.result() for call in busy] == [None] * workers
+
+        hanging = threads.submit(it.run, Call(hang, "train-00007.tar", LIMIT_S), str(begun))
+        wait_for_file(str(begun))
+        write(clock, "2000")
+        with pytest.raises(CorpusError, match=r"train-00007\.tar: not rendered within 0\.3 s"):
+            hanging.result()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_time_limit_runs_from_when_a_process_of_the_pool_begins(count: int, tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    write(clock, "0")
+    here = [str(tmp_path / f"here-{number}") for number in range(count)]
+    with engine(count) as it:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda own: it.run(set_clock_together, str(clock), own, here), here))
+        keep_waiting(it, count, tmp_path)
+
+
+def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     with cluster.client() as client:
-        assert wait_for(lambda: not any(client.processing().values()))
-        client.wait_for_workers(2, timeout=60)
+
+        def processes() -> set[int]:
+            return set(client.run(os.getpid, on_error="ignore").values())
+
+        before = processes()
+        with clock_of(cluster, tmp_path / "clock"):
+            with engine(cluster.address) as it:
+                keep_waiting(it, 2, tmp_path)
+            assert wait_for(lambda: bool(processes() - before)), "its worker did not end"
+            client.wait_for_workers(2, timeout=60)
 
 
-def test_call_that_hangs_in_a_process_of_the_pool_ends_with_it() -> None:
-    with engine("local:1") as it:
-        assert it.run(ending, 60.0, os.getpid(), divmod, 7, 2) == (3, 1)
-        with pytest.raises(SegueError, match="a worker process was killed"):
-            it.run(ending, 0.1, os.getpid(), time.sleep, 600)
-    assert ending(0.01, os.getpid(), time.sleep, 0.1) is None  # in the process that asks
+def test_time_limit_holds_in_the_process_that_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, begun = tmp_path / "clock", tmp_path / "begun"
+    write(clock, "0")
+    monkeypatch.setattr(pipelines.engines.call, "monotonic", lambda: float(clock.read_text()))
+    with engine(0) as it, ThreadPoolExecutor() as threads:
+        hanging = threads.submit(it.run, Call(hang, "the call", LIMIT_S), str(begun))
+        wait_for_file(str(begun))
+        write(clock, "1")
+        with pytest.raises(CorpusError, match="the call: not rendered within"):
+            hanging.result()
+
+
+@contextmanager
+def clock_of(cluster: Cluster, clock: Path) -> Iterator[None]:
+    """Time limits on a cluster's workers run by the number in a file."""
+    write(clock, "0")
+    with cluster.client() as client:
+        client.run(set_clock, str(clock))
+        try:
+            yield
+        finally:
+            client.run(reset_clock)
+
+
+def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
+    cluster: Cluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    out, gate = tmp_path / "out", str(tmp_path / "gate")
+    plan_only(tiny(), out, 0, Silent())
+    with (
+        clock_of(cluster, tmp_path / "clock"),
+        cluster.client() as client,
+        engine(cluster.address) as it,
+        ThreadPoolExecutor() as threads,
+    ):
+        marks = [str(tmp_path / f"busy-{number}") for number in range(2)]
+        busy = [client.submit(meet, mark, gate, pure=False) for mark in marks]
+        for mark in marks:
+            wait_for_file(mark)
+        settings = RenderSettings(timeout_s=LIMIT_S)
+        building = threads.submit(build, tiny(), out, it, settings=settings)
+        assert wait_for(lambda: "prepared" in journal(out)), building.result()
+        time.sleep(2 * LIMIT_S)
+        write(tmp_path / "clock", "1000")
+        Path(gate).touch()
+        assert building.result().rendered == 12
+        assert client.gather(busy) == [None, None]
+    assert product(out) == product(tiny_corpus)
+
+
+def journal(out: Path) -> str:
+    return "".join(path.read_text() for path in out.rglob("journal.jsonl"))
+
+
+def test_module_is_run_with_its_words_and_status(tmp_path: Path) -> None:
+    (tmp_path / "said").mkdir()
+    (tmp_path / "said/__main__.py").write_text("import sys\nsys.exit(' '.join(sys.argv[1:]))\n")
+    words = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid())]
+    paths = os.pathsep.join([str(REPO), str(tmp_path)])
+    done = subprocess.run(
+        [*words, "said", "train", "--steps", "2"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "train --steps 2\n")
+
+
+def test_module_ends_when_the_process_that_is_named_does(tmp_path: Path) -> None:
+    (tmp_path / "idle.py").write_text("import time\ntime.sleep(3600)\n")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    words = [sys.executable, "-m", "pipelines.engines.child", str(ended.pid), "idle"]
+    paths = os.pathsep.join([str(REPO), str(tmp_path)])
+    child = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": paths})
+    assert child.wait() == 1
+
+
+def test_call_hands_on_what_its_function_raises() -> None:
+    def fail() -> None:
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        Call(fail, "a shard", HOUR_S)()
 
 
 def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(

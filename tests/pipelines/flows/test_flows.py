@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ from prefect.settings import (
     temporary_settings,
 )
 
+from pipelines.build.build import Summary, build
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import RenderJob, render_missing
+from pipelines.build.schedule import RenderSettings
 from pipelines.flows.corpus import flow_of
 from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
@@ -95,13 +100,18 @@ def latest(out: Path) -> str:
     return (out / "data_manifests/tiny" / LATEST_FILE).read_text().strip()
 
 
-def rendered(out: Path) -> list[str]:
+def rendered_shards(out: Path) -> list[str]:
+    return shards_told(out, "rendered")
+
+
+def shards_told(out: Path, event: str) -> list[str]:
+    """The shards that the journals name with an event."""
     lines = [
         json.loads(line)
         for journal in sorted(out.rglob("journal.jsonl"))
         for line in journal.read_text().splitlines()
     ]
-    return [line["shard"] for line in lines if line["event"] == "rendered"]
+    return [line["shard"] for line in lines if line["event"] == event]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
@@ -140,7 +150,7 @@ def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
 def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     server: str, out: Path, tmp_path: Path
 ) -> None:
-    before, made = latest(out), len(rendered(out))
+    before, made = latest(out), len(rendered_shards(out))
     spec = spec_file(tmp_path, seed=8, recipe={"triplets": {"repeats": 1}})
     refused = run("nightly", spec, out)
     assert refused.is_failed()
@@ -149,7 +159,7 @@ def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     report = artifacts(refused)["tiny-report"]
     assert "not promoted" in report
     assert "| samples | NO | 72 |" in report
-    new = len(rendered(out)) - made
+    new = len(rendered_shards(out)) - made
     assert new > 0
 
     loose = {"gates": {"samples": 0.5}}
@@ -157,7 +167,7 @@ def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     result = passed.result()
     assert (result["promoted"], result["rendered"]) == (True, 0)
     assert latest(out) == result["version"] != before
-    assert len(rendered(out)) == made + new, "what was built was rendered again"
+    assert len(rendered_shards(out)) == made + new, "what was built was rendered again"
 
     shown = artifacts(passed)
     assert shown["tiny-progress"] == 100.0
@@ -174,7 +184,7 @@ def test_every_stage_is_a_flow_that_ends_where_it_says(
     assert Path(run("ingest", spec, out).result()["index"]).is_file()
     manifests = Path(run("plan", spec, out).result()["manifests"])
     assert (manifests / "plan.parquet").is_file()
-    assert not rendered(out)
+    assert not rendered_shards(out)
     unfinished = run("finalise", spec, out)
     assert "12 of 12 shards are not rendered" in str(unfinished.message)
     assert run("enrich", spec, out).result() == {"answers": []}
@@ -192,7 +202,7 @@ def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_as
     assert "no caption would come of" in str(state.message)
 
 
-def turned_round(body: dict[str, Any]) -> str:
+def turn_round(body: dict[str, Any]) -> str:
     """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
     answers = []
     for item in items_of(body):
@@ -213,7 +223,7 @@ def test_night_buys_the_texts_that_the_spec_names_once(
     said, out = tmp_path / "said.parquet", tmp_path / "out"
     recipe = {"triplets": {"style": "natural", "repeats": 1}}
     spec = spec_file(tmp_path, recipe=recipe, enrich=[str(said)])
-    with LlmServer(turned_round, key=KEY) as model:
+    with LlmServer(turn_round, key=KEY) as model:
         task = {"task": "order-negatives", "out": str(said), "model": "tiny", "local": True}
         task |= {"base_url": model.base_url, "key_variable": KEY_VARIABLE}
         first = run("nightly", spec, out, nightly={"enrich": [task]}).result()
@@ -279,6 +289,43 @@ def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
     assert failed.returncode == 1
     assert "error: split train: triplets need clips of two classes, found 1" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("build_there", [build, build_with_prefect], ids=["plain", "prefect"])
+def test_shard_that_meets_a_fault_is_tried_again_with_prefect_and_without(
+    server: str,
+    build_there: Callable[..., Summary],
+    tiny: Callable[..., Spec],
+    tiny_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: Counter[str] = Counter()
+
+    def render(job: RenderJob, shard: ShardPlan) -> None:
+        tries[shard.shard] += 1
+        if tries[shard.shard] == 1 and shard.shard.endswith("2.tar"):
+            raise OSError("stale file handle")
+        render_missing(job, shard)
+
+    monkeypatch.setattr("pipelines.build.build.render_missing", render)
+    settings = RenderSettings(retry_delay_s=0, timeout_s=1234)
+    assert build_there(tiny(), tmp_path, 0, settings=settings).rendered == 12
+    again = sorted(shard for shard, count in tries.items() if count == 2)
+    assert again == ["tiny-test-000002.tar", "tiny-train-000002.tar"]
+    assert sorted(shards_told(tmp_path, "retried")) == again
+    assert product(tmp_path) == product(tiny_corpus)
+    if build_there is build_with_prefect:
+        with get_client(sync_client=True) as client:
+            runs = client.read_flow_runs()
+        (shown,) = (run.parameters for run in runs if run.parameters["out"] == str(tmp_path))
+        assert (shown["spec"]["corpus"], shown["spec"]["seed"]) == ("tiny", 7)
+        assert shown["nightly"]["render"]["timeout_s"] == 1234
+
+
+def test_settings_of_a_night_need_no_prefect() -> None:
+    code = "import sys, pipelines.cli.nights.nightly; sys.exit('prefect' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_server_that_is_not_there_is_one_clear_error(

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.build.portions import LEAST_S, MOST_PORTIONS, TARGET_S, Portions
-from pipelines.engines.executor import workers
+from pipelines.build.schedule import RenderSettings
+from pipelines.engines.engine import engine
 from pipelines.flows.nights import texts
 from pipelines.flows.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
 from pipelines.flows.nights.settings import (
@@ -55,6 +55,8 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
     [
         ({"gate": {}}, "there is no setting 'gate'; did you mean 'gates'"),
         ({"gates": {"quarantine": 2}}, "gates.quarantine: "),
+        ({"render": {"timeout_s": 0}}, "render.timeout_s: "),
+        ({"render": {"retrys": 1}}, "render has no setting 'retrys'; did you mean 'retries'"),
         ({"gates": {"metrics": {"bat": 0.1}}}, "compare trained models"),
         ({"gates": {"metrics": {"median_rank": 1}}, "train": {}}, "fewer is better"),
         ("gates: {samples: 1}\ngates: {}\n", "'gates' is given twice"),
@@ -143,35 +145,6 @@ def test_model_that_is_worse_than_the_last_versions_is_stopped(places: Places) -
         compare_metrics(places, wanted, {"r1": {"value": 0.5}})
 
 
-@pytest.mark.parametrize("shard_s", [0.05, 3.0, 45.0, 400.0])
-def test_portions_last_about_a_minute_and_hold_every_shard_once(shard_s: float) -> None:
-    total, width = 4000, 4
-    portions = Portions(total, width)
-    dealt: list[range] = []
-    while portion := portions.take():
-        dealt.append(portion)
-        portions.took(len(portion), shard_s * len(portion))
-    assert [number for portion in dealt for number in portion] == list(range(total))
-    assert len(dealt) <= MOST_PORTIONS
-    assert len(dealt[0]) == 1
-    usual = [len(portion) * shard_s for portion in dealt[1:-1]]
-    assert all(seconds <= max(TARGET_S, (total / MOST_PORTIONS + 2) * shard_s) for seconds in usual)
-    assert all(seconds >= LEAST_S - shard_s for seconds in usual)
-
-
-def test_portions_stay_few_before_anything_was_measured() -> None:
-    portions = Portions(100_000, width=64)
-    dealt = []
-    while portion := portions.take():
-        dealt.append(portion)
-    assert len(dealt) <= MOST_PORTIONS
-    assert dealt[-1].stop == 100_000
-
-
-def test_nothing_pending_is_no_portion() -> None:
-    assert not Portions(0, 4).take()
-
-
 def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
     tmp_path: Path, tiny: Callable[..., Spec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,13 +152,16 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
     task = EnrichSettings(task="paraphrase", out=said, model="m", local=True)
     stopped = SimpleNamespace(stopped=Stop.interrupted())
     monkeypatch.setattr(texts, "generate", lambda settings, observer: stopped)
-    monkeypatch.setattr(texts, "located", lambda *_: (None, SimpleNamespace(manifests=tmp_path)))
+    monkeypatch.setattr(
+        texts, "locate_library", lambda *_: (None, SimpleNamespace(manifests=tmp_path))
+    )
     monkeypatch.setattr(texts, "plan", lambda *_: [])
     spec = tiny().model_copy(update={"enrich": (said,)})
-    with pytest.raises(KeyboardInterrupt), workers(0) as run:
-        texts.buy(spec, [task], tmp_path, run, 1, Silent())
+    with pytest.raises(KeyboardInterrupt), engine(0) as where:
+        texts.buy(spec, [task], tmp_path, where, Silent())
 
 
 def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:
     assert read_nightly(None).gates.leaked == 0
+    assert read_nightly(None).render == RenderSettings()
     assert read_nightly(settings_file(tmp_path, "")).train is None

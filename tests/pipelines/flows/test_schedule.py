@@ -24,9 +24,9 @@ from pipelines.flows.deployments import (
     deployment_of,
     known_server,
     last_runs,
+    list_scheduled,
     register,
     run_now,
-    scheduled,
     set_paused,
 )
 from pipelines.flows.holder import bury_all_runs
@@ -40,7 +40,7 @@ PATIENCE_S = 240
 
 
 @dataclass
-class Served:
+class Service:
     """A schedule that runs over a built corpus."""
 
     out: Path
@@ -88,9 +88,9 @@ def wait_for(condition: Callable[[], bool]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def schedules() -> Iterator[list[Served]]:
+def schedules() -> Iterator[list[Service]]:
     """Those that were started; the last may still run."""
-    started: list[Served] = []
+    started: list[Service] = []
     yield started
     for each in started:
         each.process.terminate()
@@ -98,9 +98,9 @@ def schedules() -> Iterator[list[Served]]:
 
 
 @pytest.fixture
-def served(
-    schedules: list[Served], tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Served:
+def service(
+    schedules: list[Service], tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Service:
     """A schedule of a few seconds over a corpus that is built already, on its own server.
 
     Tests share it until one ends it: workers that steal take tests in any order.
@@ -112,46 +112,46 @@ def served(
         spec.write_text(yaml.safe_dump(TINY))
         before = product(out)
         process = start(spec, out, "--every", "4s", "--now")
-        schedules.append(Served(out, spec, process, before))
+        schedules.append(Service(out, spec, process, before))
     return schedules[-1]
 
 
-def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(served: Served) -> None:
-    journal = served.journal()
-    assert wait_for(lambda: served.completed() >= NIGHTS)
-    assert served.journal() == journal
-    assert product(served.out) == served.before
-    with known_server(served.out):
-        (listed,) = scheduled()
+def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(service: Service) -> None:
+    journal = service.journal()
+    assert wait_for(lambda: service.completed() >= NIGHTS)
+    assert service.journal() == journal
+    assert product(service.out) == service.before
+    with known_server(service.out):
+        (listed,) = list_scheduled()
         runs = last_runs("tiny", 100)
     assert (listed.corpus, listed.times, listed.paused) == ("tiny", "every 4 s", False)
     assert {run.state for run in runs} <= {"Completed", "Running", "Cancelled", "Pending"}
 
 
-def test_schedule_is_paused_resumed_and_run_at_will(served: Served) -> None:
-    assert wait_for(lambda: served.completed() >= 1)
-    with known_server(served.out):
+def test_schedule_is_paused_resumed_and_run_at_will(service: Service) -> None:
+    assert wait_for(lambda: service.completed() >= 1)
+    with known_server(service.out):
         set_paused("tiny", True)
-        assert scheduled()[0].paused
+        assert list_scheduled()[0].paused
         set_paused("tiny", False)
-        assert not scheduled()[0].paused
+        assert not list_scheduled()[0].paused
         assert run_now("tiny")
         with pytest.raises(SpecError, match="corpus other has no schedule"):
             run_now("other")
 
 
-def test_second_schedule_over_the_same_root_is_refused(served: Served) -> None:
-    second = segue("schedule", served.spec, "--out", served.out, "--every", "1h")
+def test_second_schedule_over_the_same_root_is_refused(service: Service) -> None:
+    second = segue("schedule", service.spec, "--out", service.out, "--every", "1h")
     assert second.returncode == 1
     assert "a schedule runs here already" in second.stderr
 
 
 def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
-    served: Served, tmp_path: Path
+    service: Service, tmp_path: Path
 ) -> None:
     times = Times(cron="0 3 * * *", timezone="Europe/Berlin")
-    night = Night("other", served.spec, tmp_path, 2, None, times)
-    with known_server(served.out), get_client(sync_client=True) as client:
+    night = Night("other", service.spec, tmp_path, 2, None, times)
+    with known_server(service.out), get_client(sync_client=True) as client:
         found = client.read_deployment(register(night, "nights"))
         assert client.read_work_pool("nights").type == "process"
         client.delete_deployment(found.id)
@@ -164,9 +164,9 @@ def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
     assert found.global_concurrency_limit.limit == 1
 
 
-def test_run_that_was_killed_while_pending_keeps_no_slot(served: Served, tmp_path: Path) -> None:
-    night = Night("pending", served.spec, tmp_path, 2, None, Times())
-    with known_server(served.out), get_client(sync_client=True) as client:
+def test_run_that_was_killed_while_pending_keeps_no_slot(service: Service, tmp_path: Path) -> None:
+    night = Night("pending", service.spec, tmp_path, 2, None, Times())
+    with known_server(service.out), get_client(sync_client=True) as client:
         identity = register(night, "nights")
 
         def begun() -> str:
@@ -178,44 +178,44 @@ def test_run_that_was_killed_while_pending_keeps_no_slot(served: Served, tmp_pat
         assert bury_all_runs("nightly/pending") == 1
         assert begun() == "Pending"
         client.delete_deployment(identity)
-    with known_server(served.out):
+    with known_server(service.out):
         assert bury_all_runs("nightly/pending") == 0
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(served: Served) -> None:
+def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(service: Service) -> None:
     """It ends the schedule."""
-    assert wait_for(lambda: running(served) == "Running")
-    served.process.kill()
-    served.process.wait()
-    assert wait_for(lambda: not named(str(served.out))), named(str(served.out))
-    assert running_server(served.out / ".prefect") is None
-    with pytest.raises(SegueError, match="no Prefect server"), known_server(served.out):
+    assert wait_for(lambda: running(service) == "Running")
+    service.process.kill()
+    service.process.wait()
+    assert wait_for(lambda: not named(str(service.out))), named(str(service.out))
+    assert running_server(service.out / ".prefect") is None
+    with pytest.raises(SegueError, match="no Prefect server"), known_server(service.out):
         pass
-    served.process = start(served.spec, served.out, "--every", "1h", "--now")
-    done = served.completed()
-    assert wait_for(lambda: served.completed() > done), "a dead run keeps the only slot"
-    assert running(served) != "Running"
-    assert product(served.out) == served.before
-    served.process.terminate()
-    served.process.wait(60)
+    service.process = start(service.spec, service.out, "--every", "1h", "--now")
+    done = service.completed()
+    assert wait_for(lambda: service.completed() > done), "a dead run keeps the only slot"
+    assert running(service) != "Running"
+    assert product(service.out) == service.before
+    service.process.terminate()
+    service.process.wait(60)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_interrupted_schedule_says_one_line_and_leaves_nobody_behind(served: Served) -> None:
+def test_interrupted_schedule_says_one_line_and_leaves_nobody_behind(service: Service) -> None:
     """Ctrl-C reaches the run that is under way, too. It ends the schedule."""
-    with known_server(served.out):
+    with known_server(service.out):
         run_now("tiny")
-    assert wait_for(lambda: len(named(str(served.out))) > 2)  # the schedule, its server, the run
-    os.killpg(served.process.pid, signal.SIGINT)
-    assert served.process.wait(60) == 130
-    assert (served.out.parent / ERRORS).read_text() == f"{STOPPED}; {AGAIN}\n"
-    assert wait_for(lambda: not named(str(served.out))), named(str(served.out))
+    assert wait_for(lambda: len(named(str(service.out))) > 2)  # the schedule, its server, the run
+    os.killpg(service.process.pid, signal.SIGINT)
+    assert service.process.wait(60) == 130
+    assert (service.out.parent / ERRORS).read_text() == f"{STOPPED}; {AGAIN}\n"
+    assert wait_for(lambda: not named(str(service.out))), named(str(service.out))
 
 
-def running(served: Served) -> str:
+def running(service: Service) -> str:
     """The state of a run that is under way, empty where none is."""
-    with known_server(served.out):
+    with known_server(service.out):
         states = [run.state for run in last_runs("tiny", 100)]
     return "Running" if "Running" in states else ""
 

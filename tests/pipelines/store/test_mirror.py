@@ -13,7 +13,7 @@ from pipelines.store import site
 from pipelines.store.lease import EXPIRY_S, Lease, take
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
-from pipelines.store.site import mirror_of, staged
+from pipelines.store.site import mirror_of, open_stage
 from synth.base.errors import CorpusError, SpecError
 from synth.storage import Remote
 
@@ -92,8 +92,8 @@ def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
 
 @contextmanager
 def writing(url: str, stage: Path | None = None) -> Iterator[tuple[Mirror, Places]]:
-    root = staged(url, stage)
-    with site.writing(root, "c") as mirror:
+    root = open_stage(url, stage)
+    with site.write_access(root, "c") as mirror:
         assert mirror is not None
         assert mirror_of(root, "c") == mirror
         yield mirror, Places(root, "c", "v1")
@@ -106,11 +106,11 @@ def written(path: Path, content: str) -> Path:
 
 
 def test_a_path_is_written_without_a_mirror(tmp_path: Path) -> None:
-    assert staged(tmp_path / "out") == tmp_path / "out"
-    with site.writing(tmp_path / "out", "c") as mirror:
+    assert open_stage(tmp_path / "out") == tmp_path / "out"
+    with site.write_access(tmp_path / "out", "c") as mirror:
         assert mirror is None
     with pytest.raises(SpecError, match="--stage goes with a URL"):
-        staged(tmp_path, tmp_path / "stage")
+        open_stage(tmp_path, tmp_path / "stage")
 
 
 def test_a_shard_goes_up_before_its_receipt_and_leaves_the_disk(remote: Remote) -> None:

@@ -16,8 +16,9 @@ from builds import TINY, merged, product, segue
 import pipelines.versions.remake
 from pipelines.build.build import build
 from pipelines.build.plan import ShardPlan
-from pipelines.build.render import RenderJob, library_versions, render_shard
+from pipelines.build.render import RenderJob, render_shard
 from pipelines.cli.make.reproduce import Request, asked_for
+from pipelines.engines.passport import library_versions
 from pipelines.spec.spec import Spec
 from pipelines.store.locks import sole_writer
 from pipelines.store.places import Places

@@ -17,7 +17,7 @@ from pipelines.spec.spec import Spec
 from pipelines.store import site
 from pipelines.store.lease import take
 from pipelines.store.places import Places
-from pipelines.store.site import staged, writing
+from pipelines.store.site import open_stage, write_access
 from pipelines.versions.gc import gc
 from pipelines.versions.history import State, list_versions
 from pipelines.versions.reproduce import reproduce
@@ -127,7 +127,7 @@ def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
     with pytest.raises(CorpusError, match="is building this corpus"):
         gc(Path(url), keep=1)
     with pytest.raises(CorpusError, match="is building this corpus"):
-        reproduce(Places(staged(root(folder)), "tiny", old), None, 0)
+        reproduce(Places(open_stage(root(folder)), "tiny", old), None, 0)
     lease.release()
     assert product(folder) == before
 
@@ -146,7 +146,7 @@ def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
     lease = take(remote, "banks/.lease", "another machine")
     with (
         pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"),
-        writing(staged(root(folder)), "new"),
+        write_access(open_stage(root(folder)), "new"),
     ):
         pass
     lease.release()
@@ -186,7 +186,7 @@ def test_shards_that_another_version_holds_are_copied_by_the_store(
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout.splitlines()[-1])["linked"] == 12
     assert product(folder) == before
-    again = reproduce(Places(staged(root(folder)), "tiny", old), None, 0)
+    again = reproduce(Places(open_stage(root(folder)), "tiny", old), None, 0)
     assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
     assert product(folder) == before
     assert not kept(cache)
@@ -200,7 +200,7 @@ def test_a_damaged_shard_at_a_store_is_named_and_nothing_is_changed(
     data[5000] ^= 1
     victim.write_bytes(bytes(data))
     before = product(folder)
-    found = reproduce(Places(staged(root(folder)), "tiny", old), None, 0)
+    found = reproduce(Places(open_stage(root(folder)), "tiny", old), None, 0)
     assert list(found.differences.lines()) == [
         f"shard {victim.name}: the file differs from its receipt; delete file://{victim} to have "
         "it made again"
@@ -269,9 +269,9 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
 def test_a_stage_of_another_processes_store_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = staged(f"memory:/{tmp_path}", tmp_path / "stage")
+    out = open_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ alone, and this is another"):
         site.mirror_of(out)
-    assert staged(f"memory:/{tmp_path}", tmp_path / "stage") == out
+    assert open_stage(f"memory:/{tmp_path}", tmp_path / "stage") == out
     assert site.mirror_of(out) is not None, "it began anew"

@@ -1,0 +1,57 @@
+"""What tests have workers call, and a clock of the tests' own for their time limits.
+
+The clock is a number in a file. So a limit is over when a test says so, however fast the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pipelines.engines.call
+
+HANG_S = 3600.0
+
+
+def write(path: Path, text: str) -> None:
+    """Write at once, so that no reader sees a part of it."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def set_clock(path: str) -> None:
+    """Have time limits in this process run by the number in a file."""
+    pipelines.engines.call.monotonic = lambda: float(Path(path).read_text())
+
+
+def reset_clock() -> None:
+    """Have them run by the time again."""
+    pipelines.engines.call.monotonic = time.monotonic
+
+
+def set_clock_together(path: str, own: str, everybody: Sequence[str]) -> None:
+    """As `set_clock`; a call keeps its worker until all calls have theirs."""
+    set_clock(path)
+    Path(own).touch()
+    for each in everybody:
+        wait_for_file(each)
+
+
+def wait_for_file(path: str) -> None:
+    """Return when there is one."""
+    while not Path(path).exists():
+        time.sleep(0.01)
+
+
+def meet(own: str, gate: str) -> None:
+    """Tell by a file that this has begun, and wait for another."""
+    Path(own).touch()
+    wait_for_file(gate)
+
+
+def hang(own: str) -> None:
+    """Tell by a file that this has begun, and never end."""
+    Path(own).touch()
+    time.sleep(HANG_S)
