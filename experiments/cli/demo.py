@@ -149,7 +149,7 @@ def _train_and_test(
 ) -> Mapping[str, Metric]:
     from train.bench.evaluate import evaluate
     from train.engine.loop import train
-    from train.presets import demo
+    from train.engine.presets import demo
 
     config = demo(corpus, runs, head)
     if quick:

@@ -24,7 +24,7 @@ from train.bench.plan import Benchmark
 from train.config.run import TrainConfig
 from train.engine.loop import train
 from train.engine.progress import PHASE
-from train.run_folder import MODEL_FILE
+from train.engine.run_folder import MODEL_FILE
 
 VIEWS: Final = "views"
 RUNS: Final = "runs"

@@ -37,7 +37,7 @@ from synth.text.order.probes import Probe
 from train.bench.plan import Task
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage
-from train.run_folder import MODEL_FILE
+from train.engine.run_folder import MODEL_FILE
 
 
 def small_model(head: HeadKind) -> ModelConfig:

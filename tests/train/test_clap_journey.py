@@ -17,8 +17,8 @@ from train.cli.eval import eval_command
 from train.cli.export import export_command
 from train.cli.train import train_command
 from train.config.model import HeadKind, TokenKind
-from train.opening import open_clap, open_model
-from train.run_folder import load_run
+from train.engine.run_folder import load_run
+from train.export.opening import open_clap, open_model
 
 
 @pytest.fixture(scope="module")

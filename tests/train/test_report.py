@@ -27,8 +27,8 @@ from train.config.loss import InfoNce
 from train.config.model import AudioConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
+from train.engine.run_folder import load_tensors, save_tensors
 from train.model.weights import weights_digest
-from train.run_folder import load_tensors, save_tensors
 
 FOUND = Evaluation(
     metrics={

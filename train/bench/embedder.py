@@ -17,10 +17,10 @@ from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from train.bench.sounds import Sounds
 from train.data.tokenizer import TextTokenizer
-from train.device import torch_device
+from train.export.opening import open_model
 from train.model.clap import Clap
+from train.model.device import torch_device
 from train.model.weights import weights_digest
-from train.opening import open_model
 
 TOGETHER: Final = 64
 

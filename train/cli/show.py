@@ -10,7 +10,7 @@ from rich.table import Table
 
 from train.bench.figures import format_value
 from train.bench.metrics import Metric
-from train.opening import is_hub_name
+from train.export.opening import is_hub_name
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:

@@ -33,10 +33,10 @@ from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
 from train.data.split import VAL
 from train.engine.loop import TrainResult, train
+from train.engine.presets import default, fine_tuning
 from train.engine.ranks import is_leader
-from train.opening import is_hub_name
-from train.presets import default, fine_tuning
-from train.run_folder import CHECKPOINT_FILE
+from train.engine.run_folder import CHECKPOINT_FILE
+from train.export.opening import is_hub_name
 
 _INTERRUPTED = 130
 

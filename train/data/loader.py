@@ -16,6 +16,7 @@ from torch import Tensor
 
 from synth.base.units import Frames
 from train.config.run import Stage, TrainConfig
+from train.config.schedule import place
 from train.data.audio import AudioBatch, crop_frames
 from train.data.crop import Cropper
 from train.data.meaning import number_of
@@ -25,7 +26,6 @@ from train.data.suitability import refuse_unsuitable
 from train.data.texts import TextSampler
 from train.data.tokenizer import TextTokenizer, TokenIds
 from train.losses.batch import Ragged
-from train.schedule import place
 
 _VIEWS: Final = {"before": 0, "after": 1, "while": 2}
 _UNKNOWN: Final = -1

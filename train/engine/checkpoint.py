@@ -18,8 +18,7 @@ from synth.base.errors import SpecError
 from train.config.run import TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD
 from train.engine.ranks import Process
-from train.model.clap import Clap, build_model
-from train.run_folder import (
+from train.engine.run_folder import (
     BEST_FILE,
     CHECKPOINT_FILE,
     MODEL_FILE,
@@ -29,6 +28,7 @@ from train.run_folder import (
     load_weights,
     save_tensors,
 )
+from train.model.clap import Clap, build_model
 
 
 @dataclass

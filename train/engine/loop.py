@@ -34,9 +34,9 @@ from train.engine.checkpoint import (
 from train.engine.log import RunLog, open_log
 from train.engine.progress import PHASE, Meter
 from train.engine.ranks import Process, join_processes
+from train.engine.run_folder import Origin, refuse_occupied, save_settings
 from train.engine.step import build_encoder, train_step
 from train.engine.validation import Validator
-from train.run_folder import Origin, refuse_occupied, save_settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from synth.base.errors import SpecError
 from train.data.loader import Share
-from train.device import torch_device
 from train.losses.batch import Alone, World
 from train.losses.world import Ranks
+from train.model.device import torch_device
 
 
 @dataclass(frozen=True, slots=True)

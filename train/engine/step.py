@@ -20,6 +20,7 @@ from synth.base.errors import SpecError
 from synth.base.rng import digest
 from train.config.loss import TextSwap
 from train.config.run import Precision, TrainConfig
+from train.config.schedule import learning_rate, place
 from train.data.audio import FeatureCache
 from train.data.loader import Batch
 from train.engine.checkpoint import RandomState, State
@@ -30,7 +31,6 @@ from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
 from train.model.clap import Clap
 from train.model.towers.base import Chunks
-from train.schedule import learning_rate, place
 
 Inputs: TypeAlias = tuple[Tensor, ...]
 """The arguments of `Encoder.forward`: audio features, their mask, token ids, their mask."""

@@ -13,13 +13,13 @@ import torch
 from synth.base.errors import SpecError
 from train.config.model import HeadKind, ModelConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
+from train.engine.run_folder import LoadedRun, load_run
 from train.export.files import FORMAT, HEAD_PREFIXES, HEADS_FILE, SETTINGS_FILE
 from train.model.clap import Clap
 from train.model.heads import ProjectionHead
 from train.model.loading import clap_extractor
 from train.model.towers.spectrogram import SpectrogramTower
 from train.model.towers.text import TextModel
-from train.run_folder import LoadedRun, load_run
 
 
 def export(run_folder: Path, out: Path) -> bool:

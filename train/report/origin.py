@@ -12,8 +12,8 @@ import torch
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CORPUS_FILE, Corpus
 from synth.storage import local_place
+from train.engine.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_tensors
 from train.model.weights import weights_digest
-from train.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_tensors
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from train.bench.report import split_main_metrics
 from train.bench.verdicts import verdicts
 from train.config.files import parse_config
 from train.config.run import TrainConfig
+from train.engine.run_folder import CONFIG_FILE
 from train.report.evaluations import read_evaluations
 from train.report.history import LOSS, Curves, collect_curves, read_history
 from train.report.origin import find_corpus, read_outcome
-from train.run_folder import CONFIG_FILE
 
 
 @dataclass(frozen=True, slots=True)

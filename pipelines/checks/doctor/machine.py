@@ -18,7 +18,7 @@ from synth.base.atomic import format_bytes
 LEAST_FILES: Final = 1024
 LEAST_MEMORY: Final = 2_000_000_000
 CGROUP: Final = Path("/sys/fs/cgroup")
-DEVICES: Final = "train.device"
+DEVICES: Final = "train.model.device"
 _TRAINING: Final = "segue train and eval; on the processor they are slow"
 
 
@@ -44,7 +44,7 @@ def device_checks() -> Iterator[Check]:
 
 
 def _devices(found: Mapping[str, Any]) -> Iterator[Check]:
-    """What `train.device` says of the machine."""
+    """What `train.model.device` says of the machine."""
     torch = f"torch {found['torch']}, {found['build']}"
     if not found["devices"]:
         mend = (

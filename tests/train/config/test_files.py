@@ -9,7 +9,7 @@ from train.cli.train import make_config
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import Mode, Stage, TrainConfig
-from train.presets import demo
+from train.engine.presets import demo
 
 BASE = {"corpus": "c", "out": "o"}
 

@@ -20,9 +20,9 @@ from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import Mode, Stage, TrainConfig
 from train.engine.loop import train
+from train.engine.run_folder import load_run, load_tensors, save_tensors
 from train.engine.validation import Validator
 from train.model.clap import Clap
-from train.run_folder import load_run, load_tensors, save_tensors
 
 Settings = Callable[..., TrainConfig]
 

@@ -21,7 +21,7 @@ from train.config.loss import InfoNce, Modular, TeminalB
 from train.config.model import Group
 from train.config.run import Precision, Stage, TrainConfig
 from train.engine.loop import train
-from train.run_folder import load_run
+from train.engine.run_folder import load_run
 
 Settings = Callable[..., TrainConfig]
 

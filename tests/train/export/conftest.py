@@ -12,8 +12,8 @@ from tiny_models import CLAP_RATE
 from train.config.model import ModelConfig
 from train.config.run import TrainConfig
 from train.data.tokenizer import TextTokenizer
+from train.engine.run_folder import MODEL_FILE, save_settings, save_tensors
 from train.model.clap import build_model
-from train.run_folder import MODEL_FILE, save_settings, save_tensors
 
 MakeRun = Callable[..., Path]
 

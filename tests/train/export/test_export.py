@@ -28,11 +28,11 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
+from train.engine.run_folder import load_run
 from train.export.files import HEADS_FILE, SETTINGS_FILE
 from train.export.read import load_exported
 from train.export.write import export
 from train.model.clap import clap_config
-from train.run_folder import load_run
 
 TEXTS = ["a dog barks", "rain falls before a dog barks then siren", "unheard words"]
 LENGTHS = (2 * CLAP_RATE, CLAP_RATE // 2, 1_000)

@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from train.device import describe_devices
+from train.model.device import describe_devices
 
 
 def test_a_machine_without_gpu_has_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from train.config.loss import TextSwap
 from train.config.run import Decay, Stage
+from train.config.schedule import Place, learning_rate, place
 from train.config.text import Ramp
-from train.schedule import Place, learning_rate, place
 
 
 def test_place_walks_through_the_stages() -> None:

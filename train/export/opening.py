@@ -10,11 +10,11 @@ import torch
 
 from synth.base.errors import CorpusError
 from train.data.tokenizer import TextTokenizer
+from train.engine.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_run
 from train.export.files import SETTINGS_FILE
 from train.export.read import Exported, load_exported
 from train.model.clap import build_model, clap_config
 from train.model.loading import clap_extractor
-from train.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_run
 
 _PRETRAINED = "config.json"
 _HUB_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")

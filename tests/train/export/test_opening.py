@@ -8,7 +8,7 @@ import pytest
 
 from synth.base.errors import CorpusError
 from train.cli.show import tell_of_hub
-from train.opening import is_hub_name, open_model
+from train.export.opening import is_hub_name, open_model
 
 
 def test_a_mistyped_run_is_told_with_the_runs_there_are(
@@ -19,7 +19,9 @@ def test_a_mistyped_run_is_told_with_the_runs_there_are(
         (tmp_path / "runs" / name).mkdir(parents=True)
         (tmp_path / "runs" / name / "model.pt").touch()
     (tmp_path / "runs" / "other").mkdir()
-    monkeypatch.setattr("train.opening.open_clap", lambda name: pytest.fail(f"asks for {name}"))
+    monkeypatch.setattr(
+        "train.export.opening.open_clap", lambda name: pytest.fail(f"asks for {name}")
+    )
     tell_of_hub("runs/typo")
     assert not capsys.readouterr().err
     with pytest.raises(
