@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class AudioFormat(StrEnum):
+class FileFormat(StrEnum):
     """A container, by the name that a person knows."""
 
     WAV = "WAV"
@@ -27,54 +27,54 @@ class AudioFormat(StrEnum):
     WAVPACK = "WavPack"
 
 
-_MAGIC: Final[tuple[tuple[int, bytes, AudioFormat], ...]] = (
-    (8, b"WAVE", AudioFormat.WAV),
-    (8, b"AIFF", AudioFormat.AIFF),
-    (8, b"AIFC", AudioFormat.AIFF),
-    (0, b"fLaC", AudioFormat.FLAC),
-    (0, b"OggS", AudioFormat.OGG),
-    (4, b"ftyp", AudioFormat.MP4),
-    (4, b"moov", AudioFormat.MP4),
-    (4, b"mdat", AudioFormat.MP4),
-    (4, b"wide", AudioFormat.MP4),
-    (0, bytes.fromhex("3026b2758e66cf11"), AudioFormat.ASF),
-    (0, bytes.fromhex("1a45dfa3"), AudioFormat.MATROSKA),
-    (0, b"caff", AudioFormat.CAF),
-    (0, b".snd", AudioFormat.AU),
-    (0, b"riff\x2e\x91\xcf\x11", AudioFormat.W64),
-    (0, b"#!AMR", AudioFormat.AMR),
-    (0, b"MAC ", AudioFormat.APE),
-    (0, b"wvpk", AudioFormat.WAVPACK),
+_MAGIC: Final[tuple[tuple[int, bytes, FileFormat], ...]] = (
+    (8, b"WAVE", FileFormat.WAV),
+    (8, b"AIFF", FileFormat.AIFF),
+    (8, b"AIFC", FileFormat.AIFF),
+    (0, b"fLaC", FileFormat.FLAC),
+    (0, b"OggS", FileFormat.OGG),
+    (4, b"ftyp", FileFormat.MP4),
+    (4, b"moov", FileFormat.MP4),
+    (4, b"mdat", FileFormat.MP4),
+    (4, b"wide", FileFormat.MP4),
+    (0, bytes.fromhex("3026b2758e66cf11"), FileFormat.ASF),
+    (0, bytes.fromhex("1a45dfa3"), FileFormat.MATROSKA),
+    (0, b"caff", FileFormat.CAF),
+    (0, b".snd", FileFormat.AU),
+    (0, b"riff\x2e\x91\xcf\x11", FileFormat.W64),
+    (0, b"#!AMR", FileFormat.AMR),
+    (0, b"MAC ", FileFormat.APE),
+    (0, b"wvpk", FileFormat.WAVPACK),
 )
-_OUTER: Final[Mapping[AudioFormat, tuple[bytes, ...]]] = {
-    AudioFormat.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),
-    AudioFormat.AIFF: (b"FORM",),
+_OUTER: Final[Mapping[FileFormat, tuple[bytes, ...]]] = {
+    FileFormat.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),
+    FileFormat.AIFF: (b"FORM",),
 }
 
-_SUFFIXES: Final[Mapping[str, frozenset[AudioFormat]]] = {
+_SUFFIXES: Final[Mapping[str, frozenset[FileFormat]]] = {
     suffix: frozenset(formats)
     for suffixes, formats in (
-        (".wav .wave .bwf .rf64", (AudioFormat.WAV,)),
-        (".aif .aiff .aifc", (AudioFormat.AIFF,)),
-        (".flac", (AudioFormat.FLAC,)),
-        (".ogg .oga .opus .spx", (AudioFormat.OGG,)),
-        (".mp3 .mp2 .mpga", (AudioFormat.MP3,)),
-        (".m4a .m4b .mp4 .mov .3gp", (AudioFormat.MP4,)),
-        (".aac", (AudioFormat.AAC, AudioFormat.MP4)),
-        (".wma .asf", (AudioFormat.ASF,)),
-        (".webm .mka .mkv", (AudioFormat.MATROSKA,)),
-        (".caf", (AudioFormat.CAF,)),
-        (".au .snd", (AudioFormat.AU,)),
-        (".w64", (AudioFormat.W64,)),
-        (".amr", (AudioFormat.AMR,)),
-        (".ape", (AudioFormat.APE,)),
-        (".wv", (AudioFormat.WAVPACK,)),
+        (".wav .wave .bwf .rf64", (FileFormat.WAV,)),
+        (".aif .aiff .aifc", (FileFormat.AIFF,)),
+        (".flac", (FileFormat.FLAC,)),
+        (".ogg .oga .opus .spx", (FileFormat.OGG,)),
+        (".mp3 .mp2 .mpga", (FileFormat.MP3,)),
+        (".m4a .m4b .mp4 .mov .3gp", (FileFormat.MP4,)),
+        (".aac", (FileFormat.AAC, FileFormat.MP4)),
+        (".wma .asf", (FileFormat.ASF,)),
+        (".webm .mka .mkv", (FileFormat.MATROSKA,)),
+        (".caf", (FileFormat.CAF,)),
+        (".au .snd", (FileFormat.AU,)),
+        (".w64", (FileFormat.W64,)),
+        (".amr", (FileFormat.AMR,)),
+        (".ape", (FileFormat.APE,)),
+        (".wv", (FileFormat.WAVPACK,)),
     )
     for suffix in suffixes.split()
 }
 
 
-def detect_format(data: bytes) -> AudioFormat | None:
+def detect_format(data: bytes) -> FileFormat | None:
     """The format that the first bytes tell, None where they tell none."""
     start = skip_id3(data)
     for offset, magic, found in _MAGIC:
@@ -85,8 +85,8 @@ def detect_format(data: bytes) -> AudioFormat | None:
     sync = data[start : start + 2]
     if len(sync) == 2 and sync[0] == 0xFF and sync[1] & 0xE0 == 0xE0:
         if sync[1] & 0xF6 == 0xF0:
-            return AudioFormat.AAC
-        return AudioFormat.MP3 if sync[1] & 0x06 and sync[1] & 0x18 != 0x08 else None
+            return FileFormat.AAC
+        return FileFormat.MP3 if sync[1] & 0x06 and sync[1] & 0x18 != 0x08 else None
     return None
 
 
@@ -102,7 +102,7 @@ def skip_id3(data: bytes) -> int:
     return start
 
 
-def explain_mismatch(found: AudioFormat | None, suffix: str) -> str:
+def explain_mismatch(found: FileFormat | None, suffix: str) -> str:
     """What the name says against what is found; "" where they agree or either says nothing."""
     expected = _SUFFIXES.get(suffix.lower())
     if found is None or expected is None or found in expected:

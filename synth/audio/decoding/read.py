@@ -21,7 +21,7 @@ from synth.audio.decoding.chunks import (
     check_mp4,
     repair_wav,
 )
-from synth.audio.decoding.formats import AudioFormat, detect_format, explain_mismatch
+from synth.audio.decoding.formats import FileFormat, detect_format, explain_mismatch
 from synth.audio.decoding.limits import Limits, Mislabelled, current_limits
 from synth.audio.decoding.streams import check_aac, check_ogg, flac_frames, mp3_least_frames
 from synth.base.errors import ClipError
@@ -31,22 +31,22 @@ BLOCK_FRAMES: Final = 1 << 18
 INSTALL_FFMPEG: Final = (
     "install it with `apt install ffmpeg`, `brew install ffmpeg` or `conda install ffmpeg`"
 )
-_DEMUXERS: Final[Mapping[AudioFormat, str]] = {
-    AudioFormat.WAV: "wav",
-    AudioFormat.AIFF: "aiff",
-    AudioFormat.FLAC: "flac",
-    AudioFormat.OGG: "ogg",
-    AudioFormat.MP3: "mp3",
-    AudioFormat.AAC: "aac",
-    AudioFormat.MP4: "mp4",
-    AudioFormat.ASF: "asf",
-    AudioFormat.MATROSKA: "matroska",
-    AudioFormat.CAF: "caf",
-    AudioFormat.AU: "au",
-    AudioFormat.W64: "w64",
-    AudioFormat.AMR: "amr",
-    AudioFormat.APE: "ape",
-    AudioFormat.WAVPACK: "wv",
+_DEMUXERS: Final[Mapping[FileFormat, str]] = {
+    FileFormat.WAV: "wav",
+    FileFormat.AIFF: "aiff",
+    FileFormat.FLAC: "flac",
+    FileFormat.OGG: "ogg",
+    FileFormat.MP3: "mp3",
+    FileFormat.AAC: "aac",
+    FileFormat.MP4: "mp4",
+    FileFormat.ASF: "asf",
+    FileFormat.MATROSKA: "matroska",
+    FileFormat.CAF: "caf",
+    FileFormat.AU: "au",
+    FileFormat.W64: "w64",
+    FileFormat.AMR: "amr",
+    FileFormat.APE: "ape",
+    FileFormat.WAVPACK: "wv",
 }
 """What ffmpeg is asked to read: no playlist among them, which would make it open other files."""
 
@@ -85,31 +85,31 @@ def read_audio(
 
 
 def _check_format(
-    data: bytes, found: AudioFormat | None, limits: Limits
+    data: bytes, found: FileFormat | None, limits: Limits
 ) -> tuple[bytes, Frames | None]:
     """The file, mended where that is due, and the frames that decoding it must give at least."""
     match found:
-        case AudioFormat.WAV:
+        case FileFormat.WAV:
             return repair_wav(data, limits), None
-        case AudioFormat.AIFF:
+        case FileFormat.AIFF:
             check_aiff(data, limits)
-        case AudioFormat.FLAC:
+        case FileFormat.FLAC:
             return data, flac_frames(data)
-        case AudioFormat.OGG:
+        case FileFormat.OGG:
             check_ogg(data)
-        case AudioFormat.MP3:
+        case FileFormat.MP3:
             return data, mp3_least_frames(data)
-        case AudioFormat.MP4:
+        case FileFormat.MP4:
             check_mp4(data)
-        case AudioFormat.MATROSKA:
+        case FileFormat.MATROSKA:
             check_matroska(data)
-        case AudioFormat.CAF:
+        case FileFormat.CAF:
             check_caf(data)
-        case AudioFormat.AU:
+        case FileFormat.AU:
             check_au(data)
-        case AudioFormat.ASF:
+        case FileFormat.ASF:
             check_asf(data)
-        case AudioFormat.AAC:
+        case FileFormat.AAC:
             check_aac(data)
     return data, None
 
@@ -122,7 +122,7 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]
 
 
 def _read_with_libsndfile(
-    data: bytes, found: AudioFormat | None, limits: Limits
+    data: bytes, found: FileFormat | None, limits: Limits
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     with _Forward(io.BytesIO(data)) as file:
         channels, rate, frames = file.channels, file.samplerate, file.frames
@@ -142,7 +142,7 @@ def _read_with_libsndfile(
             read += len(blocks[-1])
             limits.check_length(read, channels, rate)
         # Of MPEG audio without a count of frames libsndfile only guesses the length.
-        if known and read < frames and found is not AudioFormat.MP3:
+        if known and read < frames and found is not FileFormat.MP3:
             raise _incomplete_error(read, frames, rate)
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), rate
 
@@ -161,7 +161,7 @@ def _incomplete_error(read: Frames, promised: Frames, rate: int) -> ClipError:
 
 
 def _read_with_ffmpeg(
-    data: bytes, found: AudioFormat | None, limits: Limits, reason: str
+    data: bytes, found: FileFormat | None, limits: Limits, reason: str
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     if found is None:
         raise ClipError(f"cannot be decoded: it holds no audio format that is known ({reason})")
