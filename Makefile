@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test soak bench lint docs pictures clean
+.PHONY: demo env test soak bench lint docs drawings pictures clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -49,6 +49,10 @@ lint: env
 # The documentation site, in out/site; any warning is an error.
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# The drawings of docs/architecture.md, from the imports.
+drawings: env
+	PYTHONPATH=.:docs $(BIN)/python -m drawings
 
 # The pictures of README and docs, by the browser's tests: apt-get install chromium
 pictures: env
