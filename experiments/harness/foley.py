@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from experiments.harness.experiment import Scale
-from experiments.harness.library import Library
+from experiments.harness.library import SoundLibrary
 
 TINY_CLASSES: Final = (
     "car_horn",
@@ -23,8 +23,8 @@ TINY_CLASSES: Final = (
 )
 
 
-def foley(scale: Scale) -> Library:
+def make_foley(scale: Scale) -> SoundLibrary:
     """Half of the classes, 40 recordings of each, at `tiny`; else all of them, 200 of each."""
     if scale is Scale.TINY:
-        return Library("foley", {"classes": TINY_CLASSES, "takes": 40})
-    return Library("foley", {"takes": 200})
+        return SoundLibrary("foley", {"classes": TINY_CLASSES, "takes": 40})
+    return SoundLibrary("foley", {"takes": 200})

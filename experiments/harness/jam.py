@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from experiments.harness.library import Library
+from experiments.harness.library import SoundLibrary
 
 SPLITS: Final = {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
 
 
-def jam(tracks: int) -> Library:
+def make_jam(tracks: int) -> SoundLibrary:
     """So many tracks; they need not be composed to know their folds."""
-    return Library("jam", {"tracks": tracks}, SPLITS)
+    return SoundLibrary("jam", {"tracks": tracks}, SPLITS)

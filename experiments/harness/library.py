@@ -31,7 +31,7 @@ _ENOUGH_TO_VALIDATE: Final = 5
 
 
 @dataclass(frozen=True)
-class Library:
+class SoundLibrary:
     """A source by name.
 
     Args:
@@ -45,7 +45,7 @@ class Library:
     known_splits: Mapping[str, Any] | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Library:
+    def parse(cls, text: str) -> SoundLibrary:
         """From `NAME:PATH`, or the name of a source that reads no files.
 
         Raises:
@@ -96,14 +96,14 @@ class Library:
 
     @cached_property
     def _refs(self) -> tuple[ClipRef, ...]:
-        chosen: Any = _checked(SourceChoice, self.source, "--source").chosen
+        chosen: Any = check_values(SourceChoice, self.source, "--source").chosen
         return tuple(opened(chosen).refs())
 
-    def by_split(self, **counts: int) -> dict[str, int]:
+    def list_by_split(self, **counts: int) -> dict[str, int]:
         """The counts of those splits that this library has."""
         return {split: count for split, count in counts.items() if split in self.splits}
 
-    def spec(self, corpus: str, **values: Any) -> Spec:
+    def make_spec(self, corpus: str, **values: Any) -> Spec:
         """A spec over this library and its splits; its corpus is named after the library, too.
 
         Raises:
@@ -111,20 +111,33 @@ class Library:
         """
         name = f"{corpus}-{self.name.replace('_', '-')}"
         whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
-        spec: Spec = _checked(Spec, whole, name)
+        spec: Spec = check_values(Spec, whole, name)
         return spec
 
 
-def steps_for(
-    scale: Scale, library: Library | None, steps: Mapping[Scale, _Steps], recordings: _Steps
+def choose_steps(
+    scale: Scale, library: SoundLibrary | None, steps: Mapping[Scale, _Steps], recordings: _Steps
 ) -> _Steps:
     """The steps at a scale; at `tiny` over a library that was given, `recordings`."""
     return steps[scale] if library is None or scale is not Scale.TINY else recordings
 
 
-def _checked(model: Any, values: Any, where: str) -> Any:
+def check_values(model: Any, values: Any, where: str) -> Any:
+    """Make a pydantic model of settings that the user gave.
+
+    Args:
+        model: Its class.
+        values: The settings.
+        where: What the message begins with; "" for nothing.
+
+    Raises:
+        SpecError: If a value is wrong.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SpecError(f"{where}: {'; '.join(faults)}", mend="give --source NAME:PATH") from error
+        faults = "; ".join(
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+        )
+        message = f"{where}: {faults}" if where else faults
+        raise SpecError(message, mend="give --source NAME:PATH") from error

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.harness.estimate import estimate
+from experiments.harness.estimate import estimate_metric
 from experiments.harness.experiment import Line
 from experiments.harness.runner import Outcome
 from synth.base.atomic import replacing
@@ -46,7 +46,9 @@ def _draw_arm(axes: Axes, outcome: Outcome, lines: list[Line], arm: str, number:
     shift = -_BAR / 2 + thick * (number + 0.5)
     measured = outcome.metrics[arm]
     there = [
-        (k, estimate(measured[one.metric])) for k, one in enumerate(lines) if one.metric in measured
+        (k, estimate_metric(measured[one.metric]))
+        for k, one in enumerate(lines)
+        if one.metric in measured
     ]
     places = [k + shift for k, _ in there]
     values = [100 * each.value for _, each in there]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.harness.experiment import Arm, ExamSplit, Experiment, View
+from experiments.harness.experiment import Arm, CorpusView, ExamSplit, Experiment
 from experiments.harness.views import write_view
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
@@ -134,7 +134,9 @@ def carry_out(
     folders = build_corpora(experiment, machine, observer)
     benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
     runs = tuple(
-        placed(arm, seed, folders[arm.corpus], machine) for arm in experiment.arms for seed in seeds
+        place_run(arm, seed, folders[arm.corpus], machine)
+        for arm in experiment.arms
+        for seed in seeds
     )
     seconds = _train_all(runs, observer)
     return Outcome(
@@ -156,13 +158,13 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
             summary = build(corpus, machine.out, machine.workers, observer)
             folders[name] = Path(summary.paths["manifests"])
     for name, corpus in experiment.corpora.items():
-        if isinstance(corpus, View):
+        if isinstance(corpus, CorpusView):
             called = f"{experiment.name}-{name}"
             folders[name] = write_view(called, corpus, folders, machine.out / VIEWS)
     return folders
 
 
-def placed(arm: Arm, seed: int, corpus: Path, machine: Machine) -> Run:
+def place_run(arm: Arm, seed: int, corpus: Path, machine: Machine) -> Run:
     """The arm on its corpus with a seed, in a folder that its digest names."""
     made = digest(str(Corpus.open(corpus).facts["digest"]), arm.config.model_dump_json(), str(seed))
     out = machine.out / RUNS / made[:_LETTERS]

@@ -28,11 +28,11 @@ from pipelines.build.sealed import refuse_other_bytes, unmark
 from pipelines.engines.engine import Engine, local
 from pipelines.engines.executor import RemoteRunner, Runner, is_here, workers
 from pipelines.engines.feeding import render_all
-from pipelines.ingest.ingest import Library, ingest
+from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import mirror_of, refuse_unseen, staged, writing
+from pipelines.store.site import choose_stage, find_mirror, hold_for_writing, refuse_unseen
 from synth.base.atomic import readable
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent
@@ -96,7 +96,7 @@ class Prepared:
     """
 
     spec: Spec
-    library: Library
+    library: IngestedLibrary
     places: Places
     shards: list[ShardPlan]
     pending: list[ShardPlan]
@@ -135,8 +135,8 @@ def build(
     started = time.monotonic()
     observer = observer or Silent()
     refuse_unheard(spec)
-    out = staged(out)
-    with writing(out, spec.corpus):
+    out = choose_stage(out)
+    with hold_for_writing(out, spec.corpus):
         with _opened(worker_count) as engine:
             prepared = prepare(spec, out, engine.run, engine.width, observer)
             observer.start("render", len(prepared.shards), "shards", done=prepared.there)
@@ -173,7 +173,7 @@ def prepare(spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
     return planned(spec, *located(spec, out, run, threads, observer), observer)
 
 
-def planned(spec: Spec, library: Library, places: Places, observer: Observer) -> Prepared:
+def planned(spec: Spec, library: IngestedLibrary, places: Places, observer: Observer) -> Prepared:
     """Plan, and find out what is still to be rendered."""
     digest = spec.build_digest(library.digest)
     complete = finished(places, digest) is not None
@@ -192,7 +192,7 @@ def planned(spec: Spec, library: Library, places: Places, observer: Observer) ->
 
 def located(
     spec: Spec, out: Path, run: Runner, threads: int, observer: Observer
-) -> tuple[Library, Places]:
+) -> tuple[IngestedLibrary, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
     if not is_here(run):
@@ -203,7 +203,7 @@ def located(
     library = ingest(spec.intake, out / BANKS, run, threads, observer)
     digest = spec.build_digest(library.digest)
     version = spec.version or digest[:VERSION_LETTERS]
-    return library, Places(out, spec.corpus, version, mirror_of(out, spec.corpus))
+    return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
 
 
 def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
@@ -217,10 +217,10 @@ def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> t
 
 def plan_library(
     spec: Spec, out: Path, worker_count: int, observer: Observer
-) -> tuple[Library, Places, int]:
+) -> tuple[IngestedLibrary, Places, int]:
     """As `plan_only`, and give the library that was planned over, too."""
-    out = staged(out)
-    with writing(out, spec.corpus), workers(worker_count) as run:
+    out = choose_stage(out)
+    with hold_for_writing(out, spec.corpus), workers(worker_count) as run:
         library, places = located(spec, out, run, worker_count, observer)
         shards = plan(spec, library, places, observer)
     return library, places, sum(shard.samples for shard in shards)
@@ -246,7 +246,7 @@ def render_batch(
 def _rest(prepared: Prepared) -> str:
     """What the shards that are still to be rendered will take, judged by some that are done."""
     places = prepared.places
-    left = [each for each in prepared.pending if not places.receipt(each.shard).is_file()]
+    left = [each for each in prepared.pending if not places.receipt_path(each.shard).is_file()]
     known = (read_receipt(places, each.shard) for each in prepared.shards)
     done = list(islice((each for each in known if each is not None), MOST_JUDGED))
     if not done or not left:
@@ -278,8 +278,8 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
         seconds=round(time.monotonic() - started, 2),
         paths={
-            "manifests": places.shown(places.manifests),
-            "shards": places.shown(places.shards),
+            "manifests": places.format_path(places.manifests),
+            "shards": places.format_path(places.shards),
         },
         findings=Findings.read(places.manifests).to_json(),
         blocked=[each.to_json() for each in prepared.library.blocked],

@@ -18,11 +18,11 @@ from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import Runner, watch_parent
 from pipelines.flows.holder import sole_run
 from pipelines.flows.nights.settings import NightlySettings, read_nightly
-from pipelines.ingest.ingest import Library
+from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.site import staged, writing
+from pipelines.store.site import choose_stage, hold_for_writing
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 
@@ -54,7 +54,7 @@ class Work:
         self.engine = engine
         self.observer = observer
         self.started = time.monotonic()
-        self._located: tuple[Library, Places] | None = None
+        self._located: tuple[IngestedLibrary, Places] | None = None
         self._prepared: Prepared | None = None
 
     @property
@@ -67,7 +67,7 @@ class Work:
         """So many functions at a time; it may change."""
         return max(1, self.engine.width)
 
-    def located(self) -> tuple[Library, Places]:
+    def located(self) -> tuple[IngestedLibrary, Places]:
         """The ingested library, and where what is made of it lies."""
         if self._located is None:
             self._located = located(self.spec, self.out, self.run, self.width, self.observer)
@@ -124,9 +124,9 @@ def working(
         else read_nightly(Path(nightly) if nightly else None)
     )
     refuse_unheard(parsed)
-    root = staged(out)
+    root = choose_stage(out)
     with (
-        writing(root, parsed.corpus),
+        hold_for_writing(root, parsed.corpus),
         sole_run(root, parsed.corpus),
         engine(workers) as where,
     ):

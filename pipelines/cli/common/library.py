@@ -10,7 +10,7 @@ from synth.base.errors import SpecError
 from synth.sources import Settings, source_class
 
 
-def named_source(text: str) -> Settings:
+def parse_source(text: str) -> Settings:
     """The source of `NAME:ROOT`, or of `NAME` alone where it needs no folder.
 
     Raises:

@@ -19,7 +19,7 @@ SetOption: TypeAlias = Annotated[
 ]
 
 
-def with_settings(source: Settings, changes: Sequence[str]) -> Settings:
+def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
     """The source with settings of the form `key=value`, the value as a spec would have it.
 
     Raises:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from pipelines.checks.audit import Audit, audit
-from pipelines.checks.blind import Blind
+from pipelines.checks.blind import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
@@ -61,16 +61,16 @@ def audit_command(
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
     if leakage:
-        _leakage(corpora, as_json)
+        _run_leakage(corpora, as_json)
         return
     if len(corpora) > 1:
         raise SpecError("one corpus is audited at a time", mend="or compare two with --leakage")
     (corpus,) = corpora
     with show_progress(as_json) as observer:
         found = audit(corpus, observer)
-        told = _blind(corpus, samples, observer) if blind else None
+        told = _run_blind(corpus, samples, observer) if blind else None
     if as_json:
-        print_json(found.to_json() | ({"blind": _interval(told)} if told else {}))
+        print_json(found.to_json() | ({"blind": _interval_to_json(told)} if told else {}))
     else:
         _print(found, told)
         _print_next(corpus, found)
@@ -78,7 +78,7 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _leakage(corpora: list[Path], as_json: bool) -> None:
+def _run_leakage(corpora: list[Path], as_json: bool) -> None:
     """Compare two corpora, or the splits of one, and end with status 1 where they share."""
     if len(corpora) > 2:
         raise SpecError("--leakage compares two corpora", mend="compare them pair by pair")
@@ -127,13 +127,13 @@ def _print_leakage(found: Mapping[str, Leakage]) -> None:
             )
 
 
-def _blind(corpus: Path, samples: int, observer: Observer) -> Blind:
-    from pipelines.checks.blind import blind
+def _run_blind(corpus: Path, samples: int, observer: Observer) -> BlindResult:
+    from pipelines.checks.blind import run_blind_test
 
-    return blind(corpus, samples, observer=observer)
+    return run_blind_test(corpus, samples, observer=observer)
 
 
-def _interval(told: Blind) -> dict[str, float | int]:
+def _interval_to_json(told: BlindResult) -> dict[str, float | int]:
     return {
         "value": round(told.value, 4),
         "low": round(told.low, 4),
@@ -153,7 +153,7 @@ def _print_next(corpus: Path, found: Audit) -> None:
         print_next(console, "segue", "train", url_of(corpus) or corpus)
 
 
-def _print(found: Audit, told: Blind | None) -> None:
+def _print(found: Audit, told: BlindResult | None) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(
         f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "

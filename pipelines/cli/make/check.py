@@ -8,11 +8,11 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from pipelines.cli.common.library import named_source
+from pipelines.cli.common.library import parse_source
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
-from pipelines.cli.common.source_settings import SetOption, print_index, with_settings
+from pipelines.cli.common.source_settings import SetOption, apply_settings, print_index
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.sources import Settings, Source, opened
@@ -47,7 +47,7 @@ def check_command(
 
     Example: `segue check esc50:/data/ESC-50 --index esc50_index.json`
     """
-    source = with_settings(named_source(library), settings or ())
+    source = apply_settings(parse_source(library), settings or ())
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
         raise SourceError(f"{library}: has no files", mend="name a library that lies in a folder")

@@ -12,8 +12,8 @@ from rich.console import Console
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
-from pipelines.cli.make.build import worker_count
-from pipelines.export.corpus import Summary, export
+from pipelines.cli.make.build import choose_worker_count
+from pipelines.export.corpus import ExportSummary, export_corpus
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
@@ -75,14 +75,16 @@ def export_command(
         )
     corpus = Corpus.open(path)
     with show_progress(as_json) as observer:
-        summary = export(corpus, to, out, tuple(split or ()), worker_count(workers), observer)
+        summary = export_corpus(
+            corpus, to, out, tuple(split or ()), choose_worker_count(workers), observer
+        )
     if as_json:
         print_json(summary.to_json())
     else:
         _print(corpus, summary)
 
 
-def _print(corpus: Corpus, summary: Summary) -> None:
+def _print(corpus: Corpus, summary: ExportSummary) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(
         f"[bold]{corpus.name}[/] {corpus.version} as {summary.format}: {summary.samples:,} samples "

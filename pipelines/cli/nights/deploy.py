@@ -18,7 +18,7 @@ from pipelines.cli.common.options import (
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.cli.common.show import print_json
-from pipelines.cli.make.build import engine_of
+from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import (
     CronOption,
     EveryOption,
@@ -58,7 +58,7 @@ def deploy_command(
     quieten_prefect()
     times = Times.of(cron, every, timezone)
     refuse_fleeting(out)
-    night = make_night(spec, out, engine_of(engine, workers), nightly, times)
+    night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     from pipelines.flows.deployments import deployment_of, known_server, register
 
     deployment_of(night, pool)

@@ -14,7 +14,12 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_read
-from pipelines.export.tags import Report, caption_file, negate_file, textswap_file
+from pipelines.export.tags import (
+    ToolReport,
+    write_caption_file,
+    write_negated_file,
+    write_textswap_file,
+)
 from synth.captions.caption import Style
 from synth.text.negation.negation import Mode
 
@@ -66,7 +71,9 @@ def negate_command(
     """
     modes = _MODES[mode]
     with show_progress(as_json) as observer:
-        report = negate_file(captions, vocabulary, out, modes, style, seed, negators, observer)
+        report = write_negated_file(
+            captions, vocabulary, out, modes, style, seed, negators, observer
+        )
     _show(report, "mode and outcome", as_json)
 
 
@@ -86,7 +93,7 @@ def tag_captions_command(
     Example: `segue tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
     with show_progress(as_json) as observer:
-        report = caption_file(tags, out, style, views, per_category, seed, observer)
+        report = write_caption_file(tags, out, style, views, per_category, seed, observer)
     _show(report, "rows", as_json)
 
 
@@ -106,13 +113,13 @@ def textswap_command(
     Example: `segue textswap autotagging.tsv --out textswap.parquet`
     """
     with show_progress(as_json) as observer:
-        report = textswap_file(vocabulary, out, max_share, observer)
+        report = write_textswap_file(vocabulary, out, max_share, observer)
     _show(report, "pairs", as_json)
 
 
-def _show(report: Report, what: str, as_json: bool) -> None:
+def _show(report: ToolReport, what: str, as_json: bool) -> None:
     if as_json:
-        print_json(report.facts())
+        print_json(report.to_json())
         return
     table = Table(what, "count")
     for name, count in report.counts.items():

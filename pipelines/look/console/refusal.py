@@ -42,7 +42,7 @@ def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
 
 
 @contextmanager
-def explained(tables: Iterable[Table]) -> Iterator[None]:
+def explain_errors(tables: Iterable[Table]) -> Iterator[None]:
     """What DuckDB says of a query that fails in the block, as one clear error.
 
     Raises:

@@ -22,6 +22,6 @@ _OWN: Final[Mapping[str, Mapping[str, Sequence[str | int]]]] = {
 }
 
 
-def splits_of(source: str) -> dict[str, Any]:
+def choose_splits(source: str) -> dict[str, Any]:
     """What a new spec over a source has as `splits`: folds or splits of its own, or shares."""
     return dict(_OWN.get(source, SHARES))
