@@ -23,10 +23,10 @@ from experiments.harness.claims import (
     claim_better,
     claim_near,
 )
+from experiments.harness.embedded import make_foley
 from experiments.harness.exams import make_exam, make_probe_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
-from experiments.harness.foley import make_foley
-from experiments.harness.library import SoundLibrary, choose_steps
+from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
 from synth.text.order.probes import Probe
 from train.bench.plan import Task
 from train.config.loss import InfoNce
@@ -199,7 +199,7 @@ def _set_up_order(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
         "corpus": f"acba-{scale}",
         "seed": 7,
         "recipe": {"acba": recipe},
-        "audio": _set_up_audio(scale),
+        "audio": choose_audio(scale, 3.5),
     }
 
 
@@ -212,7 +212,7 @@ def _set_up_pairs(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
         "corpus": name,
         "seed": 7,
         "recipe": {"triplets": recipe},
-        "audio": _set_up_audio(scale),
+        "audio": choose_audio(scale, 3.5),
     }
 
 
@@ -220,12 +220,6 @@ def _set_up_joins(scale: Scale) -> dict[str, Any]:
     if scale is Scale.TINY:
         return {"crossfade_s": 0.5, "max_event_s": 2.0, "style": "natural"}
     return {"crossfade_s": 1.0, "max_event_s": 5.0, "style": "natural"}
-
-
-def _set_up_audio(scale: Scale) -> dict[str, Any]:
-    if scale is Scale.TINY:
-        return {"sample_rate": 16_000, "length": "exact 3.5 s"}
-    return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
 
 
 def _make_config(scale: Scale, head: HeadKind, steps: int) -> TrainConfig:

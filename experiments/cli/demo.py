@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final
 
 import typer
 import yaml
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
+from experiments.harness.library import check_values
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
@@ -118,7 +118,7 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
         source_class(name)
         values["source"] = {name: {"root": path}}
         values["corpus"] = f"demo-{name}"
-    refs = list(_check_spec(values).make_source().refs())
+    refs = list(check_values(Spec, values).make_source().refs())
     folds = sorted({ref.split for ref in refs})
     test = [fold.strip() for fold in test_folds.split(",")]
     train = [fold for fold in folds if fold not in test]
@@ -133,15 +133,7 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
         "train": max(1, TRAIN_GROUPS // max(1, pairs)),
         "test": max(1, TEST_GROUPS // max(1, pairs)),
     }
-    return _check_spec(values)
-
-
-def _check_spec(values: dict[str, Any]) -> Spec:
-    try:
-        return Spec.model_validate(values)
-    except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SpecError("; ".join(faults), mend="give --source NAME:PATH") from error
+    return check_values(Spec, values)
 
 
 def _train_and_test(

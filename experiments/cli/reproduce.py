@@ -14,13 +14,13 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.show import make_console, print_json
 from pipelines.cli.make.build import choose_worker_count
 
 if TYPE_CHECKING:
     from experiments.harness.experiment import ExamSplit
     from experiments.harness.library import SoundLibrary
-    from experiments.harness.runner import Outcome
+    from experiments.harness.runner import ExperimentOutcome
 
 
 def experiments_command(
@@ -90,7 +90,7 @@ def experiments_command(
         print_json(to_json(outcome, command) | {"files": files} | took)
         return
     _print(outcome)
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     for path in paths.values():
         console.print(f"wrote {path}", markup=False)
     console.print(f"{seconds:.0f} s in all")
@@ -115,7 +115,7 @@ def format_command(
     return shlex.join(words)
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: ExperimentOutcome) -> None:
     from experiments.harness.results import (
         CLAIM_COLUMNS,
         COLUMNS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from experiments.harness.experiment import Scale
 from pipelines.spec.choice import SourceChoice
@@ -17,6 +17,7 @@ from synth.sources import opened, source_class
 from synth.sources.reading.base import ClipRef
 
 _Steps = TypeVar("_Steps")
+_Model = TypeVar("_Model", bound=BaseModel)
 
 SHARES: Final = {"train": 0.6, "val": 0.15, "test": 0.25}
 """Of the recordings of a library that has neither splits nor folds."""
@@ -111,8 +112,7 @@ class SoundLibrary:
         """
         name = f"{corpus}-{self.name.replace('_', '-')}"
         whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
-        spec: Spec = check_values(Spec, whole, name)
-        return spec
+        return check_values(Spec, whole, name)
 
 
 def choose_steps(
@@ -122,7 +122,14 @@ def choose_steps(
     return steps[scale] if library is None or scale is not Scale.TINY else recordings
 
 
-def check_values(model: Any, values: Any, where: str) -> Any:
+def choose_audio(scale: Scale, tiny_s: float) -> dict[str, Any]:
+    """Sample rate and length of samples, as values of a spec: `tiny_s` seconds at `tiny`."""
+    if scale is Scale.TINY:
+        return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
+    return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
+
+
+def check_values(model: type[_Model], values: object, where: str = "") -> _Model:
     """Make a pydantic model of settings that the user gave.
 
     Args:

@@ -13,7 +13,7 @@ from experiments.harness.claims import Judgement, judge
 from experiments.harness.estimate import INTERVAL, estimate_metric
 from experiments.harness.experiment import CorpusView, ExamSplit, keep
 from experiments.harness.plot import draw
-from experiments.harness.runner import Outcome
+from experiments.harness.runner import ExperimentOutcome
 from pipelines.build.render import library_versions
 from synth.base.atomic import write_text
 from train.bench.figures import shown
@@ -24,7 +24,7 @@ _LETTERS: Final = 12
 _MODELLING: Final = ("segue-audio", "torch", "transformers", "scipy")
 
 
-def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Path]:
+def write_results(outcome: ExperimentOutcome, command: str, folder: Path) -> dict[str, Path]:
     """Write `NAME-SCALE-SOURCE.json`, `.md` and `.svg`; equal outcomes give equal bytes.
 
     Args:
@@ -43,12 +43,12 @@ def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Pat
     return paths
 
 
-def judge_all(outcome: Outcome) -> list[Judgement]:
+def judge_all(outcome: ExperimentOutcome) -> list[Judgement]:
     """Every claim of the experiment, judged."""
     return [judge(claim, outcome.metrics) for claim in outcome.experiment.claims]
 
 
-def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
+def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
     """Everything that was used and found."""
     experiment = outcome.experiment
     return {
@@ -93,7 +93,7 @@ def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
     }
 
 
-def _corpus_to_json(outcome: Outcome, name: str) -> dict[str, Any]:
+def _corpus_to_json(outcome: ExperimentOutcome, name: str) -> dict[str, Any]:
     facts, corpus = outcome.corpora[name], outcome.experiment.corpora[name]
     told: dict[str, Any] = {
         "digest": facts["digest"],
@@ -120,7 +120,7 @@ def _list_versions() -> dict[str, str]:
     }
 
 
-def render_markdown(outcome: Outcome, command: str) -> str:
+def render_markdown(outcome: ExperimentOutcome, command: str) -> str:
     """The table, the claims, and how they came about."""
     experiment = outcome.experiment
     lines = [
@@ -165,7 +165,7 @@ def _warn_of_split(split: ExamSplit) -> Iterator[str]:
         yield ""
 
 
-def make_table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:
+def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]]]:
     """The table, line by line: a row an arm, with the columns `COLUMNS`."""
     for line in outcome.experiment.lines:
         rows: list[tuple[str, ...]] = []

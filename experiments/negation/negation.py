@@ -15,10 +15,10 @@ from experiments.harness.claims import (
     claim_better,
     claim_near,
 )
+from experiments.harness.embedded import make_jam
 from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
-from experiments.harness.jam import make_jam
-from experiments.harness.library import SoundLibrary
+from experiments.harness.library import SoundLibrary, choose_audio
 from experiments.negation.captions import MOST, with_idioms
 from experiments.negation.sounds import (
     learnt_by_labels,
@@ -218,7 +218,7 @@ def _make_corpora(
     if of_sounds:
         heard: dict[str, Spec | CorpusView] = {
             SOUNDS: make_overlays_spec(
-                f"negation-sounds-{scale}", scale, library, _set_up_audio(scale, 4)
+                f"negation-sounds-{scale}", scale, library, choose_audio(scale, 4)
             ),
             CORPUS: CorpusView((SOUNDS,), told_by_labels, with_tags),
         }
@@ -235,14 +235,8 @@ def _set_up_music(scale: Scale) -> dict[str, Any]:
         "corpus": f"negation-{scale}",
         "seed": 7,
         "recipe": {"negation": {"style": "paper", "inserts": 0}},
-        "audio": _set_up_audio(scale, 6),
+        "audio": choose_audio(scale, 6),
     }
-
-
-def _set_up_audio(scale: Scale, tiny_s: int) -> dict[str, Any]:
-    if scale is Scale.TINY:
-        return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
-    return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
 
 
 def _make_arms(scale: Scale, corpus: str) -> tuple[Arm, ...]:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final
 
 from experiments.harness.claims import Cell, Claim, claim_at_least, claim_better
+from experiments.harness.embedded import make_foley
 from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
-from experiments.harness.foley import make_foley
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import restated
 from experiments.scenes.exams import make_attribute_exam, make_order_exam

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from experiments.harness.claims import Cell, claim_better
+from experiments.harness.embedded import make_jam
 from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, Experiment, Line, Scale, make_config
-from experiments.harness.jam import make_jam
 from experiments.harness.library import SoundLibrary
 from experiments.tag_captions.captions import make_retelling_exam
 from pipelines.spec.spec import Spec

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from experiments.harness.embedded import make_foley
 from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Scale, make_config
-from experiments.harness.foley import make_foley
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.exams import make_order_exam
 from experiments.triplets.captions import ALONE, STAGE_A, STAGE_B, by_stage

@@ -32,7 +32,7 @@ from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import choose_stage, find_mirror, hold_for_writing, refuse_unseen
+from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, refuse_unseen
 from synth.base.atomic import readable
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent

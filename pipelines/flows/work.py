@@ -22,7 +22,7 @@ from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.site import choose_stage, hold_for_writing
+from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 

@@ -26,7 +26,7 @@ from pipelines.ingest.parts import (
 )
 from pipelines.spec.intake import Intake
 from pipelines.store.locks import wait_for_turn
-from pipelines.store.site import find_mirror
+from pipelines.store.stage import find_mirror
 from synth.audio.bank import INDEX_SCHEMA
 from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import SourceError

@@ -19,12 +19,12 @@ from pipelines.llm.money.store import Store
 from pipelines.llm.money.tickets import SentRequest, Tickets, name_owner
 from pipelines.llm.runner import PHASE
 from pipelines.llm.stops import Stop
+from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
 from pipelines.llm.wire.batch_api import MOST_BYTES, BatchTicket, collect, poll, submit
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import Fault
 from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.work import PromptTask, Queue, make_members
 from synth.base.progress import Observer
 
 _BARREN_ROUNDS: Final = 3

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.llm.money.records import ItemState
-from pipelines.llm.work import PromptTask, item_digest
+from pipelines.llm.tasks import PromptTask, item_digest
 from pipelines.store.manifest import find_manifest
 from synth.base.atomic import replacing
 from synth.base.errors import SceneError, SourceError, SpecError

@@ -24,12 +24,12 @@ from pipelines.llm.runner import ItemRunner, recover
 from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
+from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import classify_reason
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import Fault
 from pipelines.llm.wire.probe import PROBE_TOKENS, probe
-from pipelines.llm.work import PromptTask, Queue, make_members
 from pipelines.store.output import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer

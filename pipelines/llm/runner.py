@@ -13,11 +13,11 @@ from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.records import ItemState, RequestMember, Status
 from pipelines.llm.stops import Stop
+from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
 from pipelines.llm.wire.errors import Fault, FaultKind
 from pipelines.llm.wire.request import Reply, Request
 from pipelines.llm.wire.retry import Ask, Policy, RequestGate, ask_with_retries
-from pipelines.llm.work import PromptTask, Queue, make_members
 from synth.base.progress import Observer
 
 PHASE: Final = "ask"

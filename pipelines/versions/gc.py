@@ -20,9 +20,9 @@ from pipelines.build.render import read_receipt
 from pipelines.store.locks import wait_for_turn
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import SHARDS, Places, locate_versions
-from pipelines.store.site import choose_stage, find_mirror, hold_banks, hold_corpus
+from pipelines.store.stage import choose_stage, find_mirror, hold_banks, hold_corpus
 from pipelines.versions.gc_banks import find_unneeded
-from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_shelf_versions
+from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_versions
 from pipelines.versions.removal import (
     Removal,
     count_freed_bytes,
@@ -198,7 +198,7 @@ def _hold_all(held: ExitStack, shelf: Shelf) -> Mirror | None:
 
 def _survey(shelf: Shelf, keep: int, banks: bool) -> Sweep:
     """What is to go."""
-    versions = list_shelf_versions(shelf)
+    versions = list_versions(shelf)
     going = _choose_versions(versions, keep, shelf)
     links: Counter[Node] = Counter()
     removals = []

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.store.places import BANKS
-from pipelines.versions.history import Version, list_shelf_versions, read_facts
+from pipelines.versions.history import Version, list_versions, read_facts
 from pipelines.versions.removal import Removal, count_freed_bytes
 from pipelines.versions.shelf import Node, Shelf
 from synth.base.errors import CorpusError
@@ -42,7 +42,7 @@ def _is_bank_file(path: Path) -> bool:
 
 def _list_indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
     """The bank index of every finished version, of any corpus, that gc did not remove."""
-    others = (version for other in shelf.list_others() for version in list_shelf_versions(other))
+    others = (version for other in shelf.list_others() for version in list_versions(other))
     return {
         (version.places.manifests / str(read_facts(version.places)["bank"])).resolve()
         for version in (*stay, *others)

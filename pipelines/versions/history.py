@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 
 from pipelines.store.places import Places
-from pipelines.versions.shelf import FileFacts, Node, Shelf, open_shelf
+from pipelines.versions.shelf import FileFacts, Node, Shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
 
@@ -95,20 +94,7 @@ class Version:
         }
 
 
-def list_versions(folder: Path) -> list[Version]:
-    """All versions of a corpus, the oldest first.
-
-    Args:
-        folder: data_manifests/CORPUS, or its URL.
-
-    Raises:
-        CorpusError: If there is no corpus, or a `corpus.json` is damaged.
-        StorageError: If the URL cannot be read.
-    """
-    return list_shelf_versions(open_shelf(folder))
-
-
-def list_shelf_versions(shelf: Shelf) -> list[Version]:
+def list_versions(shelf: Shelf) -> list[Version]:
     """All versions on a shelf, the oldest first.
 
     Raises:

@@ -30,7 +30,7 @@ from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import hold_for_writing, refuse_unseen
+from pipelines.store.stage import hold_for_writing, refuse_unseen
 from pipelines.versions.history import read_facts
 from pipelines.versions.remake import OldVersion, remake
 from synth.base.errors import CorpusError, SourceError

@@ -27,7 +27,7 @@ from experiments.harness.experiment import (
 )
 from experiments.harness.library import SHARES, SoundLibrary
 from experiments.harness.results import write_results
-from experiments.harness.runner import Machine, Outcome, carry_out
+from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
 from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SourceError, SpecError
@@ -84,11 +84,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 @pytest.fixture(scope="module")
-def outcome(machine: Machine) -> Outcome:
+def outcome(machine: Machine) -> ExperimentOutcome:
     return carry_out(miniature(), (0, 1), machine, Silent())
 
 
-def test_every_arm_is_trained_with_every_seed_and_tested(outcome: Outcome) -> None:
+def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutcome) -> None:
     assert [(run.arm.name, run.seed) for run in outcome.runs] == [
         ("transformer", 0),
         ("transformer", 1),
@@ -100,7 +100,7 @@ def test_every_arm_is_trained_with_every_seed_and_tested(outcome: Outcome) -> No
 
 
 def test_what_is_done_is_not_done_again_and_results_are_the_same(
-    outcome: Outcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
     again = carry_out(miniature(), (0, 1), machine, Silent())
@@ -112,7 +112,9 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
-def test_what_was_tested_on_validation_is_called_so(outcome: Outcome, tmp_path: Path) -> None:
+def test_what_was_tested_on_validation_is_called_so(
+    outcome: ExperimentOutcome, tmp_path: Path
+) -> None:
     chosen = replace(outcome, split=ExamSplit.VAL)
     paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
     assert paths["md"].name == "miniature-tiny-foley-val.md"
@@ -120,7 +122,7 @@ def test_what_was_tested_on_validation_is_called_so(outcome: Outcome, tmp_path: 
 
 
 def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
-    outcome: Outcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
     some = carry_out(miniature().select_arms(["mlp"]), (0, 1), machine, Silent())
@@ -135,7 +137,7 @@ def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
 
 
 def test_a_library_without_the_split_is_refused_before_training(
-    outcome: Outcome, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentOutcome, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
     with pytest.raises(CorpusError, match=r"no split 'val' \(it has train, test\)"):
@@ -143,7 +145,7 @@ def test_a_library_without_the_split_is_refused_before_training(
 
 
 def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
-    outcome: Outcome, machine: Machine
+    outcome: ExperimentOutcome, machine: Machine
 ) -> None:
     lost, killed = outcome.runs[1], outcome.runs[2]
     shutil.rmtree(lost.config.out)
@@ -157,7 +159,7 @@ def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
 
 
 def test_the_command_prints_and_writes_the_same_figures(
-    outcome: Outcome,
+    outcome: ExperimentOutcome,
     machine: Machine,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -180,7 +182,7 @@ def test_the_command_prints_and_writes_the_same_figures(
     assert set(printed["metrics"]) == {"mlp"}
 
 
-def test_another_setting_makes_another_run(outcome: Outcome, machine: Machine) -> None:
+def test_another_setting_makes_another_run(outcome: ExperimentOutcome, machine: Machine) -> None:
     first = outcome.runs[0]
     folder = first.config.corpus
     assert runner.place_run(first.arm, 0, folder, machine) == first
@@ -189,7 +191,9 @@ def test_another_setting_makes_another_run(outcome: Outcome, machine: Machine) -
     assert runner.place_run(first.arm, 5, folder, machine).config.out != first.config.out
 
 
-def test_results_name_digests_seeds_command_and_versions(outcome: Outcome, tmp_path: Path) -> None:
+def test_results_name_digests_seeds_command_and_versions(
+    outcome: ExperimentOutcome, tmp_path: Path
+) -> None:
     paths = write_results(outcome, "segue reproduce miniature --seeds 2", tmp_path)
     found = json.loads(paths["json"].read_text())
     assert found["seeds"] == [0, 1]
@@ -207,7 +211,9 @@ def test_results_name_digests_seeds_command_and_versions(outcome: Outcome, tmp_p
     assert "<svg" in paths["svg"].read_text()
 
 
-def test_a_view_holds_what_its_rewording_keeps(outcome: Outcome, machine: Machine) -> None:
+def test_a_view_holds_what_its_rewording_keeps(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
     whole, view = (Corpus.open(outcome.runs[k].config.corpus) for k in (0, 2))
     assert view.samples("train").num_rows == whole.samples("train").num_rows * 2 // 3
     row = view.samples("train").to_pylist()[0]
@@ -215,14 +221,16 @@ def test_a_view_holds_what_its_rewording_keeps(outcome: Outcome, machine: Machin
     assert (stored == view.virtual_pcm(row["scene"], row["frames"])).all()
 
 
-def test_a_view_that_leaves_nothing_is_refused(outcome: Outcome, machine: Machine) -> None:
+def test_a_view_that_leaves_nothing_is_refused(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
     nothing = CorpusView(("pairs",), lambda row: None)
     corpora = {**miniature().corpora, "ordered": nothing}
     with pytest.raises(SpecError, match="no sample is left"):
         carry_out(miniature(corpora=corpora), (0,), machine, Silent())
 
 
-def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: Outcome) -> None:
+def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: ExperimentOutcome) -> None:
     folder = outcome.runs[0].config.corpus
     found = make_probe_exam("swap", "pairs", Probe.PTE).benchmark({"pairs": folder}, ExamSplit.TEST)
     # Four classes: six pairs before, six after, and six together, which the probe leaves out.

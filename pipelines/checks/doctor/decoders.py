@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.packages import find_version
 from synth.text.grammar.tagger import SPACY_MODEL
 
 TIMEOUT_S: Final = 10.0
@@ -68,16 +69,9 @@ def _check_program(name: str) -> Check:
 def _check_tagger() -> Check:
     version = metadata.version("spacy") if find_spec("spacy") else ""
     there = bool(version) and find_spec(SPACY_MODEL) is not None
-    found = f"spaCy {version}, {SPACY_MODEL} {_find_version(SPACY_MODEL)}".strip()
+    found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
     fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
     needed_for = "segue text and negate; without it the embedded tagger serves"
     download = f"python -m spacy download {SPACY_MODEL}"
     mend = download if version else f"pip install 'segue-audio[nlp]', then {download}"
     return Check.of("word tagger", found, needed_for, fault, mend)
-
-
-def _find_version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""

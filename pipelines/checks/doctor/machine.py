@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.checks.doctor.asking import SilentModuleError, run_module
 from pipelines.checks.doctor.check import Check
+from pipelines.checks.doctor.module_output import SilentModuleError, run_module
 from pipelines.engines.executor import processors
 from synth.base.atomic import readable
 

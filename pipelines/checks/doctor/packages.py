@@ -79,7 +79,8 @@ def _read_requirements() -> list[Requirement]:
     return [Requirement(each) for each in metadata.requires(US) or ()]
 
 
-def _find_version(name: str) -> str | None:
+def find_version(name: str) -> str | None:
+    """The version of an installed package; None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -88,7 +89,7 @@ def _find_version(name: str) -> str | None:
 
 def _find_fault(required: Requirement) -> str:
     """What is wrong with a package; "" for nothing."""
-    found = _find_version(required.name)
+    found = find_version(required.name)
     if found is None:
         return "not installed"
     if not required.specifier.contains(found, prereleases=True):
@@ -105,7 +106,7 @@ def _check_extra(extra: str, needed_for: str) -> Check:
         and not each.marker.evaluate({"extra": ""})
     ]
     faults = [f"{each.name}: {fault}" for each in packages if (fault := _find_fault(each))]
-    found = ", ".join(f"{each.name} {_find_version(each.name)}" for each in packages)
+    found = ", ".join(f"{each.name} {find_version(each.name)}" for each in packages)
     mend = f"pip install 'segue-audio[{extra}]'"
     return Check.of(f"extra {extra}", found, needed_for, "; ".join(faults), mend)
 
@@ -122,7 +123,7 @@ def _check_tested(constraints: str, required: list[Requirement]) -> Check:
     others = [
         f"{name} {found} (tested {tested[name]})"
         for name in names
-        if (found := _find_version(name))
+        if (found := find_version(name))
         and name in tested
         and found.partition("+")[0] != tested[name]
     ]

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
-from pipelines.checks.doctor.asking import SilentModuleError, run_module
 from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.module_output import SilentModuleError, run_module
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import NO_KEY, Fault
 from synth.base.errors import SegueError

@@ -16,7 +16,7 @@ from pipelines.checks.preflight.training import Training
 from pipelines.engines.executor import workers
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.site import choose_stage, hold_for_writing
+from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.sources import Unheard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.store.site import choose_stage
+from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError
 from synth.storage import url_of
 from synth.storage.filesystems import is_private

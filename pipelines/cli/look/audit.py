@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import BlindResult
@@ -15,7 +14,7 @@ from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -103,7 +102,7 @@ def _run_leakage(corpora: list[Path], as_json: bool) -> None:
 
 
 def _print_leakage(found: Mapping[str, Leakage]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if not found:
         console.print("one split only: there is nothing to compare")
     for name, each in found.items():
@@ -144,7 +143,7 @@ def _interval_to_json(told: BlindResult) -> dict[str, float | int]:
 
 
 def _print_next(corpus: Path, found: Audit) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if found.violations:
         console.print("next: mend what these sentences come from, build again and audit again")
     elif find_manifest(corpus).name == PLAN_FILE:
@@ -154,7 +153,7 @@ def _print_next(corpus: Path, found: Audit) -> None:
 
 
 def _print(found: Audit, told: BlindResult | None) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
         f"negative; {found.positives:,} true captions, {found.negatives:,} false ones"

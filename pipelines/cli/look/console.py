@@ -17,7 +17,7 @@ from rich.text import Text
 from pipelines.cli.common.show import print_json
 from pipelines.look.console.answer import QueryAnswer, check_answer_file
 from pipelines.look.console.database import Database
-from pipelines.look.counted import format_count
+from pipelines.look.counts import format_count
 
 _ABREAST: Final = 8
 """Columns that are shown beside each other; more are shown below each other."""

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.cli.look.versions import VersionsArgument, format_size
 from pipelines.versions.gc import Sweep, collect_garbage
 from synth.storage import url_of
@@ -49,7 +49,7 @@ def gc_command(
     if as_json:
         print_json({"dry_run": dry_run, **sweep.to_json()})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     _print(console, sweep, dry_run)
     if dry_run and sweep.removals:
         console.print("next: the same command without --dry-run")

@@ -14,10 +14,10 @@ from pipelines.build.coverage import Lacking
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.cli.look.compare import print_comparison
 from pipelines.cli.look.console import ask, print_tables
-from pipelines.look.counted import format_count
+from pipelines.look.counts import format_count
 from pipelines.look.inspection import describe, draw, draw_captions, rebuild, verify
 from synth.corpus.corpus import Corpus
 
@@ -120,7 +120,7 @@ def inspect_command(
         print_json({**facts, "samples": [_summarise_row(row) for row in picked], "saved": paths})
         return
     _print(facts, picked, paths)
-    print_next(Console(soft_wrap=True, highlight=False), "segue", "browse", corpus)
+    print_next(make_console(), "segue", "browse", corpus)
 
 
 def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for name, counts in facts["counts"].items():
         table = Table(name, *next(iter(counts.values())).keys())

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
-from pipelines.versions.history import Version, list_shelf_versions, measure_total_size
+from pipelines.versions.history import Version, list_versions, measure_total_size
 from pipelines.versions.shelf import open_shelf
 
 MINUTES = len("2026-01-31T12:00")
@@ -37,7 +37,7 @@ def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> N
     Example: `segue versions data_manifests/acba`
     """
     shelf = open_shelf(corpus)
-    found = list_shelf_versions(shelf)
+    found = list_versions(shelf)
     total = measure_total_size(shelf)
     if as_json:
         rows = [version.to_json() for version in found]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from pipelines.build.build import Summary
 from pipelines.build.findings import Findings
@@ -19,11 +18,11 @@ from pipelines.cli.common.options import (
     WorkersOption,
 )
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
 from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction, read_request
 from pipelines.engines.engine import engine as open_engine
 from pipelines.engines.executor import processors
-from pipelines.look.counted import format_count
+from pipelines.look.counts import format_count
 from pipelines.spec.spec import Spec
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import SpecError
@@ -132,7 +131,7 @@ def choose_worker_count(workers: int | None) -> int:
 
 def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"[bold]{summary.corpus}[/] {summary.version}: {format_count(summary.samples, 'sample')}, "
         f"{summary.hours:.2f} h in {format_count(summary.shards, 'shard')}"

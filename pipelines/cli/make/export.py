@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.show import make_console, print_json
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.export.corpus import ExportSummary, export_corpus
 from synth.base.errors import SpecError
@@ -85,7 +84,7 @@ def export_command(
 
 
 def _print(corpus: Corpus, summary: ExportSummary) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"[bold]{corpus.name}[/] {corpus.version} as {summary.format}: {summary.samples:,} samples "
         f"in {summary.parts:,} parts"

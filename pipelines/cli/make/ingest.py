@@ -15,11 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.destination import resolve_destination
-from pipelines.cli.common.library import parse_source
 from pipelines.cli.common.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.common.source_settings import SetOption, apply_settings, print_index
+from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.engines.executor import workers as worker_pool
 from pipelines.ingest.ingest import IngestedLibrary, ingest
@@ -93,7 +92,7 @@ def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
 
 
 def _show_next(library: str, out: list[str]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if Path(library).is_file():
         print_next(console, "segue", "plan", library, *out)
     else:
@@ -121,7 +120,7 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
             }
         )
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     print_index(console, intake.source)
     labels = {label for clip in library.clips for label in clip["labels"]}
     seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in library.clips)
@@ -172,7 +171,7 @@ def _show_listing(intake: Intake, as_json: bool) -> None:
             }
         )
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} tags "
         f"and {labels:,} labels{_describe_limit(intake)}; there is no audio to build from, "

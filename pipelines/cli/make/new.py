@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.spec.new.recipes import complete_starts, find_start, summarise_starts
 from pipelines.spec.new.template import render_spec
 from pipelines.spec.values import make_corpus_name
@@ -71,7 +71,7 @@ def new_command(
         found = find_start(recipe)
         print_json({"spec": str(path), "recipe": found.recipe, "source": name or found.source})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"wrote {path}" + (f", index: {index}" if index else ""), markup=False)
     print_next(console, "segue", "plan", path)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from pipelines.build.build import plan_library
 from pipelines.build.findings import Findings
@@ -18,10 +17,10 @@ from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.common.source_settings import print_index
+from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.source import print_index
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.look.counted import format_count
+from pipelines.look.counts import format_count
 from pipelines.spec.file import read_spec
 from pipelines.store.places import Places
 from synth.base.errors import SpecError
@@ -124,7 +123,7 @@ def plan_command(
     out = resolve_destination(out, stage)
     parsed = read_spec(spec)
     if not as_json:
-        print_index(Console(soft_wrap=True, highlight=False), parsed.source.chosen)
+        print_index(make_console(), parsed.source.chosen)
     started = time.monotonic()
     report = None
     with show_progress(as_json) as observer:
@@ -164,7 +163,7 @@ def _show(
         }
         print_json(found if report is None else found | {"preflight": report.to_json()})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"[bold]{places.corpus}[/] {places.version}: {format_count(samples, 'sample')}, {seconds} s"
     )

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
 from pipelines.cli.common.destination import resolve_destination
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import MANIFESTS, Places
-from pipelines.store.site import choose_stage, find_mirror
-from pipelines.versions.history import list_shelf_versions
+from pipelines.store.stage import choose_stage, find_mirror
+from pipelines.versions.history import list_versions
 from pipelines.versions.reproduce import Reproduction
 from pipelines.versions.shelf import Shelf, open_shelf, split_url
 from synth.base.errors import CorpusError, SpecError
@@ -122,7 +121,7 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
 def _find_finished(shelf: Shelf, path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
     version = version or shelf.read_latest()
-    known = [each.name for each in list_shelf_versions(shelf) if each.finished]
+    known = [each.name for each in list_versions(shelf) if each.finished]
     if version not in known:
         named = url_of(path) or path
         raise CorpusError(
@@ -145,7 +144,7 @@ def print_reproduction(found: Reproduction, as_json: bool) -> None:
 
 
 def _print(found: Reproduction) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if found.differences:
         console.print(
             f"[bold red]not reproduced[/]: {found.corpus} {found.version} would be other than it "

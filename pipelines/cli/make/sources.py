@@ -14,7 +14,7 @@ from rich.padding import Padding
 from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
-from pipelines.spec.new.meaning import read_layout, read_meanings, read_summary
+from pipelines.spec.new.docstrings import read_layout, read_meanings, read_summary
 from synth.base.errors import SourceError
 from synth.sources import source_class, source_names
 

@@ -19,7 +19,7 @@ from pipelines.cli.common.options import (
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import NightlyOption
 from pipelines.flows.nights.settings import read_nightly, settings_beside
@@ -58,7 +58,7 @@ def nightly_command(
 
 
 def _print(found: dict[str, Any]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"[bold]{found['corpus']}[/] {found['version']}: {found['samples']:,} samples, "
         f"{found['rendered']:,} shards rendered, {found['skipped']:,} there already; promoted"

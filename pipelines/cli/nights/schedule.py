@@ -13,7 +13,7 @@ from rich.table import Table
 from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import EngineOption, JsonOption, StoreOption, WorkersOption
 from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.show import make_console, print_json
 from pipelines.cli.make.build import choose_engine
 from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.nights.settings import read_nightly, settings_beside
@@ -115,7 +115,7 @@ def _serve(night: Night, now: bool, as_json: bool) -> None:
             print_json({"corpus": night.corpus, "api": address})
         else:
             pages = address.removesuffix("/api")
-            _make_console().print(f"{night.corpus} is on schedule; see {pages}; Ctrl-C ends it")
+            make_console().print(f"{night.corpus} is on schedule; see {pages}; Ctrl-C ends it")
 
     serve(night, now, announce)
 
@@ -125,7 +125,7 @@ def _show(what: str, rows: Sequence[dict[str, Any]], as_json: bool) -> None:
         print_json({what: list(rows)})
         return
     if not rows:
-        _make_console().print(f"no {what}")
+        make_console().print(f"no {what}")
         return
     table = Table(*rows[0])
     for row in rows:
@@ -137,8 +137,4 @@ def _print_facts(facts: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        _make_console().print(", ".join(f"{key} {value}" for key, value in facts.items()))
-
-
-def _make_console() -> Console:
-    return Console(soft_wrap=True, highlight=False)
+        make_console().print(", ".join(f"{key} {value}" for key, value in facts.items()))

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_read
+from pipelines.cli.common.show import make_console, print_json, print_read
 from pipelines.llm.files import Input
 from pipelines.llm.generate import estimate, generate
 from pipelines.llm.money.prices import format_cost
@@ -164,7 +163,7 @@ def llm_tasks_command(as_json: JsonOption = False) -> None:
         ]
         print_json({"tasks": rows})
         return
-    console = _make_console()
+    console = make_console()
     for each in prompts:
         console.print(f"[bold]{each.id}[/]  {escape(each.file.about)}")
         takes = f"; takes {', '.join(each.file.optional)}" if each.file.optional else ""
@@ -181,15 +180,11 @@ def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     return found
 
 
-def _make_console() -> Console:
-    return Console(soft_wrap=True, highlight=False)
-
-
 def _show_estimate(found: GenerateEstimate, model: str, as_json: bool) -> None:
     if as_json:
         print_json({"model": model, **found.to_json()})
         return
-    console = _make_console()
+    console = make_console()
     console.print(
         f"{found.items:,} items, {found.from_store:,} of them settled; {found.requests:,} requests "
         f"to {model}",
@@ -206,7 +201,7 @@ def _show_estimate(found: GenerateEstimate, model: str, as_json: bool) -> None:
 
 
 def _show_summary(found: GenerateSummary) -> None:
-    console, account = _make_console(), found.account
+    console, account = make_console(), found.account
     console.print(
         f"{found.generator}: {found.answered:,} of {found.items:,} answered, "
         f"{sum(found.failed.values()):,} failed, {found.left:,} open",
@@ -241,7 +236,7 @@ def _show_summary(found: GenerateSummary) -> None:
 
 
 def _show_stats(found: Iterable[Stat]) -> None:
-    console = _make_console()
+    console = make_console()
     for each in found:
         items = ", ".join(f"{each.items.get(name, 0):,} {name}" for name in Status)
         unsure = (

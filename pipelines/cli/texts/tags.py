@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_read
+from pipelines.cli.common.show import make_console, print_json, print_read
 from pipelines.export.tags import (
     ToolReport,
     write_caption_file,
@@ -124,7 +123,7 @@ def _show(report: ToolReport, what: str, as_json: bool) -> None:
     table = Table(what, "count")
     for name, count in report.counts.items():
         table.add_row(escape(name), f"{count:,}")
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(table)
     console.print(f"{report.path}: {report.rows:,} rows", markup=False)
     print_read(console, report.path)

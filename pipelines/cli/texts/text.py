@@ -13,13 +13,12 @@ from typing import Annotated, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next, print_read
+from pipelines.cli.common.show import make_console, print_json, print_next, print_read
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
 from synth.base.errors import SourceError, SpecError
@@ -110,7 +109,7 @@ def text_command(
         print_json({**facts, **totals, "out": str(out)})
         return
     _print(counts, f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}")
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"wrote {out}", markup=False)
     if tool in SETS and made:
         print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
@@ -218,4 +217,4 @@ def _print(counts: Counter[tuple[str, str]], title: str) -> None:
     for outcome, total in sorted(outcomes.items(), key=lambda pair: (pair[0] != MADE, -pair[1])):
         cells = (f"{counts[word, outcome]:,}" if counts[word, outcome] else "" for word in words)
         table.add_row(outcome, *cells, f"{total:,}")
-    Console(soft_wrap=True, highlight=False).print(table)
+    make_console().print(table)

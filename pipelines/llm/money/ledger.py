@@ -28,7 +28,6 @@ _ITEM: Final = "scope = ? AND item = ?"
 _NEW_ITEM: Final = (
     "INSERT INTO items VALUES (?, ?, 'open', '', '', 0, '[]', 0, NULL, ?) ON CONFLICT DO NOTHING"
 )
-_TAKE: Final = f"UPDATE items SET owner = ?, time = ? WHERE {_ITEM}"
 _SPEND: Final = "UPDATE jobs SET spent = spent + ? WHERE job = ? RETURNING spent"
 _BUY: Final = f"INSERT INTO purchases VALUES (NULL{', ?' * 19})"
 _PAID: Final = (

@@ -24,7 +24,7 @@ from pipelines.look.browse.guard import Guard, Hosts
 from pipelines.look.browse.query import Facets, Manifest
 from pipelines.look.browse.texts import find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
-from pipelines.look.counted import format_count
+from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SegueError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus

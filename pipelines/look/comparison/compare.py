@@ -147,11 +147,11 @@ def compare(first: Path, second: Path) -> Comparison:
     audible = a.rendered and b.rendered
     with open_sealed(tables) as connection:
         for query in (
-            queries.select_clip_changes(a.clip_columns & b.clip_columns),
-            queries.select_keyed("a", a.corpus, audible),
-            queries.select_keyed("b", b.corpus, audible),
-            queries.select_sample_changes(audible),
-            queries.select_shard_changes(a.corpus, b.corpus),
+            queries.build_clip_changes(a.clip_columns & b.clip_columns),
+            queries.build_keyed_view("a", a.corpus, audible),
+            queries.build_keyed_view("b", b.corpus, audible),
+            queries.build_sample_changes(audible),
+            queries.build_shard_changes(a.corpus, b.corpus),
         ):
             connection.execute(query)
         return Comparison(

@@ -26,7 +26,7 @@ MOVE: Final = """
 """From which split a clip went to which."""
 
 
-def select_clip_changes(shared: Collection[str]) -> str:
+def build_clip_changes(shared: Collection[str]) -> str:
     """One row a clip that differs: its id, what became of it, and why.
 
     Args:
@@ -40,7 +40,7 @@ def select_clip_changes(shared: Collection[str]) -> str:
     )
     return f"""
         CREATE TEMP TABLE clip_changes AS
-        WITH {_select_clip_states("a")}, {_select_clip_states("b")}, joined AS (
+        WITH {_build_clip_states("a")}, {_build_clip_states("b")}, joined AS (
             SELECT id, a.admitted AS in_a, b.admitted AS in_b, a.refusal AS ours,
                 b.refusal AS theirs, a.split <> b.split AS moved,
                 CASE WHEN a.sha256 IS DISTINCT FROM b.sha256 THEN 'the file'
@@ -63,7 +63,7 @@ def select_clip_changes(shared: Collection[str]) -> str:
     """
 
 
-def _select_clip_states(side: str) -> str:
+def _build_clip_states(side: str) -> str:
     """Every clip of a side, with the reason where it was refused."""
     return f"""
         {side}_refused AS (
@@ -78,7 +78,7 @@ def _select_clip_states(side: str) -> str:
     """
 
 
-def select_keyed(side: str, corpus: str, audible: bool) -> str:
+def build_keyed_view(side: str, corpus: str, audible: bool) -> str:
     """The samples of a side with the hashes of their parts, by their id without the corpus's name.
 
     Args:
@@ -96,7 +96,7 @@ def select_keyed(side: str, corpus: str, audible: bool) -> str:
     """
 
 
-def select_sample_changes(audible: bool) -> str:
+def build_sample_changes(audible: bool) -> str:
     """One row a sample that differs: its key, its id, what became of it, and in which parts."""
     names = [*PARTS, AUDIO] if audible else list(PARTS)
     parts = ", ".join(
@@ -132,7 +132,7 @@ HEAR_A_CHANGED_CLIP: Final = """
 """
 
 
-def select_shard_changes(a: str, b: str) -> str:
+def build_shard_changes(a: str, b: str) -> str:
     """One row a shard that differs: its key, its name, and what became of it."""
     return f"""
         CREATE TEMP TABLE shard_changes AS

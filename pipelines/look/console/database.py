@@ -16,7 +16,7 @@ from pipelines.look.console.answer import Column, QueryAnswer, make_unique
 from pipelines.look.console.connection import open_sealed
 from pipelines.look.console.functions import EVENTS_OF, make_receipts_function
 from pipelines.look.console.refusal import explain_errors, refuse_all_but_a_query
-from pipelines.look.console.tables import TABLES, Table
+from pipelines.look.console.tables import TABLES, TableDescription
 from pipelines.store.manifest import find_manifest
 from pipelines.store.parquet import check_columns
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
@@ -36,7 +36,7 @@ class Database:
     """
 
     folder: Path
-    tables: tuple[Table, ...]
+    tables: tuple[TableDescription, ...]
     connection: duckdb.DuckDBPyConnection
 
     @classmethod
@@ -62,7 +62,7 @@ class Database:
         ) as connection:
             yield cls(folder, tables, connection)
 
-    def list_columns(self, table: Table) -> tuple[Column, ...]:
+    def list_columns(self, table: TableDescription) -> tuple[Column, ...]:
         """The columns of a table with their DuckDB types."""
         return _list_columns(self.connection.sql(f"SELECT * FROM {table.name}"))
 
@@ -89,7 +89,7 @@ class Database:
 
 
 def _explain_batches(
-    reader: pa.RecordBatchReader, tables: tuple[Table, ...]
+    reader: pa.RecordBatchReader, tables: tuple[TableDescription, ...]
 ) -> Iterator[pa.RecordBatch]:
     """The batches; what goes wrong on the way is told as what goes wrong before."""
     with explain_errors(tables):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from pipelines.spec.new.meaning import read_summary
+from pipelines.spec.new.docstrings import read_summary
 from synth.base.errors import SegueError, SpecError
 from synth.base.names import suggestion
 from synth.recipes import RECIPES

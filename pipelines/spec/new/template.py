@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -12,9 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from pipelines.spec.new.meaning import read_meanings, read_purpose
+from pipelines.spec.new.docstrings import read_meanings, read_purpose
 from pipelines.spec.new.recipes import find_start
-from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.values import describe_allowed
 from pipelines.spec.spec import Spec
 from synth.sources import source_class
@@ -23,6 +22,21 @@ WIDTH: Final = 100
 _INDENT: Final = "  "
 _BREAK: Final = 70  # YAML's lines are broken after the value that goes beyond
 _ROOT: Final = "root"
+_SHARES: Final = {"train": 0.7, "val": 0.15, "test": 0.15}
+_FIVE_FOLDS: Final = {"train": [1, 2, 3], "val": [4], "test": [5]}
+_OWN_SPLITS: Final[Mapping[str, Mapping[str, Sequence[str | int]]]] = {
+    "audiocaps": {"train": ["train"], "val": ["val"], "test": ["test"]},
+    "audioset_strong": {"train": ["train"], "test": ["eval"]},
+    "clotho": {"train": ["development"], "val": ["validation"], "test": ["evaluation"]},
+    "esc10": _FIVE_FOLDS,
+    "esc50": _FIVE_FOLDS,
+    "fma": {"train": ["training"], "val": ["validation"], "test": ["test"]},
+    "foley": _FIVE_FOLDS,
+    "fsd50k": {"train": ["train"], "val": ["val"], "test": ["eval"]},
+    "jam": _FIVE_FOLDS,
+    "musiccaps": {"train": ["train"], "test": ["eval"]},
+    "urbansound8k": {"train": [*range(1, 9)], "val": [9], "test": [10]},
+}
 
 
 def render_spec(
@@ -144,3 +158,8 @@ def _wrap_comment(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False
     )
+
+
+def choose_splits(source: str) -> dict[str, Any]:
+    """What a new spec over a source has as `splits`: folds or splits of its own, or shares."""
+    return dict(_OWN_SPLITS.get(source, _SHARES))

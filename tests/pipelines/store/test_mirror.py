@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.store import site
+from pipelines.store import stage as stages
 from pipelines.store.lease import EXPIRY_S, Lease, take_lease
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
-from pipelines.store.site import choose_stage, find_mirror
+from pipelines.store.stage import choose_stage, find_mirror
 from synth.base.errors import CorpusError, SpecError
 from synth.storage import Remote
 
@@ -93,7 +93,7 @@ def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
 @contextmanager
 def writing(url: str, stage: Path | None = None) -> Iterator[tuple[Mirror, Places]]:
     root = choose_stage(url, stage)
-    with site.hold_for_writing(root, "c") as mirror:
+    with stages.hold_for_writing(root, "c") as mirror:
         assert mirror is not None
         assert find_mirror(root, "c") == mirror
         yield mirror, Places(root, "c", "v1")
@@ -107,7 +107,7 @@ def written(path: Path, content: str) -> Path:
 
 def test_a_path_is_written_without_a_mirror(tmp_path: Path) -> None:
     assert choose_stage(tmp_path / "out") == tmp_path / "out"
-    with site.hold_for_writing(tmp_path / "out", "c") as mirror:
+    with stages.hold_for_writing(tmp_path / "out", "c") as mirror:
         assert mirror is None
     with pytest.raises(SpecError, match="--stage goes with a URL"):
         choose_stage(tmp_path, tmp_path / "stage")

@@ -14,13 +14,14 @@ from builds import product, segue
 from pipelines.build.build import build
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
 from pipelines.spec.spec import Spec
-from pipelines.store import site
+from pipelines.store import stage as stages
 from pipelines.store.lease import take_lease
 from pipelines.store.places import Places
-from pipelines.store.site import choose_stage, hold_for_writing
+from pipelines.store.stage import choose_stage, hold_for_writing
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
+from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
@@ -76,8 +77,10 @@ def kept(cache: Path) -> list[Path]:
 
 
 def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -> None:
-    there = [each.to_json() for each in list_versions(Path(url))]
-    here = [each.to_json() for each in list_versions(folder / "data_manifests" / "tiny")]
+    there = [each.to_json() for each in list_versions(open_shelf(Path(url)))]
+    here = [
+        each.to_json() for each in list_versions(open_shelf(folder / "data_manifests" / "tiny"))
+    ]
     assert [each["latest"] for each in there] == [False, True]
     assert [each | {"finished": None} for each in there] == [
         each | {"finished": None} for each in here
@@ -99,7 +102,7 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     gone = {path for path in before if path.startswith(f"shards/tiny/{old}/")}
     assert left.keys() == before.keys() - gone | {marker}
     assert all(left[path] == before[path] for path in left.keys() - {marker})
-    assert [each.state for each in list_versions(Path(url))] == [
+    assert [each.state for each in list_versions(open_shelf(Path(url)))] == [
         VersionState.MANIFESTS_ONLY,
         VersionState.RENDERED,
     ]
@@ -272,6 +275,6 @@ def test_a_stage_of_another_processes_store_is_refused(
     out = choose_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ alone, and this is another"):
-        site.find_mirror(out)
+        stages.find_mirror(out)
     assert choose_stage(f"memory:/{tmp_path}", tmp_path / "stage") == out
-    assert site.find_mirror(out) is not None, "it began anew"
+    assert stages.find_mirror(out) is not None, "it began anew"

@@ -26,6 +26,7 @@ from pipelines.store.places import Places
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
+from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 
@@ -85,12 +86,12 @@ def markers(out: Path) -> int:
 
 
 def states(out: Path) -> dict[str, VersionState]:
-    return {version.name: version.state for version in list_versions(manifests(out))}
+    return {version.name: version.state for version in list_versions(open_shelf(manifests(out)))}
 
 
 def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -> None:
     collect_garbage(manifests(out), keep=2)
-    found = list_versions(manifests(out))
+    found = list_versions(open_shelf(manifests(out)))
     assert [version.name for version in found] == list(NAMES)
     assert [(each.samples, each.present, each.shards) for each in found] == [
         (72, 0, 6),

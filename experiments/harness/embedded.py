@@ -1,4 +1,4 @@
-"""The embedded sounds as an experiment hears them, where no other library is given."""
+"""The embedded sounds and music as experiments hear them, where no other library is given."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ TINY_CLASSES: Final = (
     "water_drops",
 )
 
+_JAM_SPLITS: Final = {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
+
 
 def make_foley(scale: Scale) -> SoundLibrary:
     """Half of the classes, 40 recordings of each, at `tiny`; else all of them, 200 of each."""
     if scale is Scale.TINY:
         return SoundLibrary("foley", {"classes": TINY_CLASSES, "takes": 40})
     return SoundLibrary("foley", {"takes": 200})
+
+
+def make_jam(tracks: int) -> SoundLibrary:
+    """So many tracks; they need not be composed to know their folds."""
+    return SoundLibrary("jam", {"tracks": tracks}, _JAM_SPLITS)
