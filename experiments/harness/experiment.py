@@ -79,7 +79,7 @@ class Arm:
     Args:
         name: What tables call it.
         corpus: What it learns from: a name among the experiment's corpora.
-        config: Made by `learning`.
+        config: Made by `make_config`.
     """
 
     name: str

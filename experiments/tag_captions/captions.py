@@ -47,7 +47,7 @@ class Manner(StrEnum):
 
 
 MADE: Final = (Manner.BRIEF, Manner.PLAIN, Manner.ORNATE)
-"""Worded by `reworded`."""
+"""Worded by `reword`."""
 
 
 def reword(manner: Manner, tags: Sequence[Tag]) -> str:

@@ -87,7 +87,7 @@ class BatchRunner:
             while self.stopped is None and self._hand_in():
                 await self._fetch_all()
         except Fault as fault:
-            self.stop(Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault))
+            self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
         if self.stopped is None:
             self._observer.finish(PHASE)
 
@@ -96,7 +96,7 @@ class BatchRunner:
         for number, ticket in self._tickets.take_open():
             await self._fetch(number, ticket)
             if self._barren is not None and self._rounds >= _BARREN_ROUNDS:
-                self.stop(Stop.out_of_order(self._barren))
+                self.stop(Stop.for_silence(self._barren))
 
     def _hand_in(self) -> bool:
         """Write down a ticket with requests for what is open; whether there is one."""
@@ -111,7 +111,7 @@ class BatchRunner:
                 self._budget.reserve(orders, name_owner(number))
                 return True
         except DoesNotFitError:
-            self.stop(Stop.budget())
+            self.stop(Stop.for_budget())
         self._tickets.close(number)
         return False
 
@@ -131,7 +131,7 @@ class BatchRunner:
             if too_dear or size > MOST_BYTES or len(orders) == _MOST_REQUESTS:
                 self._ledger.release(states, owner)
                 if too_dear and not orders:
-                    self.stop(Stop.budget())
+                    self.stop(Stop.for_budget())
                 return orders
             orders.append(order)
         return orders
@@ -146,7 +146,7 @@ class BatchRunner:
             except Fault as fault:
                 if not fault.is_passing:  # The endpoint has nothing.
                     self._tickets.drop(number, f"{fault.kind}: {fault.message}")
-                    self.stop(Stop.no_batch(fault))
+                    self.stop(Stop.for_refused_batch(fault))
                     return
                 raise
             self._tickets.keep(number, ticket.to_json())
@@ -196,7 +196,7 @@ class BatchRunner:
     ) -> dict[str, ItemState]:
         reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:
-            self.stop(Stop.fault(fault))
+            self.stop(Stop.for_fault(fault))
         if fault.is_final or fault.is_passing:
             self._barren = fault
             return {each: replace(state, reason=reason) for each, state in states.items()}

@@ -241,10 +241,10 @@ async def _prepare_endpoint(
         (purchase,) = budget.reserve([order])
         found = await probe(endpoint)
     except DoesNotFitError:
-        return Stop.budget()
+        return Stop.for_budget()
     except Fault as fault:
         ledger.record_payment(purchase, RequestState.FAULT, Paid(0, reason=str(fault)))
-        return Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault)
+        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
     spent = found.spent
     cost = run.price.compute_cost(spent.input_tokens, spent.output_tokens, spent.cached_tokens)
     counts = (spent.input_tokens, spent.output_tokens, spent.cached_tokens)
@@ -266,7 +266,7 @@ def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
                 signal.signal(each, handler)
 
     def stop() -> None:
-        buyer.stop(Stop.interrupted())
+        buyer.stop(Stop.for_interrupt())
         release()
 
     # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.

@@ -117,7 +117,7 @@ class ItemRunner:
             if self._running:
                 await self._wait_for_one()
             elif self._full:
-                self.stop(Stop.budget())
+                self.stop(Stop.for_budget())
             elif not await self._look_elsewhere():
                 return
 
@@ -187,13 +187,13 @@ class ItemRunner:
     def _on_fault(self, batch: _Batch, fault: Fault) -> None:
         reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:
-            self.stop(Stop.fault(fault))
+            self.stop(Stop.for_fault(fault))
             self._give_back(batch)
             return
         doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
         self._barren += doubtful
         if self._barren >= _BARREN:
-            self.stop(Stop.out_of_order(fault))
+            self.stop(Stop.for_silence(fault))
         alone = len(batch.members) == 1
         if doubtful and (alone or fault.kind not in _MAY_BE_SMALLER):
             left = {each: replace(state, reason=reason) for each, state in batch.states.items()}

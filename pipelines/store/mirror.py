@@ -39,7 +39,9 @@ class Mirror:
         return self.copies.remote.address(self.copies.key(path))
 
     def list_files(self, folder: Path) -> list[Path]:
-        """What the store holds below a folder, as paths of the stage; `size` knows it from then on.
+        """List what the store holds below a folder, as paths of the stage.
+
+        `find_size` knows their sizes from then on.
 
         Raises:
             StorageError: If the store cannot be read.

@@ -72,7 +72,7 @@ def find_mirror(root: Path, corpus: str | None = None) -> Mirror | None:
 
 
 def refuse_unseen(out: Path) -> None:
-    """Check that other processes see what is written below `out`, as `staged` gives it.
+    """Check that other processes see what is written below `out`, as `choose_stage` gives it.
 
     Raises:
         SpecError: If its store lives in this process alone.
@@ -87,7 +87,7 @@ def refuse_unseen(out: Path) -> None:
 
 @contextmanager
 def hold_corpus(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `staged` gives it, and bring nothing here.
+    """Hold a corpus below `out`, as `choose_stage` gives it, and bring nothing here.
 
     Raises:
         CorpusError: If another process, or another machine, is writing it, or removes banks.
@@ -112,7 +112,7 @@ def hold_corpus(out: Path, corpus: str) -> Iterator[Mirror | None]:
 
 @contextmanager
 def hold_for_writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `staged` gives it, as its sole writer.
+    """Hold a corpus below `out`, as `choose_stage` gives it, as its sole writer.
 
     In a stage, its manifests are brought here first, and what was written beside them, such as
     the journals, is put at the end.
