@@ -118,7 +118,7 @@ def requests(folder: Path) -> dict[str, str]:
     manifest = Manifest(find_manifest(folder))
     try:
         facets = manifest.facets
-        last = manifest.page(Filter(), manifest.rows, 1).rows[0]["id"]
+        last = manifest.find_page(Filter(), manifest.rows, 1).rows[0]["id"]
     finally:
         manifest.close()
     word = facets.label[0][0].split("_")[0]

@@ -5,22 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from experiments.harness.claims import Cell, Claim, better
-from experiments.harness.exams import on_split
-from experiments.harness.experiment import Arm, Experiment, Line, Scale, View, learning
-from experiments.harness.foley import foley
-from experiments.harness.library import Library
+from experiments.harness.claims import Cell, Claim, claim_better
+from experiments.harness.embedded import make_foley
+from experiments.harness.exams import make_exam
+from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
+from experiments.harness.library import SoundLibrary
 from experiments.scenes.captions import tested, untested
-from experiments.scenes.exams import attribute_exam, order_exam
+from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from experiments.scenes.scenes import (
     ATTRIBUTE,
     ORDER,
     TO_AUDIO,
     TO_TEXT,
-    captions_of,
-    paper_model,
-    scenes_of,
-    seconds_of,
+    choose_captions,
+    choose_seconds,
+    make_paper_model,
+    make_scenes_spec,
 )
 from synth.captions.caption import SIMULTANEOUS
 from train.bench.plan import Task
@@ -62,9 +62,9 @@ LINES: Final = (
 )
 
 
-def _adds(what: str, on: str, off: str) -> tuple[Claim, ...]:
+def _claim_gain(what: str, on: str, off: str) -> tuple[Claim, ...]:
     return tuple(
-        better(f"{what}: {test}", Cell(on, metric), Cell(off, metric))
+        claim_better(f"{what}: {test}", Cell(on, metric), Cell(off, metric))
         for test, metric in (
             ("order", ORDER),
             ("binding", ATTRIBUTE),
@@ -74,19 +74,19 @@ def _adds(what: str, on: str, off: str) -> tuple[Claim, ...]:
 
 
 CLAIMS: Final = (
-    *_adds("truth checking adds", BASE, UNTESTED),
-    *_adds("minimal-pair groups in a batch add", BASE, SCATTERED),
-    *_adds("staged relations add", STAGED, BASE),
-    *_adds("crop-aware captions add", CROPPED, MISTOLD),
+    *_claim_gain("truth checking adds", BASE, UNTESTED),
+    *_claim_gain("minimal-pair groups in a batch add", BASE, SCATTERED),
+    *_claim_gain("staged relations add", STAGED, BASE),
+    *_claim_gain("crop-aware captions add", CROPPED, MISTOLD),
 )
 
 
-def experiment(scale: Scale, library: Library | None = None) -> Experiment:
+def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
-    heard = library or foley(scale)
-    scenes, long = scenes_of(scale, heard), scenes_of(scale, heard, LONGER)
-    checked = partial(tested, most=captions_of(scale), audible=scenes.setting.audible)
-    whole, cropped = _learning(scale), _learning(scale, crop_s=seconds_of(scale))
+    heard = library or make_foley(scale)
+    scenes, long = make_scenes_spec(scale, heard), make_scenes_spec(scale, heard, LONGER)
+    checked = partial(tested, most=choose_captions(scale), audible=scenes.setting.audible)
+    whole, cropped = _make_config(scale), _make_config(scale, crop_s=choose_seconds(scale))
     return Experiment(
         name="additions",
         title="What Segue adds to the papers, each on and off",
@@ -96,29 +96,29 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         corpora={
             "scenes": scenes,
             "long": long,
-            "tested": View(("scenes",), checked),
-            "untested": View(("scenes",), partial(untested, most=captions_of(scale))),
-            "tested, long": View(("long",), checked),
+            "tested": CorpusView(("scenes",), checked),
+            "untested": CorpusView(("scenes",), partial(untested, most=choose_captions(scale))),
+            "tested, long": CorpusView(("long",), checked),
         },
         arms=(
             Arm(BASE, "tested", whole),
             Arm(UNTESTED, "untested", whole),
             Arm(SCATTERED, "tested", whole.model_copy(update={"keep_groups": False})),
-            Arm(STAGED, "tested", _learning(scale, TOGETHER)),
+            Arm(STAGED, "tested", _make_config(scale, TOGETHER)),
             Arm(CROPPED, "tested, long", cropped),
             Arm(MISTOLD, "tested, long", cropped.model_copy(update={"crop_told": CropTold.WHOLE})),
         ),
         exams=(
-            order_exam("order", "scenes"),
-            attribute_exam("attribute", "scenes"),
-            on_split("test", "scenes", Task.RETRIEVAL),
+            make_order_exam("order", "scenes"),
+            make_attribute_exam("attribute", "scenes"),
+            make_exam("test", "scenes", Task.RETRIEVAL),
         ),
         lines=LINES,
         claims=CLAIMS,
     )
 
 
-def _learning(scale: Scale, relations: tuple[str, ...] = (), **settings: Any) -> TrainConfig:
+def _make_config(scale: Scale, relations: tuple[str, ...] = (), **settings: Any) -> TrainConfig:
     """Two stages; the first hears these relations, by default all."""
     first, second = STEPS[scale]
     shared: dict[str, Any] = {
@@ -130,5 +130,5 @@ def _learning(scale: Scale, relations: tuple[str, ...] = (), **settings: Any) ->
         "batch": 32 if scale is Scale.TINY else 64,
     }
     if scale is Scale.PAPER:
-        shared |= {"model": paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
-    return learning(**shared | settings)
+        shared |= {"model": make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
+    return make_config(**shared | settings)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final, TypeVar
 
 from experiments.harness.experiment import ExamSplit, Experiment, Scale
-from experiments.harness.library import Library
+from experiments.harness.library import SoundLibrary
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 
@@ -23,7 +23,7 @@ EXPERIMENTS: Final = {
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-def experiment_of(name: str, scale: str, library: Library | None = None) -> Experiment:
+def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) -> Experiment:
     """The experiment of a name at a scale.
 
     Args:
@@ -36,21 +36,21 @@ def experiment_of(name: str, scale: str, library: Library | None = None) -> Expe
     """
     if name not in EXPERIMENTS:
         raise SpecError(f"no experiment {name!r}", mend=suggestion(name, EXPERIMENTS))
-    chosen = _member(Scale, scale, "--scale")
-    made: Experiment = import_module(EXPERIMENTS[name]).experiment(chosen, library)
+    chosen = _parse_member(Scale, scale, "--scale")
+    made: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
     return made
 
 
-def exam_split_of(name: str) -> ExamSplit:
+def parse_exam_split(name: str) -> ExamSplit:
     """The split of a name.
 
     Raises:
         SpecError: If experiments are not tested on such a split.
     """
-    return _member(ExamSplit, name, "--split")
+    return _parse_member(ExamSplit, name, "--split")
 
 
-def _member(kind: type[_Choice], name: str, option: str) -> _Choice:
+def _parse_member(kind: type[_Choice], name: str, option: str) -> _Choice:
     known = [each.value for each in kind]
     if name not in known:
         raise SpecError(

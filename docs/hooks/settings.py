@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from pipelines.spec.new.meaning import meanings
-from pipelines.spec.new.values import allowed
+from pipelines.spec.new.docstrings import read_meanings
+from pipelines.spec.new.values import describe_allowed
 
 MARKER = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->")
 
@@ -24,9 +24,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def table(model: type[BaseModel]) -> str:
     """The settings of a model in Markdown."""
-    told = meanings(model)
+    told = read_meanings(model)
     rows = (
-        f"| `{name}` | {told[name]} | {allowed(field)} | {_default(field)} |"
+        f"| `{name}` | {told[name]} | {describe_allowed(field)} | {_default(field)} |"
         for name, field in model.model_fields.items()
     )
     return "\n".join(("| setting | what it is | takes | default |", "|---|---|---|---|", *rows))

@@ -15,11 +15,18 @@ from experiments.acba.captions import (
     nouns_and_verbs_only,
     with_order,
 )
-from experiments.harness.claims import Cell, alike, at_least, at_most, better, near
-from experiments.harness.exams import on_split, probe_on_split
-from experiments.harness.experiment import Arm, Experiment, Line, Scale, View, learning
-from experiments.harness.foley import foley
-from experiments.harness.library import Library, steps_for
+from experiments.harness.claims import (
+    Cell,
+    claim_alike,
+    claim_at_least,
+    claim_at_most,
+    claim_better,
+    claim_near,
+)
+from experiments.harness.embedded import make_foley
+from experiments.harness.exams import make_exam, make_probe_exam
+from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
+from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
 from synth.text.order.probes import Probe
 from train.bench.plan import Task
 from train.config.loss import InfoNce
@@ -75,41 +82,43 @@ LINES_PAIRS: Final = (
     Line(AS_THEN, "R@10, as said as `then`", {MLP: 0.819}),
 )
 CLAIMS: Final = (
-    better(
+    claim_better(
         "BAT: the Transformer with the corpus is far above the Transformer alone (68 and 55 %)",
         Cell(TRANSFORMER_ACBA, BAT),
         Cell(TRANSFORMER, BAT),
         by=0.1,
     ),
-    near("BAT: the MLP alone is at chance (50 %)", Cell(MLP, BAT), 0.5),
-    near("BAT: the MLP is at chance with the corpus, too (51 %)", Cell(MLP_ACBA, BAT), 0.5),
-    better(
+    claim_near("BAT: the MLP alone is at chance (50 %)", Cell(MLP, BAT), 0.5),
+    claim_near("BAT: the MLP is at chance with the corpus, too (51 %)", Cell(MLP_ACBA, BAT), 0.5),
+    claim_better(
         "R@1: for the Transformer with the corpus, swapped clauses find the sound less often "
         "(the paper's Transformer: 35 and 49 %)",
         Cell(TRANSFORMER_ACBA, PTE),
         Cell(TRANSFORMER_ACBA, SWAPPED),
         by=0.1,
     ),
-    alike(
+    claim_alike(
         "R@1: for the MLP, swapped clauses find the sound as often (42 and 41 %)",
         Cell(MLP_ACBA, PTE),
         Cell(MLP_ACBA, SWAPPED),
     ),
-    alike(
+    claim_alike(
         "R@10: nouns and verbs alone teach the MLP as much (80 and 80 %)",
         Cell(MLP_NV, RECALL),
         Cell(MLP, RECALL),
     ),
-    at_least("our aim: the Transformer's BAT is 97 % or more", Cell(TRANSFORMER_ACBA, BAT), 0.97),
-    at_most("our aim: the MLP's BAT is 55 % or less", Cell(MLP_ACBA, BAT), 0.55),
+    claim_at_least(
+        "our aim: the Transformer's BAT is 97 % or more", Cell(TRANSFORMER_ACBA, BAT), 0.97
+    ),
+    claim_at_most("our aim: the MLP's BAT is 55 % or less", Cell(MLP_ACBA, BAT), 0.55),
 )
 CLAIMS_PAIRS: Final = (
-    alike(
+    claim_alike(
         "R@10: `as` in place of then hardly matters to the MLP (84 and 86 %)",
         Cell(MLP, THEN),
         Cell(MLP, THEN_AS),
     ),
-    alike(
+    claim_alike(
         "R@10: `then` in place of as hardly matters to the MLP (82 and 82 %)",
         Cell(MLP, AS),
         Cell(MLP, AS_THEN),
@@ -117,15 +126,15 @@ CLAIMS_PAIRS: Final = (
 )
 
 
-def experiment(scale: Scale, library: Library | None = None) -> Experiment:
+def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of sounds.
 
     As against then is left out where the library has captions and no labels.
     """
-    heard = library or foley(scale)
-    steps = steps_for(scale, library, STEPS, STEPS_RECORDINGS)
+    heard = library or make_foley(scale)
+    steps = choose_steps(scale, library, STEPS, STEPS_RECORDINGS)
     mlp, transformer = (
-        _learning(scale, head, steps) for head in (HeadKind.MLP, HeadKind.TRANSFORMER)
+        _make_config(scale, head, steps) for head in (HeadKind.MLP, HeadKind.TRANSFORMER)
     )
     made = Experiment(
         name="acba",
@@ -134,7 +143,7 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         scale=scale,
         source=heard.name,
         setup=SETUP,
-        corpora={"acba": heard.spec(**_acba(scale, heard)), **_views("acba")},
+        corpora={"acba": heard.make_spec(**_set_up_order(scale, heard)), **_make_views("acba")},
         arms=(
             Arm(MLP_NV, "nv", mlp),
             Arm(MLP, "original", mlp),
@@ -143,81 +152,80 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
             Arm(TRANSFORMER_ACBA, "+acba", transformer),
         ),
         exams=(
-            on_split("test", "acba", Task.BAT, Task.RETRIEVAL),
-            probe_on_split("swap", "acba", Probe.PTE),
-            on_split("nv", "nv", Task.RETRIEVAL),
+            make_exam("test", "acba", Task.BAT, Task.RETRIEVAL),
+            make_probe_exam("swap", "acba", Probe.PTE),
+            make_exam("nv", "nv", Task.RETRIEVAL),
         ),
         lines=LINES,
         claims=CLAIMS,
     )
-    return _with_pairs(made, scale, heard) if heard.is_labelled else made
+    return _add_pairs(made, scale, heard) if heard.is_labelled else made
 
 
-def _with_pairs(made: Experiment, scale: Scale, library: Library) -> Experiment:
+def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:
     """The experiment with as against then."""
-    pairs = library.spec(**_pairs(scale, library))
+    pairs = library.make_spec(**_set_up_pairs(scale, library))
     return replace(
         made,
         setup=f"{made.setup} {SETUP_PAIRS}",
         corpora={
             **made.corpora,
             "pairs": pairs,
-            "as-then": View(("pairs",), as_or_then),
-            **_views("acba", "pairs"),
+            "as-then": CorpusView(("pairs",), as_or_then),
+            **_make_views("acba", "pairs"),
         },
-        exams=(*made.exams, probe_on_split("as-then", "as-then", Probe.AS_THEN_SET)),
+        exams=(*made.exams, make_probe_exam("as-then", "as-then", Probe.AS_THEN_SET)),
         lines=(*made.lines, *LINES_PAIRS),
         claims=(*made.claims, *CLAIMS_PAIRS),
     )
 
 
-def _views(*parts: str) -> dict[str, View]:
+def _make_views(*parts: str) -> dict[str, CorpusView]:
     """What the arms learn from."""
     return {
-        "+acba": View(parts, with_order),
-        "original": View(parts, mostly_unordered),
-        "nv": View(parts, nouns_and_verbs_only),
+        "+acba": CorpusView(parts, with_order),
+        "original": CorpusView(parts, mostly_unordered),
+        "nv": CorpusView(parts, nouns_and_verbs_only),
     }
 
 
-def _acba(scale: Scale, library: Library) -> dict[str, Any]:
+def _set_up_order(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
     """Two sounds in order: the values of a spec but for source and splits."""
     train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
     test = 720 if scale is Scale.TINY else 2000
-    pairs = library.by_split(train=train, val=240, test=test)
-    recipe = {"pairs": pairs, **_joined(scale)}
+    pairs = library.list_by_split(train=train, val=240, test=test)
+    recipe = {"pairs": pairs, **_set_up_joins(scale)}
     return {
         "corpus": f"acba-{scale}",
         "seed": 7,
         "recipe": {"acba": recipe},
-        "audio": _audio(scale),
+        "audio": choose_audio(scale, 3.5),
     }
 
 
-def _pairs(scale: Scale, library: Library) -> dict[str, Any]:
+def _set_up_pairs(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
     """Sounds in order and together, over every pair of classes."""
     train = {Scale.TINY: 2, Scale.SMALL: 4, Scale.PAPER: 4}[scale]
-    recipe = {"repeats": library.by_split(train=train, val=1, test=1), **_joined(scale)}
+    recipe = {"repeats": library.list_by_split(train=train, val=1, test=1), **_set_up_joins(scale)}
     name = f"acba-pairs-{scale}"
-    return {"corpus": name, "seed": 7, "recipe": {"triplets": recipe}, "audio": _audio(scale)}
+    return {
+        "corpus": name,
+        "seed": 7,
+        "recipe": {"triplets": recipe},
+        "audio": choose_audio(scale, 3.5),
+    }
 
 
-def _joined(scale: Scale) -> dict[str, Any]:
+def _set_up_joins(scale: Scale) -> dict[str, Any]:
     if scale is Scale.TINY:
         return {"crossfade_s": 0.5, "max_event_s": 2.0, "style": "natural"}
     return {"crossfade_s": 1.0, "max_event_s": 5.0, "style": "natural"}
 
 
-def _audio(scale: Scale) -> dict[str, Any]:
-    if scale is Scale.TINY:
-        return {"sample_rate": 16_000, "length": "exact 3.5 s"}
-    return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
-
-
-def _learning(scale: Scale, head: HeadKind, steps: int) -> TrainConfig:
+def _make_config(scale: Scale, head: HeadKind, steps: int) -> TrainConfig:
     """What all arms share but the head; the paper's at its scale (section 2)."""
     if scale is not Scale.PAPER:
-        return learning(
+        return make_config(
             model=ModelConfig(head=HeadConfig(kind=head)),
             stages=(Stage(steps=steps, loss=InfoNce()),),
             keep_groups=True,
@@ -226,7 +234,7 @@ def _learning(scale: Scale, head: HeadKind, steps: int) -> TrainConfig:
         kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.MAP, chunk_s=1.0
     )
     text = TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT)
-    return learning(
+    return make_config(
         model=ModelConfig(dim=1024, head=HeadConfig(kind=head), audio=audio, text=text),
         stages=(Stage(steps=steps, loss=InfoNce()),),
         lr=1e-5,

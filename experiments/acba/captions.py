@@ -33,24 +33,24 @@ def mostly_unordered(row: Row) -> Row:
         return as_or_then(row)
     if uniform_hash("acba/original", row["group"]) < ORDERED_SHARE:
         return row
-    return _unordered(row, unordered(row["caption"]))
+    return _drop_order_in_row(row, drop_order(row["caption"]))
 
 
 def nouns_and_verbs_only(row: Row) -> Row:
     """The nouns and verbs of what `mostly_unordered` says, which tell no order."""
     text = mostly_unordered(row)["caption"]
-    return _unordered(row, keep_nouns_and_verbs(text).text or text)
+    return _drop_order_in_row(row, keep_nouns_and_verbs(text).text or text)
 
 
 def as_or_then(row: Row) -> Row:
     """A triplet's member said with "then" where its sounds are in order, else with "as"."""
-    claim = _pair(row)
+    claim = _read_pair(row)
     word = Connective.THEN if isinstance(claim, Concat) else Connective.AS
     text = realize(claim, word, Phrase.of_label, Style.NATURAL)
-    return _said(row, text, word.value, row["claim"])
+    return _replace_caption(row, text, word.value, row["claim"])
 
 
-def unordered(caption: str) -> str:
+def drop_order(caption: str) -> str:
     """A caption of `acba` with "and" in place of before or after.
 
     Which sound is named first tells nothing: before and after are equally frequent.
@@ -64,19 +64,19 @@ def unordered(caption: str) -> str:
     return capitalise(f"{parts['first']} and {parts['second']}")
 
 
-def _unordered(row: Row, text: str) -> Row:
-    claim = _pair(row)
-    return _said(row, text, "", claim_to_text(And(claim.first, claim.second)))
+def _drop_order_in_row(row: Row, text: str) -> Row:
+    claim = _read_pair(row)
+    return _replace_caption(row, text, "", claim_to_text(And(claim.first, claim.second)))
 
 
-def _pair(row: Row) -> Concat | Overlay:
+def _read_pair(row: Row) -> Concat | Overlay:
     claim = from_json(json.loads(row["claim"]))
     if not isinstance(claim, Concat | Overlay):
         raise ValueError(f"not a claim of two sounds: {row['claim']}")
     return claim
 
 
-def _said(row: Row, text: str, relation: str, claim: str) -> Row:
+def _replace_caption(row: Row, text: str, relation: str, claim: str) -> Row:
     """The row with another caption, and without the others, which go with the old one."""
     new = {"caption": text, "claim": claim, "relation": relation, "positives": [], "negatives": []}
     return {**row, **new}

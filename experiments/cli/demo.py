@@ -11,14 +11,14 @@ from typing import Annotated, Any, Final
 
 import typer
 import yaml
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
+from experiments.harness.library import check_values
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
-from pipelines.cli.make.build import print_summary, run_build, worker_count
+from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
 from pipelines.look.inspection import rebuild
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
@@ -68,10 +68,10 @@ def demo_command(
     Example: `segue demo --source esc10:/data/ESC-10 --test-folds 4`
     """
     started = time.monotonic()
-    spec = demo_spec(source, test_folds)
+    spec = make_demo_spec(source, test_folds)
     console = Console(soft_wrap=True, highlight=False, quiet=as_json)
     with show_progress(as_json) as observer:
-        summary = run_build(spec, out, worker_count(workers), no_prefect, observer)
+        summary = run_build(spec, out, choose_worker_count(workers), no_prefect, observer)
     if not as_json:
         print_summary(summary)
     folder = Path(summary.paths["manifests"])
@@ -95,7 +95,7 @@ def demo_command(
             }
         )
         return
-    console.print(_table(metrics))
+    console.print(_make_table(metrics))
     console.print("listen:")
     for caption, path in wavs.items():
         console.print(f"  {path}  {caption}", markup=False)
@@ -103,7 +103,7 @@ def demo_command(
     print_next(console, "segue", "inspect", folder)
 
 
-def demo_spec(source: str | None, test_folds: str) -> Spec:
+def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     """The demo's spec, over another source and other folds where they are given.
 
     Raises:
@@ -118,7 +118,7 @@ def demo_spec(source: str | None, test_folds: str) -> Spec:
         source_class(name)
         values["source"] = {name: {"root": path}}
         values["corpus"] = f"demo-{name}"
-    refs = list(_checked(values).make_source().refs())
+    refs = list(check_values(Spec, values).make_source().refs())
     folds = sorted({ref.split for ref in refs})
     test = [fold.strip() for fold in test_folds.split(",")]
     train = [fold for fold in folds if fold not in test]
@@ -133,15 +133,7 @@ def demo_spec(source: str | None, test_folds: str) -> Spec:
         "train": max(1, TRAIN_GROUPS // max(1, pairs)),
         "test": max(1, TEST_GROUPS // max(1, pairs)),
     }
-    return _checked(values)
-
-
-def _checked(values: dict[str, Any]) -> Spec:
-    try:
-        return Spec.model_validate(values)
-    except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SpecError("; ".join(faults), mend="give --source NAME:PATH") from error
+    return check_values(Spec, values)
 
 
 def _train_and_test(
@@ -169,15 +161,15 @@ def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:
     return {row["caption"]: rebuild(corpus, row, folder) for row in members}
 
 
-def _table(metrics: Mapping[str, Mapping[str, Metric]]) -> Table:
+def _make_table(metrics: Mapping[str, Mapping[str, Metric]]) -> Table:
     table = Table("never heard in training", *metrics, "chance", "n")
     for key, first in next(iter(metrics.values())).items():
         if key not in HEADLINES:
             continue
-        shown = (_with_interval(found[key]) for found in metrics.values())
+        shown = (_format_metric(found[key]) for found in metrics.values())
         table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
     return table
 
 
-def _with_interval(metric: Metric) -> str:
+def _format_metric(metric: Metric) -> str:
     return f"{100 * metric.value:.1f} % ({100 * metric.low:.1f} to {100 * metric.high:.1f})"

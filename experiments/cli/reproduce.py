@@ -14,13 +14,13 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
-from pipelines.cli.make.build import worker_count
+from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.make.build import choose_worker_count
 
 if TYPE_CHECKING:
     from experiments.harness.experiment import ExamSplit
-    from experiments.harness.library import Library
-    from experiments.harness.runner import Outcome
+    from experiments.harness.library import SoundLibrary
+    from experiments.harness.runner import ExperimentOutcome
 
 
 def experiments_command(
@@ -67,21 +67,21 @@ def experiments_command(
 
     Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
     """
-    from experiments.harness.library import Library
+    from experiments.harness.library import SoundLibrary
     from experiments.harness.results import to_json, write_results
     from experiments.harness.runner import Machine, carry_out
-    from experiments.registry import exam_split_of, experiment_of
+    from experiments.registry import find_experiment, parse_exam_split
 
     started = time.monotonic()
-    library = Library.parse(source) if source is not None else None
-    experiment, heard = experiment_of(name, scale, library), exam_split_of(split)
+    library = SoundLibrary.parse(source) if source is not None else None
+    experiment, heard = find_experiment(name, scale, library), parse_exam_split(split)
     arms = arm or []
     if arms:
-        experiment = experiment.only(arms)
-    machine = Machine(out, worker_count(workers), device)
+        experiment = experiment.select_arms(arms)
+    machine = Machine(out, choose_worker_count(workers), device)
     with show_progress(as_json) as observer:
         outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
-    command = command_line(name, library, scale, seeds, heard, arms)
+    command = format_command(name, library, scale, seeds, heard, arms)
     paths = write_results(outcome, command, results)
     seconds = round(time.monotonic() - started, 1)
     if as_json:
@@ -90,15 +90,15 @@ def experiments_command(
         print_json(to_json(outcome, command) | {"files": files} | took)
         return
     _print(outcome)
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     for path in paths.values():
         console.print(f"wrote {path}", markup=False)
     console.print(f"{seconds:.0f} s in all")
 
 
-def command_line(
+def format_command(
     name: str,
-    library: Library | None,
+    library: SoundLibrary | None,
     scale: str,
     seeds: int,
     split: ExamSplit,
@@ -115,23 +115,23 @@ def command_line(
     return shlex.join(words)
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: ExperimentOutcome) -> None:
     from experiments.harness.results import (
         CLAIM_COLUMNS,
         COLUMNS,
-        claim_row,
-        judged,
-        table_rows,
+        judge_all,
+        make_claim_row,
+        make_table_rows,
     )
 
     console = Console()
     shown = Table(*COLUMNS, title=outcome.experiment.title)
-    for rows in table_rows(outcome):
+    for rows in make_table_rows(outcome):
         for row in rows:
             shown.add_row(*row)
         shown.add_section()
     console.print(shown)
     claims = Table(*CLAIM_COLUMNS, show_lines=True)
-    for judgement in judged(outcome):
-        claims.add_row(*claim_row(judgement))
+    for judgement in judge_all(outcome):
+        claims.add_row(*make_claim_row(judgement))
     console.print(claims)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from experiments.harness.estimate import Estimate, difference, estimate
+from experiments.harness.estimate import Estimate, estimate_difference, estimate_metric
 from train.bench.metrics import Metric
 
 Results: TypeAlias = Mapping[str, Mapping[str, Sequence[Metric]]]
@@ -83,27 +83,27 @@ class Judgement:
     verdict: Verdict
 
 
-def better(text: str, cell: Cell, than: Cell, by: float = 0.0) -> Claim:
+def claim_better(text: str, cell: Cell, than: Cell, by: float = 0.0) -> Claim:
     """`cell` is above `than`, by more than `by`."""
     return Claim(text, cell, than, above=by)
 
 
-def alike(text: str, cell: Cell, other: Cell, within: float = 0.05) -> Claim:
+def claim_alike(text: str, cell: Cell, other: Cell, within: float = 0.05) -> Claim:
     """The two differ by less than `within`."""
     return Claim(text, cell, other, above=-within, below=within)
 
 
-def near(text: str, cell: Cell, value: float, within: float = 0.05) -> Claim:
+def claim_near(text: str, cell: Cell, value: float, within: float = 0.05) -> Claim:
     """`cell` is less than `within` from `value`, such as chance."""
     return Claim(text, cell, above=value - within, below=value + within)
 
 
-def at_least(text: str, cell: Cell, value: float) -> Claim:
+def claim_at_least(text: str, cell: Cell, value: float) -> Claim:
     """`cell` is above `value`."""
     return Claim(text, cell, above=value)
 
 
-def at_most(text: str, cell: Cell, value: float) -> Claim:
+def claim_at_most(text: str, cell: Cell, value: float) -> Claim:
     """`cell` is below `value`."""
     return Claim(text, cell, below=value)
 
@@ -117,7 +117,7 @@ def judge(claim: Claim, results: Results) -> Judgement:
     measured = [results[cell.arm].get(cell.metric, ()) for cell in claim.cells]
     if not all(measured):
         return Judgement(claim, None, Verdict.UNTESTED)
-    found = difference(*measured) if claim.less else estimate(*measured)
+    found = estimate_difference(*measured) if claim.less else estimate_metric(*measured)
     if found.low > claim.above and found.high < claim.below:
         return Judgement(claim, found, Verdict.HOLDS)
     in_mean = claim.above < found.value < claim.below

@@ -47,7 +47,7 @@ class Estimate:
         }
 
 
-def estimate(metrics: Sequence[Metric]) -> Estimate:
+def estimate_metric(metrics: Sequence[Metric]) -> Estimate:
     """One metric, measured with several seeds on the same items.
 
     The standard uncertainty of the mean over S seeds is s / sqrt(S). The items are the same for
@@ -60,13 +60,13 @@ def estimate(metrics: Sequence[Metric]) -> Estimate:
     Args:
         metrics: One a seed, at least one.
     """
-    found = _combined([metric.value for metric in metrics], _spread(metrics))
+    found = _combine([metric.value for metric in metrics], _compute_spread(metrics))
     if any(metric.high > 1 for metric in metrics):
         return found
     return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
 
-def difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> Estimate:
+def estimate_difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> Estimate:
     """One metric less another, seed by seed.
 
     Where both were measured on the same items, as in a comparison of arms, the uncertainty that
@@ -84,17 +84,17 @@ def difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> Estimate:
     ]
     paired = [spread for spread in pairs if spread is not None]
     if len(paired) == len(pairs):
-        return _combined(values, float(np.mean(paired)))
-    return _combined(values, math.hypot(_spread(metrics), _spread(others)))
+        return _combine(values, float(np.mean(paired)))
+    return _combine(values, math.hypot(_compute_spread(metrics), _compute_spread(others)))
 
 
-def _spread(metrics: Sequence[Metric]) -> float:
+def _compute_spread(metrics: Sequence[Metric]) -> float:
     """Standard uncertainty that comes of the choice of items."""
     halves = [(metric.high - metric.low) / 2 for metric in metrics]
     return float(np.mean(halves)) / _WIDTH
 
 
-def _combined(values: Sequence[float], items: float) -> Estimate:
+def _combine(values: Sequence[float], items: float) -> Estimate:
     mean, count = float(np.mean(values)), len(values)
     seeds = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else 0.0
     whole = math.hypot(seeds, items)

@@ -25,7 +25,7 @@ _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
 }
 
 
-def on_split(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
+def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
     """Tasks that `segue eval` knows.
 
     Args:
@@ -41,7 +41,7 @@ def on_split(name: str, corpus: str, *tasks: Task, settings: BenchSettings | Non
     )
 
 
-def probe_on_split(name: str, corpus: str, kind: Probe) -> Exam:
+def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:
     """A probe set cut from a split's own captions, as `segue text` cuts it from a file.
 
     Of the samples that claim the same only the first is kept, so that a caption has one right
@@ -53,11 +53,11 @@ def probe_on_split(name: str, corpus: str, kind: Probe) -> Exam:
         kind: `PTE`, `BAT` or `AS_THEN_SET`.
     """
     return Exam(
-        name, lambda folders, split: _probes(folders, split, corpus, kind), (_PROBES[kind][0],)
+        name, lambda folders, split: _make_probes(folders, split, corpus, kind), (_PROBES[kind][0],)
     )
 
 
-def _probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
+def _make_probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
     data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
     rows = list(reversed(first.values()))

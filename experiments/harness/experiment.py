@@ -50,7 +50,7 @@ def keep(row: Row) -> Row:
 
 
 @dataclass(frozen=True)
-class View:
+class CorpusView:
     """A corpus made of others without new audio: joined, or said in other words.
 
     Args:
@@ -79,7 +79,7 @@ class Arm:
     Args:
         name: What tables call it.
         corpus: What it learns from: a name among the experiment's corpora.
-        config: Made by `learning`.
+        config: Made by `make_config`.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Arm:
     config: TrainConfig
 
 
-def learning(**settings: Any) -> TrainConfig:
+def make_config(**settings: Any) -> TrainConfig:
     """Settings of an arm; corpus, run folder, seed and device are put in when it is run."""
     return TrainConfig(corpus=LATER, out=LATER, tensorboard=False, **settings)
 
@@ -145,14 +145,14 @@ class Experiment:
     scale: Scale
     source: str
     setup: str
-    corpora: Mapping[str, Spec | View]
+    corpora: Mapping[str, Spec | CorpusView]
     arms: tuple[Arm, ...]
     exams: tuple[Exam, ...]
     lines: tuple[Line, ...]
     claims: tuple[Claim, ...]
     whole: bool = True
 
-    def only(self, names: Sequence[str]) -> Experiment:
+    def select_arms(self, names: Sequence[str]) -> Experiment:
         """The experiment with these arms alone, and the claims about no other.
 
         Raises:

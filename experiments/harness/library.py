@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from experiments.harness.experiment import Scale
 from pipelines.spec.choice import SourceChoice
@@ -17,6 +17,7 @@ from synth.sources import open_source, source_class
 from synth.sources.reading.base import ClipRef
 
 _Steps = TypeVar("_Steps")
+_Model = TypeVar("_Model", bound=BaseModel)
 
 SHARES: Final = {"train": 0.6, "val": 0.15, "test": 0.25}
 """Of the recordings of a library that has neither splits nor folds."""
@@ -31,7 +32,7 @@ _ENOUGH_TO_VALIDATE: Final = 5
 
 
 @dataclass(frozen=True)
-class Library:
+class SoundLibrary:
     """A source by name.
 
     Args:
@@ -45,7 +46,7 @@ class Library:
     known_splits: Mapping[str, Any] | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Library:
+    def parse(cls, text: str) -> SoundLibrary:
         """From `NAME:PATH`, or the name of a source that reads no files.
 
         Raises:
@@ -96,14 +97,14 @@ class Library:
 
     @cached_property
     def _refs(self) -> tuple[ClipRef, ...]:
-        chosen: Any = _checked(SourceChoice, self.source, "--source").chosen
+        chosen: Any = check_values(SourceChoice, self.source, "--source").chosen
         return tuple(open_source(chosen).refs())
 
-    def by_split(self, **counts: int) -> dict[str, int]:
+    def list_by_split(self, **counts: int) -> dict[str, int]:
         """The counts of those splits that this library has."""
         return {split: count for split, count in counts.items() if split in self.splits}
 
-    def spec(self, corpus: str, **values: Any) -> Spec:
+    def make_spec(self, corpus: str, **values: Any) -> Spec:
         """A spec over this library and its splits; its corpus is named after the library, too.
 
         Raises:
@@ -111,20 +112,39 @@ class Library:
         """
         name = f"{corpus}-{self.name.replace('_', '-')}"
         whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
-        spec: Spec = _checked(Spec, whole, name)
-        return spec
+        return check_values(Spec, whole, name)
 
 
-def steps_for(
-    scale: Scale, library: Library | None, steps: Mapping[Scale, _Steps], recordings: _Steps
+def choose_steps(
+    scale: Scale, library: SoundLibrary | None, steps: Mapping[Scale, _Steps], recordings: _Steps
 ) -> _Steps:
     """The steps at a scale; at `tiny` over a library that was given, `recordings`."""
     return steps[scale] if library is None or scale is not Scale.TINY else recordings
 
 
-def _checked(model: Any, values: Any, where: str) -> Any:
+def choose_audio(scale: Scale, tiny_s: float) -> dict[str, Any]:
+    """Sample rate and length of samples, as values of a spec: `tiny_s` seconds at `tiny`."""
+    if scale is Scale.TINY:
+        return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
+    return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
+
+
+def check_values(model: type[_Model], values: object, where: str = "") -> _Model:
+    """Make a pydantic model of settings that the user gave.
+
+    Args:
+        model: Its class.
+        values: The settings.
+        where: What the message begins with; "" for nothing.
+
+    Raises:
+        SpecError: If a value is wrong.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SpecError(f"{where}: {'; '.join(faults)}", mend="give --source NAME:PATH") from error
+        faults = "; ".join(
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+        )
+        message = f"{where}: {faults}" if where else faults
+        raise SpecError(message, mend="give --source NAME:PATH") from error

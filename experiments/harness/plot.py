@@ -9,9 +9,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.harness.estimate import estimate
+from experiments.harness.estimate import estimate_metric
 from experiments.harness.experiment import Line
-from experiments.harness.runner import Outcome
+from experiments.harness.runner import ExperimentOutcome
 from synth.base.atomic import replacing
 from train.bench.figures import is_share
 
@@ -22,7 +22,7 @@ _PLAIN: Final = {"svg.hashsalt": "segue", "svg.fonttype": "none"}
 """Makes equal plots equal files."""
 
 
-def draw(outcome: Outcome, path: Path) -> None:
+def draw(outcome: ExperimentOutcome, path: Path) -> None:
     """Draw the lines of the table as SVG; median ranks, which are no shares, are left out."""
     lines = [line for line in outcome.experiment.lines if is_share(line.metric, 0.0)]
     arms = [arm.name for arm in outcome.experiment.arms]
@@ -41,12 +41,16 @@ def draw(outcome: Outcome, path: Path) -> None:
         figure.savefig(partial, format="svg", metadata={"Date": None, "Creator": None})
 
 
-def _draw_arm(axes: Axes, outcome: Outcome, lines: list[Line], arm: str, number: int) -> None:
+def _draw_arm(
+    axes: Axes, outcome: ExperimentOutcome, lines: list[Line], arm: str, number: int
+) -> None:
     thick = _BAR / len(outcome.experiment.arms)
     shift = -_BAR / 2 + thick * (number + 0.5)
     measured = outcome.metrics[arm]
     there = [
-        (k, estimate(measured[one.metric])) for k, one in enumerate(lines) if one.metric in measured
+        (k, estimate_metric(measured[one.metric]))
+        for k, one in enumerate(lines)
+        if one.metric in measured
     ]
     places = [k + shift for k, _ in there]
     values = [100 * each.value for _, each in there]
@@ -69,7 +73,7 @@ def _draw_arm(axes: Axes, outcome: Outcome, lines: list[Line], arm: str, number:
     )
 
 
-def _draw_chance(axes: Axes, outcome: Outcome, lines: list[Line]) -> None:
+def _draw_chance(axes: Axes, outcome: ExperimentOutcome, lines: list[Line]) -> None:
     first = outcome.metrics[outcome.experiment.arms[0].name]
     there = [(k, first[one.metric][0].chance) for k, one in enumerate(lines) if one.metric in first]
     axes.vlines(

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from experiments.harness.claims import Judgement, judge
-from experiments.harness.estimate import INTERVAL, estimate
-from experiments.harness.experiment import ExamSplit, View, keep
+from experiments.harness.estimate import INTERVAL, estimate_metric
+from experiments.harness.experiment import CorpusView, ExamSplit, keep
 from experiments.harness.plot import draw
-from experiments.harness.runner import Outcome
+from experiments.harness.runner import ExperimentOutcome
 from pipelines.engines.passport import library_versions
 from synth.base.atomic import write_text
 from train.bench.figures import format_value
@@ -24,7 +24,7 @@ _LETTERS: Final = 12
 _MODELLING: Final = ("segue-audio", "torch", "transformers", "scipy")
 
 
-def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Path]:
+def write_results(outcome: ExperimentOutcome, command: str, folder: Path) -> dict[str, Path]:
     """Write `NAME-SCALE-SOURCE.json`, `.md` and `.svg`; equal outcomes give equal bytes.
 
     Args:
@@ -38,17 +38,17 @@ def write_results(outcome: Outcome, command: str, folder: Path) -> dict[str, Pat
     paths = {suffix: folder / f"{outcome.label}.{suffix}" for suffix in ("json", "md", "svg")}
     text = json.dumps(to_json(outcome, command), indent=1, ensure_ascii=False, allow_nan=False)
     write_text(paths["json"], text + "\n")
-    write_text(paths["md"], markdown(outcome, command))
+    write_text(paths["md"], render_markdown(outcome, command))
     draw(outcome, paths["svg"])
     return paths
 
 
-def judged(outcome: Outcome) -> list[Judgement]:
+def judge_all(outcome: ExperimentOutcome) -> list[Judgement]:
     """Every claim of the experiment, judged."""
     return [judge(claim, outcome.metrics) for claim in outcome.experiment.claims]
 
 
-def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
+def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
     """Everything that was used and found."""
     experiment = outcome.experiment
     return {
@@ -62,7 +62,7 @@ def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
         "interval": INTERVAL,
         "metrics": {
             arm: {
-                name: estimate(each).to_json()
+                name: estimate_metric(each).to_json()
                 | {"chance": round(each[0].chance, 6), "n": each[0].n}
                 for name, each in metrics.items()
             }
@@ -76,9 +76,9 @@ def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
                 **(each.found.to_json() if each.found else {}),
                 "verdict": each.verdict.value,
             }
-            for each in judged(outcome)
+            for each in judge_all(outcome)
         ],
-        "corpora": {name: _corpus(outcome, name) for name in experiment.corpora},
+        "corpora": {name: _corpus_to_json(outcome, name) for name in experiment.corpora},
         "arms": {
             arm.name: {
                 "corpus": arm.corpus,
@@ -89,17 +89,17 @@ def to_json(outcome: Outcome, command: str) -> dict[str, Any]:
             }
             for arm in experiment.arms
         },
-        "versions": _versions(),
+        "versions": _list_versions(),
     }
 
 
-def _corpus(outcome: Outcome, name: str) -> dict[str, Any]:
+def _corpus_to_json(outcome: ExperimentOutcome, name: str) -> dict[str, Any]:
     facts, corpus = outcome.corpora[name], outcome.experiment.corpora[name]
     told: dict[str, Any] = {
         "digest": facts["digest"],
         "samples": {split: each["samples"] for split, each in facts["splits"].items()},
     }
-    if isinstance(corpus, View):
+    if isinstance(corpus, CorpusView):
         told |= {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
         return told if corpus.clip is keep else told | {"clips_by": corpus.clip.__name__}
     # Where a library lies says nothing of what it holds, which is in the digest.
@@ -111,7 +111,7 @@ def _corpus(outcome: Outcome, name: str) -> dict[str, Any]:
     return told | {"spec": spec}
 
 
-def _versions() -> dict[str, str]:
+def _list_versions() -> dict[str, str]:
     """Of Python and of the libraries that make audio, models and numbers."""
     return {
         "python": platform.python_version(),
@@ -120,7 +120,7 @@ def _versions() -> dict[str, str]:
     }
 
 
-def markdown(outcome: Outcome, command: str) -> str:
+def render_markdown(outcome: ExperimentOutcome, command: str) -> str:
     """The table, the claims, and how they came about."""
     experiment = outcome.experiment
     lines = [
@@ -132,14 +132,14 @@ def markdown(outcome: Outcome, command: str) -> str:
         "",
         f"    {command}",
         "",
-        *_heard(outcome.split),
+        *_warn_of_split(outcome.split),
         f"Mean over seeds {', '.join(map(str, outcome.seeds))}. Interval, {INTERVAL}.",
         "",
-        *_rows(COLUMNS, (row for rows in table_rows(outcome) for row in rows)),
+        *_render_rows(COLUMNS, (row for rows in make_table_rows(outcome) for row in rows)),
         "",
         f"![the same as a plot]({outcome.label}.svg)",
         "",
-        *_rows(CLAIM_COLUMNS, map(claim_row, judged(outcome))),
+        *_render_rows(CLAIM_COLUMNS, map(make_claim_row, judge_all(outcome))),
         "",
         "Corpora:",
         "",
@@ -149,7 +149,7 @@ def markdown(outcome: Outcome, command: str) -> str:
             f"{each['samples']:,} {split}" for split, each in facts["splits"].items()
         )
         lines.append(f"- `{name}` {facts['digest'][:_LETTERS]}: {counts}")
-    versions = ", ".join(f"{name} {number}" for name, number in _versions().items())
+    versions = ", ".join(f"{name} {number}" for name, number in _list_versions().items())
     lines += [
         "",
         f"Specs, settings, digests of the runs and every metric: `{outcome.label}.json`.",
@@ -158,14 +158,14 @@ def markdown(outcome: Outcome, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _heard(split: ExamSplit) -> Iterator[str]:
+def _warn_of_split(split: ExamSplit) -> Iterator[str]:
     """A warning where the tests were on the recordings that settings are chosen on."""
     if split is ExamSplit.VAL:
         yield "**Tested on split `val`, to choose settings: these are no results.**"
         yield ""
 
 
-def table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:
+def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]]]:
     """The table, line by line: a row an arm, with the columns `COLUMNS`."""
     for line in outcome.experiment.lines:
         rows: list[tuple[str, ...]] = []
@@ -173,7 +173,7 @@ def table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:
             measured = outcome.metrics[arm.name].get(line.metric)
             if not measured:
                 continue
-            found, metric = estimate(measured), measured[0]
+            found, metric = estimate_metric(measured), measured[0]
             value, low, high, chance = (
                 format_value(line.metric, each)
                 for each in (found.value, found.low, found.high, metric.chance)
@@ -187,7 +187,7 @@ def table_rows(outcome: Outcome) -> Iterator[list[tuple[str, ...]]]:
         yield rows
 
 
-def claim_row(judgement: Judgement) -> tuple[str, ...]:
+def make_claim_row(judgement: Judgement) -> tuple[str, ...]:
     """A claim with the columns `CLAIM_COLUMNS`."""
     claim, found = judgement.claim, judgement.found
     if found is None:
@@ -197,7 +197,7 @@ def claim_row(judgement: Judgement) -> tuple[str, ...]:
     return claim.text, claim.bounds, value, f"{low} to {high}", judgement.verdict.value
 
 
-def _rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _render_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table in Markdown."""
     yield f"| {' | '.join(header)} |"
     yield "|---" * len(header) + "|"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.harness.experiment import Arm, ExamSplit, Experiment, View
+from experiments.harness.experiment import Arm, CorpusView, ExamSplit, Experiment
 from experiments.harness.views import write_view
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
@@ -54,7 +54,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ArmRun:
     """One arm with one seed.
 
     Args:
@@ -76,7 +76,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentOutcome:
     """What an experiment gave.
 
     Args:
@@ -93,7 +93,7 @@ class Outcome:
     seeds: tuple[int, ...]
     split: ExamSplit
     corpora: Mapping[str, Mapping[str, Any]]
-    runs: tuple[Run, ...]
+    runs: tuple[ArmRun, ...]
     metrics: Mapping[str, Mapping[str, tuple[Metric, ...]]]
     seconds: Mapping[str, Mapping[int, float]]
 
@@ -111,7 +111,7 @@ def carry_out(
     machine: Machine,
     observer: Observer,
     split: ExamSplit = ExamSplit.TEST,
-) -> Outcome:
+) -> ExperimentOutcome:
     """Build the corpora, train every arm with every seed, and test them all.
 
     Corpora and runs lie below `machine.out` under digests of all that determines them. Finished
@@ -134,10 +134,12 @@ def carry_out(
     folders = build_corpora(experiment, machine, observer)
     benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
     runs = tuple(
-        placed(arm, seed, folders[arm.corpus], machine) for arm in experiment.arms for seed in seeds
+        place_run(arm, seed, folders[arm.corpus], machine)
+        for arm in experiment.arms
+        for seed in seeds
     )
     seconds = _train_all(runs, observer)
-    return Outcome(
+    return ExperimentOutcome(
         experiment,
         seeds,
         split,
@@ -156,21 +158,21 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
             summary = build(corpus, machine.out, machine.workers, observer)
             folders[name] = Path(summary.paths["manifests"])
     for name, corpus in experiment.corpora.items():
-        if isinstance(corpus, View):
+        if isinstance(corpus, CorpusView):
             called = f"{experiment.name}-{name}"
             folders[name] = write_view(called, corpus, folders, machine.out / VIEWS)
     return folders
 
 
-def placed(arm: Arm, seed: int, corpus: Path, machine: Machine) -> Run:
+def place_run(arm: Arm, seed: int, corpus: Path, machine: Machine) -> ArmRun:
     """The arm on its corpus with a seed, in a folder that its digest names."""
     made = digest(str(Corpus.open(corpus).facts["digest"]), arm.config.model_dump_json(), str(seed))
     out = machine.out / RUNS / made[:_LETTERS]
     places = {"corpus": corpus, "out": out, "seed": seed, "device": machine.device}
-    return Run(arm, seed, arm.config.model_copy(update=places), made)
+    return ArmRun(arm, seed, arm.config.model_copy(update=places), made)
 
 
-def _train_all(runs: tuple[Run, ...], observer: Observer) -> dict[str, dict[int, float]]:
+def _train_all(runs: tuple[ArmRun, ...], observer: Observer) -> dict[str, dict[int, float]]:
     seconds: dict[str, dict[int, float]] = {}
     left = [run for run in runs if not run.trained]
     total = sum(run.config.steps for run in runs)
@@ -192,7 +194,7 @@ def _train_all(runs: tuple[Run, ...], observer: Observer) -> dict[str, dict[int,
 
 def _test_all(
     experiment: Experiment,
-    runs: tuple[Run, ...],
+    runs: tuple[ArmRun, ...],
     benchmarks: Mapping[str, Benchmark],
     machine: Machine,
     observer: Observer,

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from experiments.harness.experiment import Row, View, keep
+from experiments.harness.experiment import CorpusView, Row, keep
 from pipelines.build.render import link
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
@@ -23,7 +23,7 @@ from synth.corpus.schema import SAMPLES, canonical_json, to_table
 _LETTERS: Final = 12
 
 
-def write_view(name: str, view: View, parts: Mapping[str, Path], root: Path) -> Path:
+def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Path) -> Path:
     """Write the manifests of a view, and link the shards of its parts to it.
 
     What is there already is not written again.
@@ -41,9 +41,11 @@ def write_view(name: str, view: View, parts: Mapping[str, Path], root: Path) -> 
         SpecError: If the parts have different sample rates, or no sample is left.
     """
     corpora = [Corpus.open(parts[part]) for part in view.parts]
-    rows = [changed for corpus in corpora for row in _rows(corpus) if (changed := view.reword(row))]
+    rows = [
+        changed for corpus in corpora for row in _read_rows(corpus) if (changed := view.reword(row))
+    ]
     _check(name, corpora, rows)
-    clips = _clips(corpora, view)
+    clips = _join_clips(corpora, view)
     whence = [str(corpus.facts["digest"]) for corpus in corpora]
     told_anew = [] if view.clip is keep else [repr(clips.to_pylist())]
     made = digest(*whence, canonical_json(rows), *told_anew)
@@ -57,7 +59,7 @@ def write_view(name: str, view: View, parts: Mapping[str, Path], root: Path) -> 
         "corpus": name,
         "version": folder.name,
         "digest": made,
-        "splits": _splits(rows),
+        "splits": _count_splits(rows),
         "shards": "shards",
         "bank": relpath((corpora[0].folder / corpora[0].facts["bank"]).resolve(), folder.resolve()),
     }
@@ -65,7 +67,7 @@ def write_view(name: str, view: View, parts: Mapping[str, Path], root: Path) -> 
     return folder
 
 
-def _rows(corpus: Corpus) -> list[Row]:
+def _read_rows(corpus: Corpus) -> list[Row]:
     found: list[Row] = corpus.samples().to_pylist()
     return found
 
@@ -81,7 +83,7 @@ def _check(name: str, corpora: Sequence[Corpus], rows: Sequence[Row]) -> None:
         raise SpecError(f"view {name}: no sample is left", mend="let `reword` keep some")
 
 
-def _clips(corpora: Sequence[Corpus], view: View) -> pa.Table:
+def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:
     """Every clip of the parts once."""
     known: set[str] = set()
     parts = []
@@ -106,7 +108,7 @@ def _write_tables(
         pq.write_table(clips, partial)
 
 
-def _splits(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
+def _count_splits(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
     """Samples and shards of each split."""
     samples = Counter(str(row["split"]) for row in rows)
     shards = Counter(split for split, _ in {(row["split"], row["shard"]) for row in rows})

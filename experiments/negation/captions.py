@@ -34,15 +34,15 @@ def with_idioms(row: Row) -> Row:
     """A training sample with none to three idioms in its caption, and the same in the others."""
     if row["split"] != LEARNT:
         return row
-    idioms = _drawn(row["id"])
+    idioms = _draw_idioms(row["id"])
     others = {
-        role: [{**text, "text": told(text["text"], idioms)} for text in row[role]]
+        role: [{**text, "text": insert_idioms(text["text"], idioms)} for text in row[role]]
         for role in ("positives", "negatives")
     }
-    return {**row, "caption": told(row["caption"], idioms), **others}
+    return {**row, "caption": insert_idioms(row["caption"], idioms), **others}
 
 
-def told(caption: str, idioms: tuple[str, ...]) -> str:
+def insert_idioms(caption: str, idioms: tuple[str, ...]) -> str:
     """The caption behind its first idiom, and before the others."""
     if not idioms:
         return caption
@@ -52,7 +52,7 @@ def told(caption: str, idioms: tuple[str, ...]) -> str:
     return f"{capitalise(first)}, {body}{caption[end:]}"
 
 
-def _drawn(sample: str) -> tuple[str, ...]:
+def _draw_idioms(sample: str) -> tuple[str, ...]:
     """None to `MOST` different idioms, each number as often."""
     count = int(uniform_hash("negation/idioms", sample) * (MOST + 1))
     order = sorted(IDIOMS, key=lambda idiom: uniform_hash(f"negation/{idiom}", sample))

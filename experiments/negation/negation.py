@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from experiments.harness.claims import Cell, Claim, at_least, at_most, better, near
-from experiments.harness.exams import on_split
-from experiments.harness.experiment import Arm, Experiment, Line, Scale, View, learning
-from experiments.harness.jam import jam
-from experiments.harness.library import Library
+from experiments.harness.claims import (
+    Cell,
+    Claim,
+    claim_at_least,
+    claim_at_most,
+    claim_better,
+    claim_near,
+)
+from experiments.harness.embedded import make_jam
+from experiments.harness.exams import make_exam
+from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
+from experiments.harness.library import SoundLibrary, choose_audio
 from experiments.negation.captions import MOST, with_idioms
 from experiments.negation.sounds import (
     learnt_by_labels,
-    overlays,
+    make_overlays_spec,
     told_by_labels,
     with_tags,
 )
@@ -84,17 +91,17 @@ SETUP_SOUNDS: Final = (
 )
 
 
-def loss_term(weight: float) -> str:
+def name_loss_arm(weight: float) -> str:
     """Name of the arm with the dissimilarity term."""
     return f"loss term, k {weight:g}"
 
 
-def combo(weight: float) -> str:
+def name_combined_arm(weight: float) -> str:
     """Name of the arm with both."""
     return f"combo, k {weight:g}"
 
 
-def _lines(loss: str) -> tuple[Line, ...]:
+def _make_lines(loss: str) -> tuple[Line, ...]:
     """The table; `loss` is the arm with the loss term that stands for the paper's best."""
     kinds = {"original": "original", "half": "half negated", "full": "fully negated"}
     return (
@@ -109,10 +116,10 @@ def _lines(loss: str) -> tuple[Line, ...]:
     )
 
 
-def _kept(arm: str) -> tuple[Claim, ...]:
+def _claim_kept(arm: str) -> tuple[Claim, ...]:
     """Retrieval with the original captions is within a point of the baseline's, or better."""
     return tuple(
-        better(
+        claim_better(
             f"our aim: {arm} loses no more than a point of R@10, {way}",
             Cell(arm, metrics["original"]),
             Cell(BASELINE, metrics["original"]),
@@ -122,44 +129,46 @@ def _kept(arm: str) -> tuple[Claim, ...]:
     )
 
 
-def _claims(loss: str, both: str) -> tuple[Claim, ...]:
+def _make_claims(loss: str, both: str) -> tuple[Claim, ...]:
     """What the paper says, and our aims, of the arms with the loss term alone and with both."""
     return (
-        near("the baseline does not tell original from full (50 %)", Cell(BASELINE, FULL), 0.5),
-        near("nor original from half (50 %)", Cell(BASELINE, HALF), 0.5),
-        near("nor half from full (50 %)", Cell(BASELINE, HALF_FULL), 0.5),
+        claim_near(
+            "the baseline does not tell original from full (50 %)", Cell(BASELINE, FULL), 0.5
+        ),
+        claim_near("nor original from half (50 %)", Cell(BASELINE, HALF), 0.5),
+        claim_near("nor half from full (50 %)", Cell(BASELINE, HALF_FULL), 0.5),
         *(
-            better(
+            claim_better(
                 f"{arm} tells original from full better than the baseline",
                 Cell(arm, FULL),
                 Cell(BASELINE, FULL),
             )
             for arm in (INSERT, loss, both)
         ),
-        better(
+        claim_better(
             "the loss term tells original from full better than text aug",
             Cell(loss, FULL),
             Cell(INSERT, FULL),
         ),
-        near("the loss term alone does not tell half from full", Cell(loss, HALF_FULL), 0.5),
-        better(
+        claim_near("the loss term alone does not tell half from full", Cell(loss, HALF_FULL), 0.5),
+        claim_better(
             "text aug tells half from full better than the loss term (60 and 50 %)",
             Cell(INSERT, HALF_FULL),
             Cell(loss, HALF_FULL),
         ),
-        better(
+        claim_better(
             "combo tells half from full better than the loss term",
             Cell(both, HALF_FULL),
             Cell(loss, HALF_FULL),
         ),
-        better(
+        claim_better(
             "the baseline finds recordings by full negations nearly as often as by captions",
             Cell(BASELINE, TEXT_TO_AUDIO["full"]),
             Cell(BASELINE, TEXT_TO_AUDIO["original"]),
             by=-0.1,
         ),
         *(
-            at_most(
+            claim_at_most(
                 f"{arm}: R@10 with full negations is near 0, {way}",
                 Cell(arm, metrics["full"]),
                 0.1,
@@ -167,22 +176,22 @@ def _claims(loss: str, both: str) -> tuple[Claim, ...]:
             for arm in (loss, both)
             for way, metrics in WAYS.items()
         ),
-        better(
+        claim_better(
             "combo: half negations find less than captions do",
             Cell(both, TEXT_TO_AUDIO["original"]),
             Cell(both, TEXT_TO_AUDIO["half"]),
             by=0.1,
         ),
-        at_least("our aim: the loss term tells 95 % from full", Cell(loss, FULL), 0.95),
-        at_least("our aim: combo tells 95 % from full", Cell(both, FULL), 0.95),
-        *_kept(loss),
-        *_kept(both),
+        claim_at_least("our aim: the loss term tells 95 % from full", Cell(loss, FULL), 0.95),
+        claim_at_least("our aim: combo tells 95 % from full", Cell(both, FULL), 0.95),
+        *_claim_kept(loss),
+        *_claim_kept(both),
     )
 
 
-def experiment(scale: Scale, library: Library | None = None) -> Experiment:
+def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of tagged music or of labelled sounds."""
-    heard = library or jam(3000 if scale is Scale.TINY else 4000)
+    heard = library or make_jam(3000 if scale is Scale.TINY else 4000)
     best = BEST if BEST in WEIGHTS[scale] else WEIGHTS[scale][0]
     of_sounds = library is not None and library.is_labelled and not library.is_tagged
     trained = scale is Scale.PAPER
@@ -194,55 +203,53 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         scale=scale,
         source=heard.name,
         setup=" ".join(told),
-        corpora=_corpora(scale, heard, of_sounds),
-        arms=_arms(scale, CORPUS if trained else LEARNT),
-        exams=(on_split("test", CORPUS, Task.NEGATION),),
-        lines=_lines(loss_term(best)),
-        claims=_claims(loss_term(best), combo(best)),
+        corpora=_make_corpora(scale, heard, of_sounds),
+        arms=_make_arms(scale, CORPUS if trained else LEARNT),
+        exams=(make_exam("test", CORPUS, Task.NEGATION),),
+        lines=_make_lines(name_loss_arm(best)),
+        claims=_make_claims(name_loss_arm(best), name_combined_arm(best)),
     )
 
 
-def _corpora(scale: Scale, library: Library, of_sounds: bool) -> dict[str, Spec | View]:
+def _make_corpora(
+    scale: Scale, library: SoundLibrary, of_sounds: bool
+) -> dict[str, Spec | CorpusView]:
     """What is tested, and what is learnt from: the same with idioms, which `paper` needs not."""
     if of_sounds:
-        heard: dict[str, Spec | View] = {
-            SOUNDS: overlays(f"negation-sounds-{scale}", scale, library, _audio(scale, 4)),
-            CORPUS: View((SOUNDS,), told_by_labels, with_tags),
+        heard: dict[str, Spec | CorpusView] = {
+            SOUNDS: make_overlays_spec(
+                f"negation-sounds-{scale}", scale, library, choose_audio(scale, 4)
+            ),
+            CORPUS: CorpusView((SOUNDS,), told_by_labels, with_tags),
         }
-        learnt = View((SOUNDS,), learnt_by_labels, with_tags)
+        learnt = CorpusView((SOUNDS,), learnt_by_labels, with_tags)
     else:
-        heard = {CORPUS: library.spec(**_music(scale))}
-        learnt = View((CORPUS,), with_idioms)
+        heard = {CORPUS: library.make_spec(**_set_up_music(scale))}
+        learnt = CorpusView((CORPUS,), with_idioms)
     return heard if scale is Scale.PAPER else heard | {LEARNT: learnt}
 
 
-def _music(scale: Scale) -> dict[str, Any]:
+def _set_up_music(scale: Scale) -> dict[str, Any]:
     """Each track with its caption, and that half and fully negated as printed."""
     return {
         "corpus": f"negation-{scale}",
         "seed": 7,
         "recipe": {"negation": {"style": "paper", "inserts": 0}},
-        "audio": _audio(scale, 6),
+        "audio": choose_audio(scale, 6),
     }
 
 
-def _audio(scale: Scale, tiny_s: int) -> dict[str, Any]:
-    if scale is Scale.TINY:
-        return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
-    return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
-
-
-def _arms(scale: Scale, corpus: str) -> tuple[Arm, ...]:
+def _make_arms(scale: Scale, corpus: str) -> tuple[Arm, ...]:
     weights = WEIGHTS[scale]
     return (
-        Arm(BASELINE, corpus, _learning(scale)),
-        Arm(INSERT, corpus, _learning(scale, INSERTED)),
-        *(Arm(loss_term(k), corpus, _learning(scale, weight=k)) for k in weights),
-        *(Arm(combo(k), corpus, _learning(scale, INSERTED, k)) for k in weights),
+        Arm(BASELINE, corpus, _make_config(scale)),
+        Arm(INSERT, corpus, _make_config(scale, INSERTED)),
+        *(Arm(name_loss_arm(k), corpus, _make_config(scale, weight=k)) for k in weights),
+        *(Arm(name_combined_arm(k), corpus, _make_config(scale, INSERTED, k)) for k in weights),
     )
 
 
-def _learning(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> TrainConfig:
+def _make_config(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> TrainConfig:
     """The settings of an arm; at the scale `paper`, ten epochs of ECALS (section 4.1)."""
     steps = {Scale.TINY: 1600, Scale.SMALL: 3000, Scale.PAPER: 17_000}[scale]
     shared: dict[str, Any] = {
@@ -252,11 +259,11 @@ def _learning(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> Train
     }
     if scale is not Scale.PAPER:
         tiny = ModelConfig(dim=64, audio=AudioConfig(width=64))
-        return learning(model=tiny if scale is Scale.TINY else ModelConfig(), **shared)
+        return make_config(model=tiny if scale is Scale.TINY else ModelConfig(), **shared)
     model = ModelConfig(
         dim=512,
         head=HeadConfig(kind=HeadKind.PROJECTION),
         audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED),
         text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
     )
-    return learning(model=model, batch=256, lr=1e-4, **shared)
+    return make_config(model=model, batch=256, lr=1e-4, **shared)

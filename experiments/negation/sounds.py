@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from experiments.harness.experiment import Row, Scale
-from experiments.harness.library import Library
+from experiments.harness.library import SoundLibrary
 from experiments.negation.captions import with_idioms
-from experiments.scenes.scenes import seconds_of
+from experiments.scenes.scenes import choose_seconds
 from pipelines.spec.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Style, capitalise
@@ -30,7 +30,7 @@ HELD_OUT: Final = 600
 _SEED: Final = 7
 
 
-def overlays(name: str, scale: Scale, library: Library, audio: Any) -> Spec:
+def make_overlays_spec(name: str, scale: Scale, library: SoundLibrary, audio: Any) -> Spec:
     """Two or three sounds at once, and as many with one of them exchanged.
 
     Args:
@@ -40,23 +40,23 @@ def overlays(name: str, scale: Scale, library: Library, audio: Any) -> Spec:
         audio: As a spec's `audio`.
     """
     recipe = {
-        "scenes": library.by_split(train=SCENES[scale], val=HELD_OUT, test=HELD_OUT),
+        "scenes": library.list_by_split(train=SCENES[scale], val=HELD_OUT, test=HELD_OUT),
         "expressions": EXPRESSIONS,
         "variants": 2,
         "captions": 1,
-        "max_event_s": seconds_of(scale),
+        "max_event_s": choose_seconds(scale),
     }
-    return library.spec(name, seed=_SEED, recipe={"scenes": recipe}, audio=audio)
+    return library.make_spec(name, seed=_SEED, recipe={"scenes": recipe}, audio=audio)
 
 
 def with_tags(clip: Row) -> Row:
     """A clip's row with its labels for tags."""
-    return {**clip, "tags": [asdict(tag) for tag in _tags(clip["labels"])]}
+    return {**clip, "tags": [asdict(tag) for tag in _make_tags(clip["labels"])]}
 
 
 def told_by_labels(row: Row) -> Row:
     """The sample with a caption that lists its labels, and that half and fully negated."""
-    tags = _tags(row["labels"])
+    tags = _make_tags(row["labels"])
     rng = Randomness(_SEED).at("negation/sounds", row["index"])
     frame = FRAMES[int(rng.integers(len(FRAMES)))]
     caption = capitalise(frame.format(enumerate_words([tag.name for tag in tags])))
@@ -87,5 +87,5 @@ def learnt_by_labels(row: Row) -> Row:
     return with_idioms(told_by_labels(row))
 
 
-def _tags(labels: Iterable[str]) -> list[Tag]:
+def _make_tags(labels: Iterable[str]) -> list[Tag]:
     return [Tag(CATEGORY, label.replace("_", " ")) for label in sorted(labels)]

@@ -36,7 +36,7 @@ def untested(row: Row, most: int) -> Row:
         row: The sample.
         most: Most true captions, the main one included, and most false ones.
     """
-    return _retold(row, *candidates(_statement(row)), most)
+    return _retell(row, *list_candidates(_read_statement(row)), most)
 
 
 def tested(row: Row, most: int, audible: Frames) -> Row:
@@ -47,10 +47,10 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
         most: Most true captions, the main one included, and most false ones.
         audible: Shortest overlap that can be heard, in frames.
     """
-    true, false = candidates(_statement(row))
+    true, false = list_candidates(_read_statement(row))
     scene = from_json(json.loads(row["scene"]))
     hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
-    return _retold(
+    return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )
 
@@ -62,7 +62,7 @@ def restated(row: Row) -> Row:
     return {**row, "positives": kept}
 
 
-def candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
+def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
     """What the paper's templates take for true of a scene beside its caption, and for false.
 
     Args:
@@ -87,20 +87,22 @@ def candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
     return parts[1:], edits
 
 
-def _statement(row: Row) -> Scene:
+def _read_statement(row: Row) -> Scene:
     return from_json(json.loads(row["claim"]))
 
 
-def _retold(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) -> Row:
+def _retell(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) -> Row:
     rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
 
-    def one_of(options: Sequence[Any]) -> Any:
+    def draw_one(options: Sequence[Any]) -> Any:
         return options[int(rng.integers(len(options)))]
 
-    tell = Narrator(Phrase.of_label, Style.NATURAL, one_of).tell
-    heard = _statement(row)
-    positives = [tell(claim, "restatement") for claim in _drawn(true, most - 1, rng)]
-    negatives = [tell(claim, edit_kind(claim, heard).value) for claim in _drawn(false, most, rng)]
+    tell = Narrator(Phrase.of_label, Style.NATURAL, draw_one).tell
+    heard = _read_statement(row)
+    positives = [tell(claim, "restatement") for claim in _draw_claims(true, most - 1, rng)]
+    negatives = [
+        tell(claim, edit_kind(claim, heard).value) for claim in _draw_claims(false, most, rng)
+    ]
     return {
         **row,
         "positives": list(map(caption_row, positives)),
@@ -108,5 +110,5 @@ def _retold(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) 
     }
 
 
-def _drawn(claims: Sequence[Scene], most: int, rng: np.random.Generator) -> list[Scene]:
+def _draw_claims(claims: Sequence[Scene], most: int, rng: np.random.Generator) -> list[Scene]:
     return [claims[k] for k in sorted(rng.permutation(len(claims))[:most].tolist())]

@@ -43,7 +43,7 @@ Members: TypeAlias = Callable[[Numbered], list[Member]]
 """From a group to the members of an instance; none where it makes none."""
 
 
-def order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exam:
+def make_order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exam:
     """CompA-order: A before B, B before A, and in every fourth instance A while B.
 
     Args:
@@ -52,24 +52,26 @@ def order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exam:
         style: Of the captions.
     """
     return Exam(
-        name, partial(_compa, corpus=corpus, members=partial(_in_order, style=style)), (Task.COMPA,)
+        name,
+        partial(_make_compa, corpus=corpus, members=partial(_find_ordered, style=style)),
+        (Task.COMPA,),
     )
 
 
-def attribute_exam(name: str, corpus: str) -> Exam:
+def make_attribute_exam(name: str, corpus: str) -> Exam:
     """CompA-attribute: the same sounds, one of them bound to another partner.
 
     Args:
         name: Of the exam.
         corpus: Name of a corpus of `scenes` in the experiment.
     """
-    return Exam(name, partial(_compa, corpus=corpus, members=_rebound), (Task.COMPA,))
+    return Exam(name, partial(_make_compa, corpus=corpus, members=_find_rebound), (Task.COMPA,))
 
 
-def _compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
+def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
     data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     rows, settings = data.rows(range(len(data))), BenchSettings()
-    instances = list(_instances(rows, members, data.audible))
+    instances = list(_make_instances(rows, members, data.audible))
     if not instances:
         raise SpecError(f"no group of {corpus} makes an instance of CompA", mend="add groups")
     heard = sorted({sound for each in instances for sound in each.sounds})
@@ -88,27 +90,27 @@ def _compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) ->
     )
 
 
-def _instances(rows: Sequence[Row], members: Members, audible: Frames) -> Iterator[Instance]:
+def _make_instances(rows: Sequence[Row], members: Members, audible: Frames) -> Iterator[Instance]:
     groups: dict[str, list[tuple[int, Scene]]] = {}
     for number, row in enumerate(rows):
-        groups.setdefault(row["group"], []).append((number, _scene(row["claim"])))
+        groups.setdefault(row["group"], []).append((number, _parse_scene(row["claim"])))
     found = threefold = 0
     for group in groups.values():
         made = members(group)
         wanted = made if threefold * THREEFOLD_EVERY <= found else made[:2]
-        if len(wanted) > 2 and not _told_apart(rows, wanted, audible):
+        if len(wanted) > 2 and not _is_distinct(rows, wanted, audible):
             wanted = made[:2]
-        if not wanted or not _told_apart(rows, wanted, audible):
+        if not wanted or not _is_distinct(rows, wanted, audible):
             continue
         found += 1
         threefold += len(wanted) > 2
         yield Instance(tuple(sound for sound, _, _ in wanted), tuple(said for *_, said in wanted))
 
 
-def _told_apart(rows: Sequence[Row], members: Sequence[Member], audible: Frames) -> bool:
+def _is_distinct(rows: Sequence[Row], members: Sequence[Member], audible: Frames) -> bool:
     """Whether every caption is proven of its own sound and refuted of the others."""
     for sound, _, _ in members:
-        scene = _scene(rows[sound]["scene"])
+        scene = _parse_scene(rows[sound]["scene"])
         hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
         for other, claim, _ in members:
             if not (hearing.proves(claim) if other == sound else hearing.refutes(claim)):
@@ -116,7 +118,7 @@ def _told_apart(rows: Sequence[Row], members: Sequence[Member], audible: Frames)
     return True
 
 
-def _in_order(group: Numbered, style: Style) -> list[Member]:
+def _find_ordered(group: Numbered, style: Style) -> list[Member]:
     """A before B, B before A and A while B, where a group of two sounds holds all three."""
     told = {meaning(claim): (number, claim) for number, claim in group}
     pairs = [claim for _, claim in group if isinstance(claim, Concat)]
@@ -137,21 +139,21 @@ def _in_order(group: Numbered, style: Style) -> list[Member]:
     return []
 
 
-def _rebound(group: Numbered) -> list[Member]:
+def _find_rebound(group: Numbered) -> list[Member]:
     """The base of a group, and the first member in which a sound has another partner."""
     tell = Narrator(Phrase.of_label, Style.NATURAL, lambda options: options[0]).tell
     base, *others = group
     for other in others:
         if edit_kind(other[1], base[1]) is Edit.REBIND:
             members = [(number, claim, tell(claim).text) for number, claim in (base, other)]
-            if len({_words(text) for _, _, text in members}) == 1:
+            if len({_count_words(text) for _, _, text in members}) == 1:
                 return members
     return []
 
 
-def _words(text: str) -> frozenset[tuple[str, int]]:
+def _count_words(text: str) -> frozenset[tuple[str, int]]:
     return frozenset(Counter(re.findall(r"\w+", text.casefold())).items())
 
 
-def _scene(text: str) -> Scene:
+def _parse_scene(text: str) -> Scene:
     return from_json(json.loads(text))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from experiments.harness.claims import Cell, Claim, at_least, better
-from experiments.harness.exams import on_split
-from experiments.harness.experiment import Arm, Experiment, Line, Scale, View, learning
-from experiments.harness.foley import foley
-from experiments.harness.library import Library, steps_for
+from experiments.harness.claims import Cell, Claim, claim_at_least, claim_better
+from experiments.harness.embedded import make_foley
+from experiments.harness.exams import make_exam
+from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
+from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import restated
-from experiments.scenes.exams import attribute_exam, order_exam
+from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from pipelines.spec.spec import Spec
 from train.bench.plan import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
@@ -77,88 +77,100 @@ SETUP: Final = (
 )
 
 
-def _paper(*values: float) -> dict[str, float]:
+def _map_paper_values(*values: float) -> dict[str, float]:
     return dict(zip((CLAP, SHORT, MODULAR, COMPA), values, strict=True))
 
 
 LINES: Final = (
-    Line("order.compa_all_text", "order, text score", _paper(0.3375, 0.38, 0.3625, 0.407)),
-    Line("order.compa_all_audio", "order, audio score", _paper(0.1575, 0.335, 0.3145, 0.356)),
-    Line(ORDER, "order, group score", _paper(0.115, 0.2125, 0.202, 0.3385)),
+    Line(
+        "order.compa_all_text", "order, text score", _map_paper_values(0.3375, 0.38, 0.3625, 0.407)
+    ),
+    Line(
+        "order.compa_all_audio",
+        "order, audio score",
+        _map_paper_values(0.1575, 0.335, 0.3145, 0.356),
+    ),
+    Line(ORDER, "order, group score", _map_paper_values(0.115, 0.2125, 0.202, 0.3385)),
     Line("order.compa_pairs_group", "order, group score, pairs alone"),
     Line("order.compa_triplets_group", "order, group score, triplets alone"),
     Line(
-        "attribute.compa_pairs_text", "attribute, text score", _paper(0.424, 0.4348, 0.3927, 0.4428)
+        "attribute.compa_pairs_text",
+        "attribute, text score",
+        _map_paper_values(0.424, 0.4348, 0.3927, 0.4428),
     ),
     Line(
         "attribute.compa_pairs_audio",
         "attribute, audio score",
-        _paper(0.205, 0.1957, 0.1771, 0.2252),
+        _map_paper_values(0.205, 0.1957, 0.1771, 0.2252),
     ),
-    Line(ATTRIBUTE, "attribute, group score", _paper(0.1475, 0.1304, 0.1135, 0.1513)),
+    Line(ATTRIBUTE, "attribute, group score", _map_paper_values(0.1475, 0.1304, 0.1135, 0.1513)),
     Line(TO_AUDIO, "R@10, text to audio", {CLAP: 0.896, COMPA: 0.902}),
     Line(TO_TEXT, "R@10, audio to text", {CLAP: 0.907, COMPA: 0.902}),
     Line(ZERO_SHOT, "zero-shot", {CLAP: 0.902, COMPA: 0.891}),
 )
 
 
-def _kept(text: str, metric: str) -> Claim:
+def _claim_kept(text: str, metric: str) -> Claim:
     """`COMPA` has lost less than 5 points."""
     return Claim(text, Cell(COMPA, metric), Cell(CLAP, metric), above=-0.05)
 
 
 CLAIMS: Final = (
-    better(
+    claim_better(
         "order: hard negatives help (group 11.5 to 21.3 %)", Cell(HARD, ORDER), Cell(CLAP, ORDER)
     ),
-    better(
+    claim_better(
         "order: modular captions alone help (11.5 to 20.2 %)",
         Cell(MODULAR, ORDER),
         Cell(CLAP, ORDER),
     ),
-    better(
+    claim_better(
         "order: modular captions help after hard negatives (21.3 to 33.9 %)",
         Cell(COMPA, ORDER),
         Cell(SHORT, ORDER),
     ),
-    better(
+    claim_better(
         "ours: and they do more for order than as many further steps of hard negatives",
         Cell(COMPA, ORDER),
         Cell(HARD, ORDER),
     ),
-    better(
+    claim_better(
         "attribute: both are better than CLAP (group 14.8 to 15.1 %)",
         Cell(COMPA, ATTRIBUTE),
         Cell(CLAP, ATTRIBUTE),
     ),
-    better(
+    claim_better(
         "attribute: modular captions help after hard negatives (13.0 to 15.1 %)",
         Cell(COMPA, ATTRIBUTE),
         Cell(SHORT, ATTRIBUTE),
     ),
-    _kept("retrieval is kept (R@10, text to audio, 89.6 and 90.2 %)", TO_AUDIO),
-    _kept("retrieval is kept (R@10, audio to text, 90.7 and 90.2 %)", TO_TEXT),
-    _kept("zero-shot is kept (90.2 and 89.1 %)", ZERO_SHOT),
-    better(
+    _claim_kept("retrieval is kept (R@10, text to audio, 89.6 and 90.2 %)", TO_AUDIO),
+    _claim_kept("retrieval is kept (R@10, audio to text, 90.7 and 90.2 %)", TO_TEXT),
+    _claim_kept("zero-shot is kept (90.2 and 89.1 %)", ZERO_SHOT),
+    claim_better(
         "ours: without parts of a scene among its true captions order is learnt better",
         Cell(RESTATED, ORDER),
         Cell(COMPA, ORDER),
     ),
-    better("ours: groups in a batch teach order better", Cell(GROUPED, ORDER), Cell(COMPA, ORDER)),
-    better(
+    claim_better(
+        "ours: groups in a batch teach order better", Cell(GROUPED, ORDER), Cell(COMPA, ORDER)
+    ),
+    claim_better(
         "ours: so they do without modular captions",
         Cell(HARD_GROUPED, ORDER),
         Cell(HARD, ORDER),
     ),
-    at_least("our aim: the order group score is 90 % or more", Cell(HARD_GROUPED, ORDER), 0.9),
+    claim_at_least(
+        "our aim: the order group score is 90 % or more", Cell(HARD_GROUPED, ORDER), 0.9
+    ),
 )
 
 
-def experiment(scale: Scale, library: Library | None = None) -> Experiment:
+def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
-    heard = library or foley(scale)
+    heard = library or make_foley(scale)
     vanilla, hard, modular = InfoNce(), HardNegatives(), Modular()
-    learn = partial(_learning, scale, steps_for(scale, library, STEPS, STEPS_RECORDINGS))
+    learn = partial(_make_config, scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS))
     compa, all_hard = learn(vanilla, hard, modular), learn(vanilla, hard, hard)
     together = {"keep_groups": True}
     return Experiment(
@@ -168,7 +180,10 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         scale=scale,
         source=heard.name,
         setup=SETUP,
-        corpora={"scenes": scenes_of(scale, heard), "restated": View(("scenes",), restated)},
+        corpora={
+            "scenes": make_scenes_spec(scale, heard),
+            "restated": CorpusView(("scenes",), restated),
+        },
         arms=(
             Arm(CLAP, "scenes", learn(vanilla, vanilla, vanilla)),
             Arm(SHORT, "scenes", learn(vanilla, hard)),
@@ -180,16 +195,16 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
             Arm(HARD_GROUPED, "scenes", all_hard.model_copy(update=together)),
         ),
         exams=(
-            order_exam("order", "scenes"),
-            attribute_exam("attribute", "scenes"),
-            on_split("test", "scenes", Task.RETRIEVAL, Task.ZERO_SHOT),
+            make_order_exam("order", "scenes"),
+            make_attribute_exam("attribute", "scenes"),
+            make_exam("test", "scenes", Task.RETRIEVAL, Task.ZERO_SHOT),
         ),
         lines=LINES,
         claims=CLAIMS,
     )
 
 
-def scenes_of(scale: Scale, library: Library, longer: int = 1) -> Spec:
+def make_scenes_spec(scale: Scale, library: SoundLibrary, longer: int = 1) -> Spec:
     """Scenes and their edits.
 
     Args:
@@ -199,15 +214,15 @@ def scenes_of(scale: Scale, library: Library, longer: int = 1) -> Spec:
     """
     train = {Scale.TINY: 2400, Scale.SMALL: 24_000, Scale.PAPER: 250_000}[scale]
     test = 2400 if scale is Scale.TINY else 4000
-    seconds = longer * seconds_of(scale)
+    seconds = longer * choose_seconds(scale)
     recipe = {
-        "scenes": library.by_split(train=train, val=600, test=test),
+        "scenes": library.list_by_split(train=train, val=600, test=test),
         "expressions": EXPRESSIONS,
-        "captions": captions_of(scale),
+        "captions": choose_captions(scale),
         "max_event_s": seconds / 2,
     }
     rate = 48_000 if scale is Scale.PAPER else 16_000
-    return library.spec(
+    return library.make_spec(
         corpus=f"scenes-{scale}" if longer == 1 else f"scenes-{scale}-{longer}-times-longer",
         seed=7,
         recipe={"scenes": recipe},
@@ -215,28 +230,30 @@ def scenes_of(scale: Scale, library: Library, longer: int = 1) -> Spec:
     )
 
 
-def seconds_of(scale: Scale) -> float:
+def choose_seconds(scale: Scale) -> float:
     """Length of a scene."""
     return 4.0 if scale is Scale.TINY else 10.0
 
 
-def captions_of(scale: Scale) -> int:
+def choose_captions(scale: Scale) -> int:
     """Most true captions of a scene, its main one included, and most false ones."""
     return 3 if scale is Scale.TINY else PAPER_CAPTIONS
 
 
-def _learning(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> TrainConfig:
+def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> TrainConfig:
     """What all arms share but the losses of the stages of training (appendix B.7)."""
     stages = tuple(
         Stage(steps=count, loss=loss) for count, loss in zip(steps, losses, strict=False)
     )
     text = TextSampling(restatements=False)
     if scale is not Scale.PAPER:
-        return learning(stages=stages, text=text, batch=32 if scale is Scale.TINY else 64)
-    return learning(model=paper_model(), stages=stages, text=text, batch=24, lr=1e-4, warmup=0.02)
+        return make_config(stages=stages, text=text, batch=32 if scale is Scale.TINY else 64)
+    return make_config(
+        model=make_paper_model(), stages=stages, text=text, batch=24, lr=1e-4, warmup=0.02
+    )
 
 
-def paper_model() -> ModelConfig:
+def make_paper_model() -> ModelConfig:
     """Towers as the paper's, and heads as CLAP's."""
     audio = AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED)
     return ModelConfig(

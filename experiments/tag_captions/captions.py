@@ -47,18 +47,18 @@ class Manner(StrEnum):
 
 
 MADE: Final = (Manner.BRIEF, Manner.PLAIN, Manner.ORNATE)
-"""Worded by `reworded`."""
+"""Worded by `reword`."""
 
 
-def reworded(manner: Manner, tags: Sequence[Tag]) -> str:
+def reword(manner: Manner, tags: Sequence[Tag]) -> str:
     """Tags in a sentence of no frame that the recipe has; "" where none can be said.
 
     Args:
         manner: One of `MADE`.
         tags: What to say; eras and themes are left out.
     """
-    moods = _words(tags, TagCategory.MOOD)
-    styles = _words(tags, TagCategory.GENRE)
+    moods = _select_words(tags, TagCategory.MOOD)
+    styles = _select_words(tags, TagCategory.GENRE)
     things = [words.noun for words in map(phrase_tag, tags) if words.is_thing]
     if not (moods or styles or things):
         return ""
@@ -70,33 +70,33 @@ def reworded(manner: Manner, tags: Sequence[Tag]) -> str:
                 f"in {add_article(f'{style} style')}" if style else "",
                 f"where you hear {heard}" if heard else "",
             ]
-            return _sentence(parts, " ")
+            return _join_sentence(parts, " ")
         case Manner.PLAIN:
             sentences = [
                 f"you can hear {heard}" if heard else "",
                 f"it sounds {feel}" if feel else "",
                 f"people would call it {style}" if style else "",
             ]
-            return " ".join(_sentence([each], "") for each in sentences if each)
+            return " ".join(_join_sentence([each], "") for each in sentences if each)
         case _:
             parts = [
                 f"for those who like {style}" if style else "for everyone",
                 f"full of {heard}" if heard else "",
                 f"and leaving a mood that one may call {feel}" if feel else "",
             ]
-            return _sentence(parts, ", ")
+            return _join_sentence(parts, ", ")
 
 
-def _words(tags: Sequence[Tag], kind: TagCategory) -> list[str]:
+def _select_words(tags: Sequence[Tag], kind: TagCategory) -> list[str]:
     found = map(phrase_tag, tags)
     return [each.words for each in found if each.form is TagForm.ADJECTIVE and each.kind is kind]
 
 
-def _sentence(parts: Sequence[str], between: str) -> str:
+def _join_sentence(parts: Sequence[str], between: str) -> str:
     return f"{capitalise(between.join(filter(None, parts)))}."
 
 
-def told_anew(name: str, corpus: str, subset_size: int, subsets: int) -> Exam:
+def make_retelling_exam(name: str, corpus: str, subset_size: int, subsets: int) -> Exam:
     """Retrieval within random subsets of a split, by captions unlike training's.
 
     `text_to_audio_r10` is the mean over captions of all manners of `MADE`, or over those that
@@ -109,30 +109,30 @@ def told_anew(name: str, corpus: str, subset_size: int, subsets: int) -> Exam:
         subsets: How many subsets.
     """
     settings = BenchSettings(subset_size=subset_size, subsets=subsets)
-    return Exam(name, partial(_benchmark, corpus=corpus, settings=settings), (Task.RETRIEVAL,))
+    return Exam(name, partial(_make_benchmark, corpus=corpus, settings=settings), (Task.RETRIEVAL,))
 
 
-def _benchmark(
+def _make_benchmark(
     folders: Folders, split: ExamSplit, corpus: str, settings: BenchSettings
 ) -> Benchmark:
     data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
     rows = data.rows(range(len(data)))
-    told = {manner: list(_told(manner, data, rows)) for manner in Manner}
+    told = {manner: list(_retell(manner, data, rows)) for manner in Manner}
     chosen = BenchSettings(
         seed=settings.seed,
         subset_size=min(settings.subset_size or len(rows), len(rows)),
         subsets=settings.subsets,
     )
     facts = {"corpus": corpus, "split": split.value}
-    answers = {Task.RETRIEVAL: _plan(told, len(rows), chosen)}
+    answers = {Task.RETRIEVAL: _make_plan(told, len(rows), chosen)}
     sounds = CorpusSounds(data, rows)
     return Benchmark(DataKind.CAPTIONS, f"{corpus}, told anew", facts, sounds, chosen, answers)
 
 
-def _told(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
+def _retell(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
     """Every sound's captions; none where people have not written of every clip."""
     if manner is Manner.WRITTEN:
-        written = _written(data)
+        written = _read_written(data)
         found = [[text for clip in row["clips"] for text in written[clip]] for row in rows]
         if all(found):
             yield from ((sound, text) for sound, texts in enumerate(found) for text in texts)
@@ -147,30 +147,30 @@ def _told(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tupl
             case Manner.BRIEF:
                 rng = Randomness(0).at("tag-captions/brief", sound)
                 # No view is as large as the whole: one tag of each category may be all there are.
-                text = reworded(manner, next(iter(draw_views(tags, 1, 1, rng)), tags))
+                text = reword(manner, next(iter(draw_views(tags, 1, 1, rng)), tags))
             case _:
-                text = reworded(manner, tags)
+                text = reword(manner, tags)
         # A theme alone, say, is worded as in training.
         yield sound, text or row["caption"]
 
 
-def _written(data: SplitData) -> Mapping[str, Sequence[str]]:
+def _read_written(data: SplitData) -> Mapping[str, Sequence[str]]:
     table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=["id", "captions"])
     return {row["id"]: row["captions"] for row in table.to_pylist()}
 
 
-def _plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings) -> Plan:
+def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings) -> Plan:
     """Retrieval by unlike captions together, and by those of each manner."""
     unlike = told[Manner.WRITTEN] or [each for manner in MADE for each in told[manner]]
     whole = plan_captions(unlike, sounds, settings)
     parts = {manner: plan_captions(each, sounds, settings) for manner, each in told.items() if each}
     texts = dict.fromkeys(text for plan in (whole, *parts.values()) for text in plan.texts)
 
-    def measured(audio: Embeddings, embedded: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, embedded: Said) -> dict[str, Metric]:
         found = whole.measure(audio, embedded)
         for manner, plan in parts.items():
             by_manner = plan.measure(audio, embedded)
             found |= {f"{manner}_{name}": metric for name, metric in by_manner.items()}
         return found
 
-    return Plan(tuple(texts), measured)
+    return Plan(tuple(texts), measure)

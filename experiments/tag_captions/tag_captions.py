@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from experiments.harness.claims import Cell, better
-from experiments.harness.exams import on_split
-from experiments.harness.experiment import Arm, Experiment, Line, Scale, learning
-from experiments.harness.jam import jam
-from experiments.harness.library import Library
-from experiments.tag_captions.captions import told_anew
+from experiments.harness.claims import Cell, claim_better
+from experiments.harness.embedded import make_jam
+from experiments.harness.exams import make_exam
+from experiments.harness.experiment import Arm, Experiment, Line, Scale, make_config
+from experiments.harness.library import SoundLibrary
+from experiments.tag_captions.captions import make_retelling_exam
 from pipelines.spec.spec import Spec
 from synth.sources.procedural.jam.source import Jam
 from train.bench.plan import Task
@@ -68,25 +68,25 @@ SETUP_SMALL: Final = (
     "know, not whether it knows their meaning."
 )
 CLAIMS: Final = (
-    better(
+    claim_better(
         "R@10: captions are better than tags alone (18.8 and 16.4 %)",
         Cell(CAPTIONS, RECALL),
         Cell(TAGS, RECALL),
     ),
-    better(
+    claim_better(
         "R@10: view dropout is better than one caption a track (22.0 and 18.8 %)",
         Cell(VIEWS, RECALL),
         Cell(CAPTIONS, RECALL),
     ),
-    better(
+    claim_better(
         "R@10: TextSwap adds a little (22.1 and 22.0 %)", Cell(SWAPS, RECALL), Cell(VIEWS, RECALL)
     ),
-    better(
+    claim_better(
         "R@10: all three together are better than tags alone (22.1 and 16.4 %)",
         Cell(SWAPS, RECALL),
         Cell(TAGS, RECALL),
     ),
-    better(
+    claim_better(
         "our aim: with TextSwap a caption is more often above its swapped ones",
         Cell(SWAPS, SWAPPED),
         Cell(VIEWS, SWAPPED),
@@ -94,7 +94,7 @@ CLAIMS: Final = (
 )
 
 
-def experiment(scale: Scale, library: Library | None = None) -> Experiment:
+def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of tagged music."""
     return Experiment(
         name="tag-captions",
@@ -103,23 +103,23 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         scale=scale,
         source=library.name if library else Jam.name,
         setup=SETUP if scale is Scale.PAPER else f"{SETUP} {SETUP_SMALL}",
-        corpora={CORPUS: _tagged(scale, library)},
+        corpora={CORPUS: _make_spec(scale, library)},
         arms=(
-            Arm(TAGS, CORPUS, _learning(scale, InfoNce(), _telling(p_caption=0))),
-            Arm(CAPTIONS, CORPUS, _learning(scale, InfoNce(), _telling(p_caption=1))),
-            Arm(VIEWS, CORPUS, _learning(scale, InfoNce(), TextSampling())),
-            Arm(SWAPS, CORPUS, _learning(scale, _swapping(scale), TextSampling())),
+            Arm(TAGS, CORPUS, _make_config(scale, InfoNce(), _sample_text(p_caption=0))),
+            Arm(CAPTIONS, CORPUS, _make_config(scale, InfoNce(), _sample_text(p_caption=1))),
+            Arm(VIEWS, CORPUS, _make_config(scale, InfoNce(), TextSampling())),
+            Arm(SWAPS, CORPUS, _make_config(scale, _make_swap(scale), TextSampling())),
         ),
         exams=(
-            told_anew("told", CORPUS, SUBSET[scale], SUBSETS),
-            on_split("swapped", CORPUS, Task.NEGATIVES),
+            make_retelling_exam("told", CORPUS, SUBSET[scale], SUBSETS),
+            make_exam("swapped", CORPUS, Task.NEGATIVES),
         ),
         lines=LINES,
         claims=CLAIMS,
     )
 
 
-def _tagged(scale: Scale, library: Library | None) -> Spec:
+def _make_spec(scale: Scale, library: SoundLibrary | None) -> Spec:
     """The corpus of all arms; ten views, as in the paper."""
     values: dict[str, Any] = {
         "corpus": f"tag-captions-{scale}",
@@ -130,21 +130,21 @@ def _tagged(scale: Scale, library: Library | None) -> Spec:
             "length": "natural" if scale is Scale.TINY else "exact 10 s",
         },
     }
-    return (library or jam(TRACKS[scale])).spec(**values)
+    return (library or make_jam(TRACKS[scale])).make_spec(**values)
 
 
-def _telling(p_caption: float) -> TextSampling:
+def _sample_text(p_caption: float) -> TextSampling:
     """One caption of all tags in that share of samples, and joined tags in the others."""
     return TextSampling(restatements=False, p_caption=Ramp(start=p_caption, end=p_caption))
 
 
-def _swapping(scale: Scale) -> TextSwap:
+def _make_swap(scale: Scale) -> TextSwap:
     """From 0 to 15 % in 20 of 100 epochs, after 5 (section 5.1)."""
     steps = STEPS[scale]
     return TextSwap(share=0.15, after=steps // 20, over=steps // 5)
 
 
-def _learning(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
+def _make_config(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
     """What all arms share but loss and texts; the paper's at its scale (section 2.1)."""
     settings: dict[str, Any] = {
         "stages": (Stage(steps=STEPS[scale], loss=loss),),
@@ -155,7 +155,7 @@ def _learning(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
     if scale is not Scale.PAPER:
         width = 64 if scale is Scale.TINY else 256
         model = ModelConfig(audio=AudioConfig(chunk_s=1.0, width=width), temperature=0.03)
-        return learning(model=model, **settings)
+        return make_config(model=model, **settings)
     audio = AudioConfig(
         kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.MAP, chunk_s=1.0
     )
@@ -166,4 +166,4 @@ def _learning(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
         temperature=0.03,
         trainable=(Group.AUDIO_HEAD, Group.TEXT_HEAD, Group.TEMPERATURE),
     )
-    return learning(model=model, batch=1024, eval_every=100, patience=5, **settings)
+    return make_config(model=model, batch=1024, eval_every=100, patience=5, **settings)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from experiments.harness.exams import on_split
-from experiments.harness.experiment import Arm, Experiment, Scale, View, learning
-from experiments.harness.foley import foley
-from experiments.harness.library import Library, steps_for
-from experiments.scenes.exams import order_exam
+from experiments.harness.embedded import make_foley
+from experiments.harness.exams import make_exam
+from experiments.harness.experiment import Arm, CorpusView, Experiment, Scale, make_config
+from experiments.harness.library import SoundLibrary, choose_steps
+from experiments.scenes.exams import make_order_exam
 from experiments.triplets.captions import ALONE, STAGE_A, STAGE_B, by_stage
 from experiments.triplets.table import (
     AB,
@@ -68,13 +68,13 @@ SETUP: Final = (
 )
 
 
-def experiment(scale: Scale, library: Library | None = None) -> Experiment:
+def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds.
 
     Raises:
         SpecError: If the library has no labels.
     """
-    heard = library or foley(scale)
+    heard = library or make_foley(scale)
     if not heard.is_labelled:
         raise SpecError(
             f"--source {heard.name}: triplets are of labelled sounds, and its clips have no labels",
@@ -88,56 +88,64 @@ def experiment(scale: Scale, library: Library | None = None) -> Experiment:
         source=heard.name,
         setup=SETUP,
         corpora={
-            "stage-a": heard.spec(**_corpus(f"stage-a-{scale}", scale, heard, stage_a=True)),
-            "triplets": heard.spec(**_corpus(f"triplets-{scale}", scale, heard, stage_a=False)),
-            "stages": View(("stage-a", "triplets"), by_stage),
+            "stage-a": heard.make_spec(
+                **_make_corpus_values(f"stage-a-{scale}", scale, heard, stage_a=True)
+            ),
+            "triplets": heard.make_spec(
+                **_make_corpus_values(f"triplets-{scale}", scale, heard, stage_a=False)
+            ),
+            "stages": CorpusView(("stage-a", "triplets"), by_stage),
         },
-        arms=_arms(scale, steps_for(scale, library, STEPS, STEPS_RECORDINGS)),
+        arms=_make_arms(scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS)),
         exams=(
-            on_split(ON_SINGLES, "stage-a", Task.ZSTE),
-            on_split(ON_PAIRS, "triplets", Task.ZSTE),
-            order_exam(ORDER, "triplets", Style.PAPER),
+            make_exam(ON_SINGLES, "stage-a", Task.ZSTE),
+            make_exam(ON_PAIRS, "triplets", Task.ZSTE),
+            make_order_exam(ORDER, "triplets", Style.PAPER),
         ),
         lines=LINES,
         claims=CLAIMS,
     )
 
 
-def _arms(scale: Scale, steps: tuple[int, int, int]) -> tuple[Arm, ...]:
+def _make_arms(scale: Scale, steps: tuple[int, int, int]) -> tuple[Arm, ...]:
     alone, a, b = steps
-    more = _stage(a, (ALONE,))
-    stage_a, stage_b = _stage(a, (STAGE_A,)), _stage(b, STAGE_B, TeminalB())
-    zero = _stage(b, STAGE_B, ZERO)
+    more = _make_stage(a, (ALONE,))
+    stage_a, stage_b = _make_stage(a, (STAGE_A,)), _make_stage(b, STAGE_B, TeminalB())
+    zero = _make_stage(b, STAGE_B, ZERO)
     ways = {
-        CLAP: (_stage(a + b, (ALONE,)),),
+        CLAP: (_make_stage(a + b, (ALONE,)),),
         B_ZERO: (more, zero),
         B: (more, stage_b),
         AB_ZERO: (stage_a, zero),
         AB: (stage_a, stage_b),
-        MIXED: (_stage(a + b, (STAGE_A, *STAGE_B)),),
+        MIXED: (_make_stage(a + b, (STAGE_A, *STAGE_B)),),
         # TeminAL's losses ask for whole groups; this is theirs with all alpha 1.
-        SCATTERED: (stage_a, _stage(b, STAGE_B)),
+        SCATTERED: (stage_a, _make_stage(b, STAGE_B)),
     }
     return tuple(
         Arm(
             name,
             "stages",
-            _learning(scale, (_stage(alone, (ALONE,)), *stages), keep_groups=name != SCATTERED),
+            _make_config(
+                scale, (_make_stage(alone, (ALONE,)), *stages), keep_groups=name != SCATTERED
+            ),
         )
         for name, stages in ways.items()
     )
 
 
-def _stage(steps: int, relations: tuple[str, ...], loss: Loss | None = None) -> Stage:
+def _make_stage(steps: int, relations: tuple[str, ...], loss: Loss | None = None) -> Stage:
     return Stage(steps=steps, relations=relations, loss=loss or InfoNce())
 
 
-def _corpus(name: str, scale: Scale, library: Library, stage_a: bool) -> dict[str, Any]:
+def _make_corpus_values(
+    name: str, scale: Scale, library: SoundLibrary, stage_a: bool
+) -> dict[str, Any]:
     """Values of a spec but for source and splits; both corpora join and overlay the same clips."""
     # Of stage A's groups one half is heard in it, so that the paper's one round takes two.
     train = {Scale.TINY: 8, Scale.SMALL: 4, Scale.PAPER: 2 if stage_a else 1}[scale]
     test = 2 if scale is Scale.TINY else 1
-    recipe = {"repeats": library.by_split(train=train, val=1, test=test), "stage_a": stage_a}
+    recipe = {"repeats": library.list_by_split(train=train, val=1, test=test), "stage_a": stage_a}
     longest = 1.0 if scale is Scale.TINY else 5.0
     return {
         "corpus": name,
@@ -150,12 +158,12 @@ def _corpus(name: str, scale: Scale, library: Library, stage_a: bool) -> dict[st
     }
 
 
-def _learning(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> TrainConfig:
+def _make_config(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> TrainConfig:
     """What all arms share but the stages; the paper's at its scale (section IV A, appendix A 6)."""
     if scale is not Scale.PAPER:
         tiny = ModelConfig(dim=64, audio=AudioConfig(width=64))
         model = tiny if scale is Scale.TINY else ModelConfig()
-        return learning(model=model, stages=stages, keep_groups=keep_groups)
+        return make_config(model=model, stages=stages, keep_groups=keep_groups)
     whole = {"kind": TowerKind.TRANSFORMERS, "name": PAPER_CLAP}
     model = ModelConfig(
         dim=512,
@@ -170,4 +178,4 @@ def _learning(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> Tra
             Group.TEMPERATURE,
         ),
     )
-    return learning(model=model, stages=stages, keep_groups=keep_groups, batch=256, lr=1e-4)
+    return make_config(model=model, stages=stages, keep_groups=keep_groups, batch=256, lr=1e-4)

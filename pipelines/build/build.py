@@ -28,11 +28,11 @@ from pipelines.build.sealed import refuse_other_bytes, unmark
 from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner, is_here
-from pipelines.ingest.ingest import Library, ingest
+from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import mirror_of, open_stage, refuse_private_store, write_access
+from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, refuse_private_store
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent
@@ -96,7 +96,7 @@ class Prepared:
     """
 
     spec: Spec
-    library: Library
+    library: IngestedLibrary
     places: Places
     shards: list[ShardPlan]
     pending: list[ShardPlan]
@@ -140,8 +140,8 @@ def build(
     started = time.monotonic()
     observer = observer or Silent()
     refuse_unheard(spec)
-    out = open_stage(out)
-    with write_access(out, spec.corpus):
+    out = choose_stage(out)
+    with hold_for_writing(out, spec.corpus):
         with engine(worker_count) as where:
             library, places = locate_library(spec, out, where, observer)
             prepared = prepare_build(spec, library, places, observer)
@@ -163,7 +163,9 @@ def refuse_unheard(spec: Spec) -> None:
         )
 
 
-def prepare_build(spec: Spec, library: Library, places: Places, observer: Observer) -> Prepared:
+def prepare_build(
+    spec: Spec, library: IngestedLibrary, places: Places, observer: Observer
+) -> Prepared:
     """Plan, and find out what is still to be rendered."""
     digest = spec.build_digest(library.digest)
     complete = read_finished(places, digest) is not None
@@ -182,7 +184,7 @@ def prepare_build(spec: Spec, library: Library, places: Places, observer: Observ
 
 def locate_library(
     spec: Spec, out: Path, where: Engine, observer: Observer
-) -> tuple[Library, Places]:
+) -> tuple[IngestedLibrary, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
     if not is_here(where.run):
@@ -193,7 +195,7 @@ def locate_library(
     library = ingest(spec.intake, out / BANKS, where.run, where.width, observer)
     digest = spec.build_digest(library.digest)
     version = spec.version or digest[:VERSION_LETTERS]
-    return library, Places(out, spec.corpus, version, mirror_of(out, spec.corpus))
+    return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
 
 
 def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
@@ -207,10 +209,10 @@ def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> t
 
 def plan_library(
     spec: Spec, out: Path, worker_count: int, observer: Observer
-) -> tuple[Library, Places, int]:
+) -> tuple[IngestedLibrary, Places, int]:
     """As `plan_only`, and give the library that was planned over, too."""
-    out = open_stage(out)
-    with write_access(out, spec.corpus), engine(worker_count) as where:
+    out = choose_stage(out)
+    with hold_for_writing(out, spec.corpus), engine(worker_count) as where:
         library, places = locate_library(spec, out, where, observer)
         shards = plan(spec, library, places, observer)
     return library, places, sum(shard.samples for shard in shards)
@@ -252,7 +254,7 @@ def render_pending(
 def _tell_rest(prepared: Prepared) -> str:
     """What the shards that are still to be rendered will take, judged by some that are done."""
     places = prepared.places
-    left = [each for each in prepared.pending if not places.receipt(each.shard).is_file()]
+    left = [each for each in prepared.pending if not places.receipt_path(each.shard).is_file()]
     known = (read_receipt(places, each.shard) for each in prepared.shards)
     done = list(islice((each for each in known if each is not None), MOST_JUDGED))
     if not done or not left:
@@ -284,8 +286,8 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
         seconds=round(time.monotonic() - started, 2),
         paths={
-            "manifests": places.shown(places.manifests),
-            "shards": places.shown(places.shards),
+            "manifests": places.format_path(places.manifests),
+            "shards": places.format_path(places.shards),
         },
         findings=Findings.read(places.manifests).to_json(),
         blocked=[each.to_json() for each in prepared.library.blocked],

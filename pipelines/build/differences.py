@@ -11,7 +11,7 @@ from pipelines.build.algorithms import algorithm_versions
 from pipelines.build.render import Receipt
 from pipelines.build.settings import LISTS, PLACES, flat_settings
 from pipelines.engines.passport import library_versions
-from pipelines.ingest.ingest import Library
+from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from synth.corpus.schema import INCIDENTAL, canonical_json
 
@@ -120,7 +120,7 @@ def library_differences(receipts: Sequence[Receipt]) -> tuple[str, ...]:
     )
 
 
-def clip_differences(stored: Iterable[Row], library: Library) -> Differences:
+def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> Differences:
     """Clips that are missing, changed or new, and what became of them."""
     ours = {row["id"]: row for row in stored}
     theirs = {row["id"]: row for row in library.clips}

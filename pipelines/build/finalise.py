@@ -22,10 +22,10 @@ from pipelines.build.documents.card import dataset_card
 from pipelines.build.documents.croissant import CROISSANT_FILE, croissant
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import is_done, link, read_receipt
-from pipelines.ingest.ingest import Library
+from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.row_groups import batches
+from pipelines.store.row_groups import read_batches
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import CorpusError
 from synth.base.hashing import file_sha256
@@ -39,7 +39,7 @@ CARD_FILE = "README.md"
 
 
 def finalise(
-    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+    spec: Spec, library: IngestedLibrary, places: Places, shards: Sequence[ShardPlan]
 ) -> dict[str, Any]:
     """Join plan and measurements, write sizes, card and, last, `corpus.json`.
 
@@ -51,7 +51,7 @@ def finalise(
     """
     mirror = places.mirror
     if mirror is not None:
-        mirror.look(places.shards)
+        mirror.list_files(places.shards)
     missing = [shard.shard for shard in shards if not is_done(places, shard)]
     if missing:
         raise CorpusError(
@@ -68,7 +68,7 @@ def finalise(
 
 
 def assemble(
-    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+    spec: Spec, library: IngestedLibrary, places: Places, shards: Sequence[ShardPlan]
 ) -> dict[str, Any]:
     """Write everything but `corpus.json`, from the plan, the measurements and the receipts.
 
@@ -140,7 +140,7 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
         for row_group, found in groupby(shards, attrgetter("row_group")):
             planned = plan.read_row_group(row_group)
             measured = pa.concat_tables(
-                pq.ParquetFile(places.measurements(shard.shard)).read() for shard in found
+                pq.ParquetFile(places.measurements_path(shard.shard)).read() for shard in found
             )
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
@@ -161,7 +161,7 @@ def _write_croissant(places: Places, facts: dict[str, Any], shards: Sequence[Sha
 
 
 def _facts(
-    spec: Spec, library: Library, places: Places, shards: Sequence[ShardPlan]
+    spec: Spec, library: IngestedLibrary, places: Places, shards: Sequence[ShardPlan]
 ) -> dict[str, Any]:
     samples: Counter[str] = Counter()
     files: Counter[str] = Counter()
@@ -208,7 +208,7 @@ def _totals(samples: Path) -> tuple[int, int, dict[str, int]]:
     frames = excerpts = 0
     generators: Counter[str] = Counter()
     captions = ("positives", "negatives")
-    for batch in batches(samples, ["frames", "excerpts", "generator", *captions]):
+    for batch in read_batches(samples, ["frames", "excerpts", "generator", *captions]):
         frames += pc.sum(batch["frames"]).as_py()
         excerpts += pc.sum(batch["excerpts"]).as_py()
         generators.update(batch["generator"].to_pylist())

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.build.coverage import SHOWN, Coverage, Lacking
-from pipelines.ingest.quarantine import Refusal, refusal_lines, refusals
+from pipelines.ingest.quarantine import RefusalKind, count_refusals, format_refusals
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.labels.lexicon import shipped_phrases
 
@@ -29,7 +29,7 @@ class Findings:
             one.
     """
 
-    refusals: Sequence[Refusal]
+    refusals: Sequence[RefusalKind]
     lacking: Sequence[Lacking]
     unphrased: Sequence[str]
 
@@ -40,7 +40,7 @@ class Findings:
         clips = pq.read_table(manifests / CLIPS_FILE, columns=list(_CLIPS)).to_pylist()
         coverage = Coverage.of(clips, {row["id"] for row in refused})
         return cls(
-            refusals(refused),
+            count_refusals(refused),
             coverage.lacking,
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
         )
@@ -49,7 +49,7 @@ class Findings:
     def of_json(cls, found: Mapping[str, Any]) -> Findings:
         """From `to_json`."""
         return cls(
-            [Refusal(**each) for each in found["refusals"]],
+            [RefusalKind(**each) for each in found["refusals"]],
             [Lacking(**each) for each in found["lacking"]],
             found["unphrased"],
         )
@@ -76,7 +76,7 @@ class Findings:
     @property
     def reasons(self) -> list[str]:
         """Why clips are quarantined, a line a kind."""
-        return refusal_lines(self.refusals)
+        return format_refusals(self.refusals)
 
 
 def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:

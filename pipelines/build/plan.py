@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.ingest.ingest import Library
+from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.enrich import Enrichment
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
@@ -74,7 +74,9 @@ class ShardPlan:
         return found
 
 
-def plan(spec: Spec, library: Library, places: Places, observer: Observer) -> list[ShardPlan]:
+def plan(
+    spec: Spec, library: IngestedLibrary, places: Places, observer: Observer
+) -> list[ShardPlan]:
     """Write the catalogue, the quarantine and the plan; a finished plan is read, not made again.
 
     Raises:
@@ -133,7 +135,7 @@ def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
 
 
 def _choose_clips(
-    recipe: Recipe, library: Library, setting: Setting, splits: Iterable[str]
+    recipe: Recipe, library: IngestedLibrary, setting: Setting, splits: Iterable[str]
 ) -> tuple[dict[str, list[Clip]], list[dict[str, str]]]:
     """The clips of each split that the recipe can use, and quarantine rows for the others."""
     clips: dict[str, list[Clip]] = {split: [] for split in splits}
@@ -166,11 +168,11 @@ def _choose_clips(
     return clips, refused
 
 
-def _named_splits(library: Library) -> str:
+def _named_splits(library: IngestedLibrary) -> str:
     return ", ".join(sorted({row["source_split"] for row in library.clips} - {""}))
 
 
-def _own_splits(library: Library) -> str:
+def _own_splits(library: IngestedLibrary) -> str:
     """What to do where no clip lies in a split of the spec."""
     if own := _named_splits(library):
         return f"no clip lies in a split of the spec; the source's own are {own}"
@@ -220,7 +222,7 @@ def _shards(
                 )
                 if sample.id in enrichment.answers:
                     known.add(sample.id)
-                    sample = enrichment.added(sample)
+                    sample = enrichment.add_captions(sample)
                 rows.append(sample.row())
                 index += 1
                 made += 1

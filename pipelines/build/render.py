@@ -73,14 +73,14 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     receipt = read_receipt(places, shard.shard)
     if receipt is None or receipt.digest != shard.digest:
         return False
-    size = places.size(shard.split, shard.shard)
-    return size == receipt.bytes and places.measurements(shard.shard).is_file()
+    size = places.find_size(shard.split, shard.shard)
+    return size == receipt.bytes and places.measurements_path(shard.shard).is_file()
 
 
 def read_receipt(places: Places, shard: str) -> Receipt | None:
     """The receipt of a shard; None where there is none that can be read."""
     try:
-        return Receipt(**json.loads(places.receipt(shard).read_bytes()))
+        return Receipt(**json.loads(places.receipt_path(shard).read_bytes()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
 
@@ -88,7 +88,7 @@ def read_receipt(places: Places, shard: str) -> Receipt | None:
 def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     """Render one shard, then its measurements, then its receipt; at a store it is kept there."""
     places = job.places
-    path = places.shard(shard.split, shard.shard)
+    path = places.shard_path(shard.split, shard.shard)
     clips = places.manifests / CLIPS_FILE
     bank = _bank(job.index, file_state(job.index))
     rights = _rights(clips, file_state(clips))
@@ -103,7 +103,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
             for k, rendering in zip(run, heard, strict=True):
                 found.append(writer.append(rows[k], rendering, texts[k]))
     measured = [asdict(measurement) for measurement in found]
-    with replacing(places.measurements(shard.shard)) as partial:
+    with replacing(places.measurements_path(shard.shard)) as partial:
         pq.write_table(to_table(measured, MEASUREMENTS), partial)
     receipt = Receipt(
         shard=shard.shard,
@@ -114,9 +114,11 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
         sha256=writer.sha256,
         libraries=library_versions(),
     )
-    write_text(places.receipt(shard.shard), canonical_json(asdict(receipt)))
+    write_text(places.receipt_path(shard.shard), canonical_json(asdict(receipt)))
     if places.mirror is not None:
-        places.mirror.certify(path, places.measurements(shard.shard), places.receipt(shard.shard))
+        places.mirror.certify(
+            path, places.measurements_path(shard.shard), places.receipt_path(shard.shard)
+        )
 
 
 def render_missing(job: RenderJob, shard: ShardPlan) -> None:
@@ -147,7 +149,7 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
     if not pending or not places.versions.is_dir():
         return pending
     others = [
-        places.sibling(folder.name)
+        places.locate_sibling(folder.name)
         for folder in sorted(places.versions.iterdir())
         if folder.is_dir() and folder.name != places.version
     ]
@@ -163,14 +165,14 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
 
 def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
     """Take a shard over from another version."""
-    certificates = places.measurements(shard.shard), places.receipt(shard.shard)
-    source, target = (each.shard(shard.split, shard.shard) for each in (twin, places))
+    certificates = places.measurements_path(shard.shard), places.receipt_path(shard.shard)
+    source, target = (each.shard_path(shard.split, shard.shard) for each in (twin, places))
     if places.mirror is None:
         link(source, target)
     else:
         places.mirror.copy(source, target)
-    link(twin.measurements(shard.shard), certificates[0])
-    link(twin.receipt(shard.shard), certificates[1])
+    link(twin.measurements_path(shard.shard), certificates[0])
+    link(twin.receipt_path(shard.shard), certificates[1])
     if places.mirror is not None:
         places.mirror.push(*certificates)
 
@@ -178,7 +180,7 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
 def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
     """Delete the receipts of shards that are about to be written over at a store."""
     if places.mirror is not None:
-        paths = [places.receipt(shard.shard) for shard in pending]
+        paths = [places.receipt_path(shard.shard) for shard in pending]
         found = [path for path in paths if path.is_file()]
         places.mirror.remove(found)
         for path in found:
@@ -193,7 +195,7 @@ def _is_sound(places: Places, shard: ShardPlan) -> bool:
         and is_done(places, shard)
         and (
             places.mirror is not None
-            or file_sha256(places.shard(shard.split, shard.shard)) == receipt.sha256
+            or file_sha256(places.shard_path(shard.split, shard.shard)) == receipt.sha256
         )
     )
 
@@ -202,7 +204,7 @@ def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
     """Remove from an unfinished version what an earlier plan of the same name left."""
     planned = {shard.shard for shard in shards}
     splits = {shard.split for shard in shards}
-    there = places.mirror.look(places.shards) if places.mirror else []
+    there = places.mirror.list_files(places.shards) if places.mirror else []
     files = {*places.shards.glob("*/*"), *(path for path in there if path.parent != places.shards)}
     stale = [path for path in files if path.suffix == ".tar" and path.name not in planned]
     stale += [path for path in files if path.suffix == ".json" and path.parent.name not in splits]

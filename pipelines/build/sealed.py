@@ -25,7 +25,7 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
     missing = [shard for shard in shards if not is_done(places, shard)]
     if not missing:
         return
-    folder = places.shown(places.manifests)
+    folder = places.format_path(places.manifests)
     mend = (
         f"`segue build {folder}` makes them again byte for byte, or tells what differs; "
         "another `version` in the spec builds anew"

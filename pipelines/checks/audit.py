@@ -75,11 +75,11 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
     """
     observer = observer or Silent()
     rows = find_manifest(path)
-    tags = _tags(rows.parent / CLIPS_FILE)
+    tags = _read_tags(rows.parent / CLIPS_FILE)
     samples = positives = negatives = with_negatives = 0
     violations: list[Violation] = []
     with pq.ParquetFile(rows) as file:
-        audible = _audible(file, rows)
+        audible = _read_audible(file, rows)
         observer.start("audit", file.metadata.num_rows, "samples")
         for batch in file.iter_batches(1024, columns=list(_COLUMNS)):
             for row in batch.to_pylist():
@@ -87,13 +87,13 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
                 positives += 1 + len(row["positives"])
                 negatives += len(row["negatives"])
                 with_negatives += bool(row["negatives"])
-                violations += _violations(row, tags, audible)
+                violations += _find_violations(row, tags, audible)
                 observer.advance("audit")
     observer.finish("audit", f"{len(violations)} violations")
     return Audit(samples, positives, negatives, with_negatives, tuple(violations))
 
 
-def _tags(clips: Path) -> dict[str, list[str]]:
+def _read_tags(clips: Path) -> dict[str, list[str]]:
     """The tags of each clip that has any."""
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", mend="build or plan again")
@@ -101,7 +101,7 @@ def _tags(clips: Path) -> dict[str, list[str]]:
     return {row["id"]: [tag["name"] for tag in row["tags"]] for row in rows if row["tags"]}
 
 
-def _audible(file: pq.ParquetFile, path: Path) -> int:
+def _read_audible(file: pq.ParquetFile, path: Path) -> int:
     value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
     if value is None:
         raise CorpusError(
@@ -111,7 +111,7 @@ def _audible(file: pq.ParquetFile, path: Path) -> int:
     return int(value)
 
 
-def _violations(
+def _find_violations(
     row: dict[str, Any], tags: dict[str, list[str]], audible: int
 ) -> Iterator[Violation]:
     scene: Scene = from_json(json.loads(row["scene"]))

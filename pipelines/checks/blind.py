@@ -24,7 +24,7 @@ _RESAMPLES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Blind:
+class BlindResult:
     """Balanced accuracy of the classifier.
 
     Args:
@@ -42,7 +42,9 @@ class Blind:
     chance: float = 0.5
 
 
-def blind(path: Path, most_samples: int, seed: int = 0, observer: Observer | None = None) -> Blind:
+def run_blind_test(
+    path: Path, most_samples: int, seed: int = 0, observer: Observer | None = None
+) -> BlindResult:
     """Try to tell a corpus's true captions from its false ones by their text alone.
 
     Args:
@@ -54,17 +56,17 @@ def blind(path: Path, most_samples: int, seed: int = 0, observer: Observer | Non
     Raises:
         CorpusError: If there are too few groups with captions of both kinds.
     """
-    texts, false, groups = _sentences(find_manifest(path), most_samples, seed)
+    texts, false, groups = _draw_sentences(find_manifest(path), most_samples, seed)
     if len(set(groups.tolist())) < FOLDS or len(set(false.tolist())) < 2:
         raise CorpusError(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
         )
-    right = _predicted(texts, false, groups, seed, observer or Silent()) == false
-    low, high = _interval(right, false, groups, Randomness(seed).at("blind/bootstrap", 0))
-    return Blind(_balanced(right, false), low, high, len(texts))
+    right = _predict(texts, false, groups, seed, observer or Silent()) == false
+    low, high = _estimate_interval(right, false, groups, Randomness(seed).at("blind/bootstrap", 0))
+    return BlindResult(_compute_balanced_accuracy(right, false), low, high, len(texts))
 
 
-def _sentences(
+def _draw_sentences(
     rows: Path, most_samples: int, seed: int
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Texts, whether each is false, and its group's number."""
@@ -88,7 +90,7 @@ def _sentences(
     return texts, np.array(false), np.array(groups)
 
 
-def _predicted(
+def _predict(
     texts: list[str], false: np.ndarray, groups: np.ndarray, seed: int, observer: Observer
 ) -> np.ndarray:
     from sklearn.base import clone
@@ -97,7 +99,7 @@ def _predicted(
     from sklearn.pipeline import make_pipeline
 
     classifier: Any = make_pipeline(
-        _features(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
+        _make_features(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
     )
     folds = GroupKFold(FOLDS, shuffle=True, random_state=seed % 2**32)
     predicted = np.zeros_like(false)
@@ -108,7 +110,7 @@ def _predicted(
     return predicted
 
 
-def _features() -> Any:
+def _make_features() -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.pipeline import FeatureUnion, make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -117,20 +119,20 @@ def _features() -> Any:
         [
             ("words", TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", min_df=3)),
             ("characters", TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=5)),
-            ("length", make_pipeline(FunctionTransformer(_lengths), StandardScaler())),
+            ("length", make_pipeline(FunctionTransformer(_measure_lengths), StandardScaler())),
         ]
     )
 
 
-def _lengths(texts: list[str]) -> np.ndarray:
+def _measure_lengths(texts: list[str]) -> np.ndarray:
     return np.array([[len(text), len(text.split())] for text in texts], dtype=np.float64)
 
 
-def _balanced(right: np.ndarray, false: np.ndarray) -> float:
+def _compute_balanced_accuracy(right: np.ndarray, false: np.ndarray) -> float:
     return float((right[false].mean() + right[~false].mean()) / 2)
 
 
-def _interval(
+def _estimate_interval(
     right: np.ndarray, false: np.ndarray, groups: np.ndarray, rng: np.random.Generator
 ) -> tuple[float, float]:
     count = int(groups.max()) + 1

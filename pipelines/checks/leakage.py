@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from pipelines.spec.spec import SPLITS
 from pipelines.store.manifest import find_manifest
-from pipelines.store.row_groups import batches
+from pipelines.store.row_groups import read_batches
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE
@@ -43,7 +43,7 @@ def compare_corpora(
     Raises:
         CorpusError: If a corpus is not there, has no such split, or is damaged.
     """
-    return leakage(used_clips(path_a, split_a), used_clips(path_b, split_b), observer)
+    return leakage(read_used_clips(path_a, split_a), read_used_clips(path_b, split_b), observer)
 
 
 def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Leakage]:
@@ -53,15 +53,15 @@ def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Le
         CorpusError: If the corpus is not there, or is damaged.
     """
     manifest = find_manifest(path)
-    used = _used(manifest)
+    used = _read_used_ids(manifest)
     order = [name for name in SPLITS if name in used] + sorted(set(used) - set(SPLITS))
-    clips = {name: _clips(manifest, used[name]) for name in order}
+    clips = {name: _read_clips(manifest, used[name]) for name in order}
     return {
         f"{a} and {b}": found for (a, b), found in measure_between_splits(clips, observer).items()
     }
 
 
-def used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
+def read_used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
     """The catalogue's rows, in its order, of the clips that a corpus's samples use.
 
     Args:
@@ -72,20 +72,20 @@ def used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
         CorpusError: If the corpus is not there, has no such split, or is damaged.
     """
     manifest = find_manifest(path)
-    used = _used(manifest)
+    used = _read_used_ids(manifest)
     if split is not None and split not in used:
         raise CorpusError(
             f"{manifest}: no sample is of the split {split!r}",
             mend=f"it has {', '.join(sorted(used))}",
         )
     wanted = used if split is None else {split: used[split]}
-    return _clips(manifest, set().union(*wanted.values()))
+    return _read_clips(manifest, set().union(*wanted.values()))
 
 
-def _used(manifest: Path) -> dict[str, set[str]]:
+def _read_used_ids(manifest: Path) -> dict[str, set[str]]:
     """The ids of the clips that each split's samples use."""
     used: dict[str, set[str]] = {}
-    for batch in batches(manifest, ["split", "clips"]):
+    for batch in read_batches(manifest, ["split", "clips"]):
         for split in pc.unique(batch.column("split")).to_pylist():
             part = batch.filter(pc.equal(batch.column("split"), split))
             ids = pc.unique(pc.list_flatten(part.column("clips")))
@@ -93,7 +93,7 @@ def _used(manifest: Path) -> dict[str, set[str]]:
     return used
 
 
-def _clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
+def _read_clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
     path = manifest.with_name(CLIPS_FILE)
     if not path.is_file():
         raise CorpusError(f"{path}: missing", mend="build or plan again")
@@ -103,7 +103,7 @@ def _clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
         columns = [name for name in (*COLUMNS, _LEVELS) if name in file.schema_arrow.names]
         for batch in file.iter_batches(_BATCH, columns=columns):
             used = batch.filter(pc.is_in(batch.column("id"), wanted))
-            rows += _told_heard(used).to_pylist()
+            rows += _add_heard(used).to_pylist()
     missing = ids - {row["id"] for row in rows}
     if missing:
         raise CorpusError(
@@ -113,7 +113,7 @@ def _clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def _told_heard(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _add_heard(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with `HEARD` for its levels, of which a clip that was never read has none."""
     if _LEVELS not in batch.schema.names:
         return batch

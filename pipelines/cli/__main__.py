@@ -34,13 +34,13 @@ class Interrupts:
         """Be told of the signals, but for those that whoever started this has turned off."""
         for each in SIGNALS:
             if signal.getsignal(each) is not signal.SIG_IGN:
-                signal.signal(each, self._come)
+                signal.signal(each, self._interrupt)
         atexit.register(self._leave)  # the first one that is registered is called last
 
-    def tell(self, error: BaseException) -> None:
+    def report_and_exit(self, error: BaseException) -> None:
         """Say that the command was stopped and how to go on, and end with the status due."""
         self._told = True
-        mend = ": ".join(filter(None, (AGAIN, _done(error))))
+        mend = ": ".join(filter(None, (AGAIN, _describe_done(error))))
         print(f"{STOPPED}; {mend}", file=sys.stderr)
         if "--json" in sys.argv:
             print(json.dumps({"error": STOPPED, "mend": mend}), flush=True)
@@ -54,19 +54,19 @@ class Interrupts:
                 sys.stderr.flush()
             os._exit(self.status)
 
-    def _come(self, number: int, _frame: FrameType | None) -> None:
+    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         if self.status:
             # Worker processes and servers end with this one, and nothing that is written is torn.
             if sys.stderr.isatty():
                 os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
             os._exit(self.status)
         self.status = 128 + number
-        sys.unraisablehook = _say_nothing
-        threading.excepthook = _say_nothing
+        sys.unraisablehook = _ignore_unraisable
+        threading.excepthook = _ignore_unraisable
         raise KeyboardInterrupt
 
 
-def _done(error: BaseException | None) -> str:
+def _describe_done(error: BaseException | None) -> str:
     """What the command will not do again, as `pipelines.cli.common.progress_display` notes it."""
     seen = set()
     while error is not None and id(error) not in seen:  # Prefect's may come from themselves
@@ -77,7 +77,7 @@ def _done(error: BaseException | None) -> str:
     return ""
 
 
-def _say_nothing(_error: Any) -> None:
+def _ignore_unraisable(_error: Any) -> None:
     """What falls over because the program ends is no news."""
 
 
@@ -93,7 +93,7 @@ def main() -> None:
         done = isinstance(error, SystemExit) and not error.code
         if done or not interrupts.status:
             raise
-        interrupts.tell(error)
+        interrupts.report_and_exit(error)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ PHASE: Final = "export"
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ExportSummary:
     """What an export did.
 
     Args:
@@ -55,14 +55,14 @@ class Summary:
         return asdict(self)
 
 
-def export(
+def export_corpus(
     corpus: Corpus,
     format_name: str,
     out: Path,
     splits: Sequence[str] = (),
     worker_count: int = 0,
     observer: Observer | None = None,
-) -> Summary:
+) -> ExportSummary:
     """Export a corpus; what is there and certified is not made again.
 
     Args:
@@ -84,24 +84,24 @@ def export(
         raise SpecError(f"{out}: exports are written to folders", mend="give a folder")
     shards = list_shards(corpus, splits)
     folder = Folder(out.resolve())
-    identity = _identity(made, corpus, shards)
+    identity = _describe_export(made, corpus, shards)
     _refuse_foreign(folder, identity)
-    with _held(folder):
+    with _hold_folder(folder):
         _refuse_foreign(folder, identity)
         _remove_partials(folder.root)
         write_text(folder.identity, canonical_json(identity))
         stamp = identity["digest"]
         pending = [
-            each for each in shards if not _certified(folder, folder.receipt(each.name), stamp)
+            each for each in shards if not _is_certified(folder, folder.receipt(each.name), stamp)
         ]
         observer.start(PHASE, len(shards), "parts", done=len(shards) - len(pending))
         _write_parts(made, pending, folder, stamp, worker_count, observer)
-        if pending or not _certified(folder, folder.finished, stamp):
+        if pending or not _is_certified(folder, folder.finished, stamp):
             writer = Writer(folder)
             made.finish(Whole(corpus, shards, folder), writer)
             _certify(folder.finished, stamp, writer)
         observer.finish(PHASE)
-    return Summary(
+    return ExportSummary(
         format=format_name,
         samples=sum(shard.samples for shard in shards),
         parts=len(shards),
@@ -142,7 +142,7 @@ def _write_parts(
             raise
 
 
-def _identity(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
+def _describe_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
     """Which export this is; another one must not be written into the same folder."""
     facts = {
         "format": made.name,
@@ -170,22 +170,22 @@ def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
         if any(path.name != KEPT for path in folder.root.iterdir()):
             raise SpecError(f"{folder.root}: holds files that are not of an export", mend=mend)
         return
-    found = _read(folder.identity)
+    found = _read_json(folder.identity)
     if found.get("digest") != identity["digest"]:
         told = [
-            f"{name} {_told(found.get(name))} instead of {_told(wanted)}"
+            f"{name} {_format_value(found.get(name))} instead of {_format_value(wanted)}"
             for name, wanted in identity.items()
             if name != "digest" and found.get(name) != wanted
         ]
         raise SpecError(f"{folder.root}: holds another export: {', '.join(told)}", mend=mend)
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @contextmanager
-def _held(folder: Folder) -> Iterator[None]:
+def _hold_folder(folder: Folder) -> Iterator[None]:
     """Hold the folder as its sole writer."""
     with ExitStack() as stack:
         try:
@@ -198,27 +198,27 @@ def _held(folder: Folder) -> Iterator[None]:
         yield
 
 
-def _certified(folder: Folder, receipt: Path, stamp: str) -> bool:
+def _is_certified(folder: Folder, receipt: Path, stamp: str) -> bool:
     """Whether a receipt of this export certifies files that are there at the size it says."""
-    found = _read(receipt)
+    found = _read_json(receipt)
     files = found.get("files")
     if found.get("digest") != stamp or not isinstance(files, dict):
         return False
-    return all(_size(folder.root / name) == size for name, size in files.items())
+    return all(_measure_size(folder.root / name) == size for name, size in files.items())
 
 
 def _certify(receipt: Path, stamp: str, writer: Writer) -> None:
     write_text(receipt, canonical_json({"digest": stamp, "files": writer.files}))
 
 
-def _size(path: Path) -> int:
+def _measure_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
         return -1
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     """A small JSON file of ours, nothing where there is none that can be read."""
     try:
         found = json.loads(path.read_bytes())

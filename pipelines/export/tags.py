@@ -50,7 +50,7 @@ CAPTIONS: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ToolReport:
     """What a tool did.
 
     Args:
@@ -63,12 +63,12 @@ class Report:
     rows: int
     counts: Mapping[str, int]
 
-    def facts(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As values for JSON."""
         return {"path": str(self.path), "rows": self.rows, "counts": dict(self.counts)}
 
 
-def negate_file(
+def write_negated_file(
     captions: Path,
     vocabulary: Path,
     out: Path,
@@ -77,7 +77,7 @@ def negate_file(
     seed: int,
     negators: Path | None = None,
     observer: Observer | None = None,
-) -> Report:
+) -> ToolReport:
     """Write a row for each caption and mode, negated or with the reason why not.
 
     Counts are by mode and outcome: "full/negated", "half/none: no tag".
@@ -90,12 +90,12 @@ def negate_file(
     words = Negators.read(negators) if negators else shipped_negators()
     how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
     items = track(read_captions(captions), observer or Silent(), "negate", "captions")
-    rows = list(_negated_rows(items, modes, how, Randomness(seed)))
+    rows = list(_negate_rows(items, modes, how, Randomness(seed)))
     _write(out, rows, NEGATED)
-    return Report(out, len(rows), _counted(map(_outcome, rows)))
+    return ToolReport(out, len(rows), _count_values(map(_format_outcome, rows)))
 
 
-def _negated_rows(
+def _negate_rows(
     items: Iterable[TaggedRecording], modes: Sequence[Mode], how: Negation, randomness: Randomness
 ) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
@@ -113,13 +113,13 @@ def _negated_rows(
             }
 
 
-def _outcome(row: Mapping[str, Any]) -> str:
+def _format_outcome(row: Mapping[str, Any]) -> str:
     reason = row["reason"].split(":")[0]
     told = f": {reason}" if row["outcome"] == NegationOutcome.NONE else ""
     return f"{row['mode']}/{row['outcome']}{told}"
 
 
-def caption_file(
+def write_caption_file(
     source: Path,
     out: Path,
     style: Style,
@@ -127,7 +127,7 @@ def caption_file(
     per_category: int,
     seed: int,
     observer: Observer | None = None,
-) -> Report:
+) -> ToolReport:
     """Write each item's caption over all its tags, and those of its partial views.
 
     Raises:
@@ -143,9 +143,9 @@ def caption_file(
     for index, item in enumerate(track(items, observer or Silent(), "caption", "items")):
         rng = randomness.at("tag-captions", index)
         subsets = [item.tags, *draw_views(item.tags, count, per_category, rng)]
-        told = [_told(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
+        told = [_caption_tags(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
         mute += not told[0].text
-        rows.extend(_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
+        rows.extend(_make_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
     if mute == len(items):
         tags = sorted({tag.name for item in items for tag in item.tags})
         raise SourceError(
@@ -154,15 +154,15 @@ def caption_file(
             mend="give tags of genre, mood, instrument, voice, era or theme",
         )
     _write(out, rows, CAPTIONS)
-    counts = _counted(row["kind"] for row in rows)
-    return Report(out, len(rows), {"items": len(items), **counts, "items left out": mute})
+    counts = _count_values(row["kind"] for row in rows)
+    return ToolReport(out, len(rows), {"items": len(items), **counts, "items left out": mute})
 
 
-def _told(style: Style, tags: Sequence[Tag], frame: int) -> Sentence:
+def _caption_tags(style: Style, tags: Sequence[Tag], frame: int) -> Sentence:
     return join_tags(tags) if style is Style.PAPER else describe(tags, (), frame)
 
 
-def _caption_row(item: TaggedRecording, at: int, told: Sentence) -> dict[str, Any]:
+def _make_caption_row(item: TaggedRecording, at: int, told: Sentence) -> dict[str, Any]:
     return {
         "id": item.id,
         "kind": "view" if at else "caption",
@@ -173,9 +173,9 @@ def _caption_row(item: TaggedRecording, at: int, told: Sentence) -> dict[str, An
     }
 
 
-def textswap_file(
+def write_textswap_file(
     source: Path, out: Path, max_share: float, observer: Observer | None = None
-) -> Report:
+) -> ToolReport:
     """Write the TextSwap dictionary of a file's tags.
 
     Items that bear several tags also tell which go together.
@@ -188,24 +188,24 @@ def textswap_file(
     items = [item.tags for item in read_items(source) if len(item.tags) > 1]
     entries = build(vocabulary, items, max_share, observer)
     Dictionary(tuple(entries)).write(out)
-    reasons = _counted(
+    reasons = _count_values(
         "together" if entry.reason.startswith("together") else entry.reason or "allowed"
         for entry in entries
     )
     with_one = {entry.tag for entry in entries if not entry.reason}
-    return Report(
+    return ToolReport(
         out,
         len(entries),
-        {**_coverage(vocabulary), "tags with an alternative": len(with_one), **reasons},
+        {**_count_listed(vocabulary), "tags with an alternative": len(with_one), **reasons},
     )
 
 
-def _coverage(vocabulary: TagVocabulary) -> dict[str, int]:
+def _count_listed(vocabulary: TagVocabulary) -> dict[str, int]:
     listed = sum(find_category(tag.name) is not None for tag in vocabulary.tags)
     return {"tags": len(vocabulary.tags), "tags listed": listed}
 
 
-def _counted(values: Iterable[str]) -> dict[str, int]:
+def _count_values(values: Iterable[str]) -> dict[str, int]:
     """Counts, the largest first."""
     return dict(Counter(values).most_common())
 

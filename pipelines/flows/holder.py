@@ -32,7 +32,7 @@ from prefect.runtime import flow_run
 from prefect.states import Crashed
 
 from pipelines.store.locks import sole_writer
-from pipelines.store.places import versions_of
+from pipelines.store.places import locate_versions
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 
@@ -61,7 +61,7 @@ def bury_dead_run(out: Path, corpus: str) -> bool:
         Whether there was one.
     """
     try:
-        with sole_writer(versions_of(out, corpus)):
+        with sole_writer(locate_versions(out, corpus)):
             return _bury(_path(out, corpus))
     except CorpusError:
         return False

@@ -18,11 +18,11 @@ from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import watch_parent
 from pipelines.flows.holder import sole_run
 from pipelines.flows.nights.settings import NightlySettings, read_nightly
-from pipelines.ingest.ingest import Library
+from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.site import open_stage, write_access
+from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 
@@ -54,10 +54,10 @@ class Work:
         self.engine = engine
         self.observer = observer
         self.started = time.monotonic()
-        self._located: tuple[Library, Places] | None = None
+        self._located: tuple[IngestedLibrary, Places] | None = None
         self._prepared: Prepared | None = None
 
-    def locate(self) -> tuple[Library, Places]:
+    def locate(self) -> tuple[IngestedLibrary, Places]:
         """The ingested library, and where what is made of it lies."""
         if self._located is None:
             self._located = locate_library(self.spec, self.out, self.engine, self.observer)
@@ -114,9 +114,9 @@ def open_work(
         else NightlySettings.model_validate(nightly)
     )
     refuse_unheard(parsed)
-    root = open_stage(out)
+    root = choose_stage(out)
     with (
-        write_access(root, parsed.corpus),
+        hold_for_writing(root, parsed.corpus),
         sole_run(root, parsed.corpus),
         engine(workers) as where,
     ):

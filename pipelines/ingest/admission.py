@@ -15,7 +15,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedClips:
     """What became of clips.
 
     Args:
@@ -65,7 +65,7 @@ class Admission:
         """Which lists block less than they could, and why; "" where none does."""
         return "; ".join(block.weakness for block in self.blocks if block.weakness)
 
-    def admitted(self, rows: list[Row]) -> Admitted:
+    def admit(self, rows: list[Row]) -> AdmittedClips:
         """Keep the clips that may be used, and set their splits.
 
         Licences are judged first, then block lists, then copies: of two equal files the one that
@@ -86,7 +86,7 @@ class Admission:
         rows, copies = withdraw_copies(rows)
         divided = assign_splits(rows, self.split_rules, self.seed)
         outside = {row["id"] for row in divided}
-        return Admitted(
+        return AdmittedClips(
             [row for row in rows if row["id"] not in outside],
             withdrawn + copies + divided,
             tally(self.blocks, every, blocked) if self.blocks else (),

@@ -41,7 +41,7 @@ CHANNEL_MEMORY: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DecodedClip:
     """A clip that can be used: its catalogue row, and its samples as the bank holds them."""
 
     row: dict[str, Any]
@@ -49,25 +49,25 @@ class Taken:
     scale: float
 
 
-Outcome: TypeAlias = Taken | str
+Outcome: TypeAlias = DecodedClip | str
 """What became of a clip: it was taken, or why it was refused."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class DecodingTask:
     """How clips are opened, for whichever process does it."""
 
     source: Source
     rate: int
     acceptance: Acceptance
 
-    def outcome(self, ref: ClipRef) -> Outcome:
+    def decode(self, ref: ClipRef) -> Outcome:
         """Open one clip here."""
         try:
             clip = catalogue(self.source, ref, self.rate, self.acceptance)
         except ClipError as error:
             return str(error)
-        return Taken(clip.row, *encode(clip.audio))
+        return DecodedClip(clip.row, *encode(clip.audio))
 
 
 class ClosedError(Exception):
@@ -81,13 +81,13 @@ class Decoder:
         task: How clips are opened.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: DecodingTask) -> None:
         self._task = task
         self._limit_s = task.acceptance.decode_timeout_s
         self._running: tuple[SpawnProcess, Connection] | None = None
         self._closed = False
 
-    def outcomes(self, refs: Sequence[ClipRef]) -> Iterator[Outcome]:
+    def decode_all(self, refs: Sequence[ClipRef]) -> Iterator[Outcome]:
         """What became of each clip, in order.
 
         A clip over the time limit is refused; one on which the process dies is tried once more,
@@ -101,11 +101,11 @@ class Decoder:
         pending = deque(refs)
         suspect: ClipRef | None = None
         while pending:
-            connection = self._started()
+            connection = self._ensure_started()
             with contextlib.suppress(OSError):  # the process is dead; that shows below
                 connection.send(tuple(pending))
             while pending and self._running is not None:
-                answer = self._answer(self._limit_s)
+                answer = self._receive(self._limit_s)
                 if isinstance(answer, SegueError):
                     raise answer
                 if answer is None:
@@ -125,7 +125,7 @@ class Decoder:
             _kill_group(running[0])
             running[0].join(KILL_S)
 
-    def _started(self) -> Connection:
+    def _ensure_started(self) -> Connection:
         if self._running is not None:
             return self._running[1]
         context = multiprocessing.get_context("spawn")
@@ -136,7 +136,7 @@ class Decoder:
             process.start()
         theirs.close()
         self._running = process, ours
-        answer = self._answer(START_S)
+        answer = self._receive(START_S)
         if isinstance(answer, SegueError):
             raise answer
         if answer != READY:
@@ -147,7 +147,7 @@ class Decoder:
             )
         return ours
 
-    def _answer(self, limit_s: float) -> Any:
+    def _receive(self, limit_s: float) -> Any:
         """What the process says next; None if it is dead, or silent for too long."""
         assert self._running is not None
         connection = self._running[1]
@@ -170,7 +170,7 @@ class Decoder:
         process.join(KILL_S)
         connection.close()
         self._running = None
-        return _manner_of_death(process.exitcode) if died else ""
+        return _describe_death(process.exitcode) if died else ""
 
 
 READY: Final = "ready"
@@ -184,13 +184,13 @@ def _kill_group(process: SpawnProcess) -> None:
     process.kill()
 
 
-def _manner_of_death(code: int | None) -> str:
+def _describe_death(code: int | None) -> str:
     if code is not None and code < 0:
         return f"crashes the decoder ({signal.Signals(-code).name})"
     return f"ends the decoder (exit code {code})"
 
 
-def _serve(connection: Connection, task: Task, parent: int) -> None:
+def _serve(connection: Connection, task: DecodingTask, parent: int) -> None:
     """The decoder's process: answers for each clip it is sent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgid"):
@@ -203,14 +203,14 @@ def _serve(connection: Connection, task: Task, parent: int) -> None:
         while True:
             for ref in connection.recv():
                 _set_alarm(task.acceptance.decode_timeout_s + 2 * KILL_S)
-                answer = _answer_for(task, ref, allowed)
+                answer = _decode_one(task, ref, allowed)
                 _set_alarm(0)
                 connection.send(answer)
 
 
-def _answer_for(task: Task, ref: ClipRef, allowed: int) -> Outcome | SegueError:
+def _decode_one(task: DecodingTask, ref: ClipRef, allowed: int) -> Outcome | SegueError:
     try:
-        return task.outcome(ref)
+        return task.decode(ref)
     except MemoryError:
         return f"takes more memory to decode than a clip may ({allowed / 2**30:.1f} GiB)"
     except SegueError as error:
@@ -227,14 +227,14 @@ def _limit_memory(acceptance: Acceptance) -> int:
     allowed = BASE_MEMORY + math.ceil(wanted)
     if sys.platform != "win32":
         _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = _address_space() + allowed
+        limit = _measure_address_space() + allowed
         if most == resource.RLIM_INFINITY or limit < most:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_AS, (limit, most))
     return allowed
 
 
-def _address_space() -> int:
+def _measure_address_space() -> int:
     """Bytes that this process's address space takes already."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])

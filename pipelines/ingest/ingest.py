@@ -15,11 +15,18 @@ import pyarrow.parquet as pq
 
 from pipelines.engines.executor import RemoteRunner, Runner
 from pipelines.ingest.admission import Admission
-from pipelines.ingest.decoder import Decoder, Outcome, Task
-from pipelines.ingest.parts import Part, ingest_part, meet, parts_of, read_part, store
+from pipelines.ingest.decoder import Decoder, DecodingTask, Outcome
+from pipelines.ingest.parts import (
+    LibraryPart,
+    ingest_part,
+    read_part,
+    split_library,
+    store_part,
+    sync_parts,
+)
 from pipelines.spec.intake import Intake
-from pipelines.store.locks import in_turn
-from pipelines.store.site import mirror_of
+from pipelines.store.locks import wait_for_turn
+from pipelines.store.stage import find_mirror
 from synth.audio.bank import INDEX_SCHEMA
 from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import SourceError
@@ -32,7 +39,7 @@ from synth.sources.catalogue import Acceptance, library_columns, quarantine_row
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class IngestedLibrary:
     """An ingested sound library; each clip listed is in `clips` or in `quarantine`, in one alone.
 
     Args:
@@ -50,7 +57,9 @@ class Library:
     blocked: tuple[Blocked, ...] = ()
 
 
-def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer) -> Library:
+def ingest(
+    intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer
+) -> IngestedLibrary:
     """Catalogue a library and fill the bank; parts that are there are not read again.
 
     Files are opened in processes of their own, `threads` of them and one at least, which are killed
@@ -73,16 +82,16 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
     refs = [ref for ref in refs if not ref.refusal]
     if isinstance(source, Unheard):
         rows = [library_columns(source.name, ref) | source.row(ref) for ref in refs]
-        rows, short = _of_fit_length(rows, intake.acceptance)
-        return _library(admission, rows, refused + short, banks / source.name)
-    task = Task(source, intake.rate, intake.acceptance)
+        rows, short = _filter_by_length(rows, intake.acceptance)
+        return _make_library(admission, rows, refused + short, banks / source.name)
+    task = DecodingTask(source, intake.rate, intake.acceptance)
     folder = banks / f"{source.name}-{intake.rate}"
-    mirror = mirror_of(banks.parent)
-    parts = list(parts_of(task, refs, folder, mirror))
-    with in_turn(folder):
+    mirror = find_mirror(banks.parent)
+    parts = list(split_library(task, refs, folder, mirror))
+    with wait_for_turn(folder):
         remove_partials(folder)
         if mirror is not None:
-            meet(parts, folder, mirror)
+            sync_parts(parts, folder, mirror)
         missing = [part for part in parts if not part.is_whole()]
         there = len(refs) - sum(len(part.refs) for part in missing)
         observer.start("ingest", len(refs), "clips", done=there)
@@ -94,23 +103,25 @@ def ingest(intake: Intake, banks: Path, run: Runner, threads: int, observer: Obs
             _read(missing, task, max(1, threads), observer)
         remove_partials(folder)  # of workers that were lost meanwhile
         library = _assemble(admission, intake.rate, source, parts, refused, folder)
-        if mirror is not None and mirror.size(library.index) is None:
+        if mirror is not None and mirror.find_size(library.index) is None:
             mirror.push(library.index)
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
     return library
 
 
-def _read(parts: Sequence[Part], task: Task, processes: int, observer: Observer) -> None:
+def _read(
+    parts: Sequence[LibraryPart], task: DecodingTask, processes: int, observer: Observer
+) -> None:
     """Ingest parts of files, each by a decoder that can be killed."""
     decoders = [Decoder(task) for _ in range(min(processes, len(parts)))]
     idle: SimpleQueue[Decoder] = SimpleQueue()
     for decoder in decoders:
         idle.put(decoder)
 
-    def one(part: Part) -> None:
+    def ingest_one(part: LibraryPart) -> None:
         decoder = idle.get()
         try:
-            store(part, _observed(decoder.outcomes(part.refs), observer))
+            store_part(part, _observe(decoder.decode_all(part.refs), observer))
         except BaseException:
             decoder.close()  # it is still at work on the rest of the part
             raise
@@ -119,30 +130,30 @@ def _read(parts: Sequence[Part], task: Task, processes: int, observer: Observer)
 
     with ThreadPoolExecutor(processes) as pool:
         try:
-            list(pool.map(one, parts))
+            list(pool.map(ingest_one, parts))
         finally:
             for decoder in decoders:
                 decoder.close()
 
 
 def _spread(
-    parts: Sequence[Part],
+    parts: Sequence[LibraryPart],
     run: Runner,
-    function: Callable[[Part], None],
+    function: Callable[[LibraryPart], None],
     threads: int,
     observer: Observer,
 ) -> None:
     """Ingest parts where `run` does: clips that are made, or files that other machines read."""
 
-    def one(part: Part) -> None:
+    def ingest_one(part: LibraryPart) -> None:
         run(function, part)
         observer.advance("ingest", len(part.refs))
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(one, parts))
+        list(pool.map(ingest_one, parts))
 
 
-def _observed(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:
+def _observe(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:
     for outcome in outcomes:
         yield outcome
         observer.advance("ingest")
@@ -168,16 +179,16 @@ def _assemble(
     admission: Admission,
     rate: int,
     source: Source,
-    parts: Sequence[Part],
+    parts: Sequence[LibraryPart],
     refused: Sequence[dict[str, str]],
     folder: Path,
-) -> Library:
+) -> IngestedLibrary:
     clips: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     quarantine = list(refused)
     for part in parts:
-        quarantine += json.loads(part.path(".json").read_text(encoding="utf-8"))["quarantine"]
-        for row in pq.ParquetFile(part.path(".parquet")).read().to_pylist():
+        quarantine += json.loads(part.path_with(".json").read_text(encoding="utf-8"))["quarantine"]
+        for row in pq.ParquetFile(part.path_with(".parquet")).read().to_pylist():
             clips.append({name: row[name] for name in CLIPS.names})
             entries.append(
                 {
@@ -196,16 +207,16 @@ def _assemble(
             else "the library lists no clips",
         )
     index = _write_index(folder, entries, rate)
-    return _library(admission, clips, quarantine, index)
+    return _make_library(admission, clips, quarantine, index)
 
 
-def _library(
+def _make_library(
     admission: Admission,
     clips: list[dict[str, Any]],
     quarantine: list[dict[str, str]],
     index: Path,
-) -> Library:
-    admitted = admission.admitted(clips)
+) -> IngestedLibrary:
+    admitted = admission.admit(clips)
     clips = admitted.rows
     quarantine += admitted.withdrawn
     if not clips and quarantine:
@@ -220,10 +231,10 @@ def _library(
             for row in clips
         )
     )
-    return Library(clips, quarantine, index, content, admitted.blocked)
+    return IngestedLibrary(clips, quarantine, index, content, admitted.blocked)
 
 
-def _of_fit_length(
+def _filter_by_length(
     rows: Sequence[dict[str, Any]], acceptance: Acceptance
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """The clips of a listing that are of a length that can be used, and why the others are not."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from pipelines.ingest.decoder import Decoder, Outcome, Task
+from pipelines.ingest.decoder import Decoder, DecodingTask, Outcome
 from pipelines.store.mirror import Mirror
 from synth.audio.fingerprint import FINGERPRINT_VERSION
 from synth.base.atomic import replacing, write_text
@@ -41,44 +41,44 @@ _PART_SCHEMA: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LibraryPart:
     """A part to ingest: everything a worker needs."""
 
-    task: Task
+    task: DecodingTask
     refs: tuple[ClipRef, ...]
     folder: Path
     key: str
     mirror: Mirror | None = None
 
-    def path(self, suffix: str) -> Path:
+    def path_with(self, suffix: str) -> Path:
         """One of the part's files."""
         return self.folder / f"part-{self.key}{suffix}"
 
     def is_whole(self) -> bool:
         """Whether the receipt is there, and all that it certifies."""
-        if not all(self.path(suffix).is_file() for suffix in (".json", ".parquet")):
+        if not all(self.path_with(suffix).is_file() for suffix in (".json", ".parquet")):
             return False
-        pcm = self.path(".pcm")
-        return pcm.is_file() or (self.mirror is not None and self.mirror.size(pcm) is not None)
+        pcm = self.path_with(".pcm")
+        return pcm.is_file() or (self.mirror is not None and self.mirror.find_size(pcm) is not None)
 
     @property
     def files(self) -> list[Path]:
         """All of them, the receipt last."""
-        return [self.path(suffix) for suffix in (".pcm", ".parquet", ".json")]
+        return [self.path_with(suffix) for suffix in (".pcm", ".parquet", ".json")]
 
 
-def ingest_part(part: Part) -> None:
+def ingest_part(part: LibraryPart) -> None:
     """Open, measure and store the clips of one part in this process."""
-    store(part, map(part.task.outcome, part.refs))
+    store_part(part, map(part.task.decode, part.refs))
 
 
-def read_part(part: Part) -> None:
+def read_part(part: LibraryPart) -> None:
     """Open, measure and store the clips of one part in a decoder's process on this machine.
 
     Raises:
         SourceError: If this machine sees other files than the one that listed them.
     """
-    if _key(part.task, part.refs) != part.key:
+    if _compute_key(part.task, part.refs) != part.key:
         raise SourceError(
             f"{part.refs[0].location}: a worker sees other files of source {part.task.source.name}",
             mend="mount the library at the same path on all workers, "
@@ -86,55 +86,55 @@ def read_part(part: Part) -> None:
         )
     decoder = Decoder(part.task)
     try:
-        store(part, decoder.outcomes(part.refs))
+        store_part(part, decoder.decode_all(part.refs))
     finally:
         decoder.close()
 
 
-def store(part: Part, outcomes: Iterable[Outcome]) -> None:
+def store_part(part: LibraryPart, outcomes: Iterable[Outcome]) -> None:
     """Write what became of a part's clips; the receipt last."""
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, str]] = []
     start = 0
-    with replacing(part.path(".pcm")) as partial, partial.open("wb") as file:
+    with replacing(part.path_with(".pcm")) as partial, partial.open("wb") as file:
         for ref, outcome in zip(part.refs, outcomes, strict=True):
             if isinstance(outcome, str):
                 refused.append(quarantine_row(ref.id, ref.location, "ingest", outcome))
                 continue
             frames = len(outcome.pcm)
             file.write(outcome.pcm.astype("<i2").tobytes())
-            place = {"part": part.path(".pcm").name, "start": start, "scale": outcome.scale}
+            place = {"part": part.path_with(".pcm").name, "start": start, "scale": outcome.scale}
             rows.append(outcome.row | place | {"bank_frames": frames})
             start += frames
-    with replacing(part.path(".parquet")) as partial:
+    with replacing(part.path_with(".parquet")) as partial:
         pq.write_table(to_table(rows, _PART_SCHEMA), partial)
-    write_text(part.path(".json"), canonical_json({"clips": len(rows), "quarantine": refused}))
+    write_text(part.path_with(".json"), canonical_json({"clips": len(rows), "quarantine": refused}))
     if part.mirror is not None:
         part.mirror.push(*part.files)
 
 
-def parts_of(
-    task: Task, refs: Iterable[ClipRef], folder: Path, mirror: Mirror | None = None
-) -> Iterator[Part]:
+def split_library(
+    task: DecodingTask, refs: Iterable[ClipRef], folder: Path, mirror: Mirror | None = None
+) -> Iterator[LibraryPart]:
     """The parts of a library, in the order of its refs."""
-    for chunk in chunks(refs):
-        yield Part(task, chunk, folder, _key(task, chunk), mirror)
+    for chunk in chunk_refs(refs):
+        yield LibraryPart(task, chunk, folder, _compute_key(task, chunk), mirror)
 
 
-def meet(parts: Sequence[Part], folder: Path, mirror: Mirror) -> None:
+def sync_parts(parts: Sequence[LibraryPart], folder: Path, mirror: Mirror) -> None:
     """Bring what is said of the parts that a store holds, and put those that it lacks.
 
     The sounds of a part come when they are rendered from.
     """
-    there = set(mirror.look(folder))
+    there = set(mirror.list_files(folder))
     for part in parts:
         if not there.issuperset(part.files) and all(path.is_file() for path in part.files):
             mirror.push(*part.files)
     known = [part for part in parts if there.issuperset(part.files)]
-    mirror.bring(path for part in known for path in part.files[1:])
+    mirror.fetch(path for part in known for path in part.files[1:])
 
 
-def _key(task: Task, refs: Sequence[ClipRef]) -> str:
+def _compute_key(task: DecodingTask, refs: Sequence[ClipRef]) -> str:
     """Digest of all that determines a part."""
     source = task.source
     incidental = {"root", "audio"}
@@ -147,7 +147,7 @@ def _key(task: Task, refs: Sequence[ClipRef]) -> str:
     return digest(canonical_json(common), canonical_json(listing))[:20]
 
 
-def chunks(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
+def chunk_refs(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
     """Refs in runs that end where an id says so: a clip more or less changes one run alone."""
     chunk: list[ClipRef] = []
     for ref in refs:

@@ -14,7 +14,7 @@ _NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalKind:
     """A kind of reason.
 
     Args:
@@ -33,7 +33,7 @@ class Refusal:
         return f"{self.clips:,} quarantined: {self.reason} (as {self.location})"
 
 
-def refusals(quarantine: Iterable[Mapping[str, str]]) -> list[Refusal]:
+def count_refusals(quarantine: Iterable[Mapping[str, str]]) -> list[RefusalKind]:
     """Quarantined clips, counted by kind of reason, the most frequent first.
 
     Args:
@@ -41,27 +41,29 @@ def refusals(quarantine: Iterable[Mapping[str, str]]) -> list[Refusal]:
     """
     kinds: dict[str, list[Mapping[str, str]]] = {}
     for row in quarantine:
-        kinds.setdefault(_kind(row["reason"]), []).append(row)
+        kinds.setdefault(_classify(row["reason"]), []).append(row)
     ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
     return [
-        Refusal(len(rows), _shared([row["reason"] for row in rows]), rows[0]["location"])
+        RefusalKind(
+            len(rows), _find_common_reason([row["reason"] for row in rows]), rows[0]["location"]
+        )
         for rows in ranked
     ]
 
 
-def refusal_lines(found: Sequence[Refusal]) -> list[str]:
+def format_refusals(found: Sequence[RefusalKind]) -> list[str]:
     """For people: the most frequent reasons, and how many clips have others."""
     lines = [each.line for each in found[:SHOWN]]
     others = sum(each.clips for each in found[SHOWN:])
     return [*lines, f"and {others:,} for other reasons"] if others else lines
 
 
-def _kind(reason: str) -> str:
+def _classify(reason: str) -> str:
     """What reasons that differ in numbers and names have in common: their first words."""
     return " ".join(_NUMBER.sub("#", reason).split()[:KIND_WORDS])
 
 
-def _shared(reasons: list[str]) -> str:
+def _find_common_reason(reasons: list[str]) -> str:
     """The reason itself where all are the same, else the words that all begin with."""
     if len(set(reasons)) == 1:
         return reasons[0]

@@ -16,15 +16,15 @@ from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.records import ItemState, Order, Status
 from pipelines.llm.money.store import Store
-from pipelines.llm.money.tickets import Sent, Tickets, owner_of
+from pipelines.llm.money.tickets import SentRequest, Tickets, name_owner
 from pipelines.llm.runner import PHASE
 from pipelines.llm.stops import Stop
-from pipelines.llm.verdicts import judged, settled, spoiled
+from pipelines.llm.tasks import PromptTask, Queue, make_members
+from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
 from pipelines.llm.wire.batch_api import MOST_BYTES, BatchTicket, collect, poll, submit
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import Fault
 from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.work import Queue, Task, members
 from synth.base.progress import Observer
 
 _BARREN_ROUNDS: Final = 3
@@ -51,7 +51,7 @@ class BatchRunner:
 
     def __init__(
         self,
-        task: Task,
+        task: PromptTask,
         items: Mapping[str, Mapping[str, Any]],
         ledger: Ledger,
         budget: Budget,
@@ -87,77 +87,77 @@ class BatchRunner:
             while self.stopped is None and self._hand_in():
                 await self._fetch_all()
         except Fault as fault:
-            self.stop(Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault))
+            self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
         if self.stopped is None:
             self._observer.finish(PHASE)
 
     async def _fetch_all(self) -> None:
         """See all tickets through."""
-        for number, ticket in self._tickets.open_ones():
+        for number, ticket in self._tickets.take_open():
             await self._fetch(number, ticket)
             if self._barren is not None and self._rounds >= _BARREN_ROUNDS:
-                self.stop(Stop.out_of_order(self._barren))
+                self.stop(Stop.for_silence(self._barren))
 
     def _hand_in(self) -> bool:
         """Write down a ticket with requests for what is open; whether there is one."""
-        states = self._ledger.states(list(self._items))
+        states = self._ledger.read_states(list(self._items))
         every = {each: states.get(each, ItemState()) for each in self._items}
         queue = Queue(self._task.prompt.batch)
         queue.put({each: s for each, s in every.items() if s.status is Status.OPEN})
-        number = self._tickets.new()
-        orders = self._orders(queue, owner_of(number))
+        number = self._tickets.create()
+        orders = self._make_orders(queue, name_owner(number))
         try:
             if orders:
-                self._budget.reserve(orders, owner_of(number))
+                self._budget.reserve(orders, name_owner(number))
                 return True
         except DoesNotFitError:
-            self.stop(Stop.budget())
+            self.stop(Stop.for_budget())
         self._tickets.close(number)
         return False
 
-    def _orders(self, queue: Queue, owner: str) -> list[Order]:
+    def _make_orders(self, queue: Queue, owner: str) -> list[Order]:
         """Requests up to what a batch may hold and the budget can pay."""
         orders: list[Order] = []
-        size, room = 0, self._ledger.room()
-        for digests in queue.batches():
+        size, room = 0, self._ledger.compute_room()
+        for digests in queue.take_all():
             states = self._ledger.claim(digests, owner)
             if not states:
                 continue
-            some = members(list(states), self._items)
-            order = self._budget.order(self._task.request(some, states), some)
+            some = make_members(list(states), self._items)
+            order = self._budget.make_order(self._task.make_request(some, states), some)
             size += 2 * sum(len(text.encode()) for _, text in order.messages)
             room = None if room is None else room - order.worst
             too_dear = room is not None and room < 0
             if too_dear or size > MOST_BYTES or len(orders) == _MOST_REQUESTS:
                 self._ledger.release(states, owner)
                 if too_dear and not orders:
-                    self.stop(Stop.budget())
+                    self.stop(Stop.for_budget())
                 return orders
             orders.append(order)
         return orders
 
     async def _fetch(self, number: int, text: str) -> None:
         """See a ticket through: hand it in where that is not certain, wait, collect."""
-        sent = self._tickets.sent(number)
-        requests = {each.key: self._request(each) for each in sent}
+        sent = self._tickets.list_sent(number)
+        requests = {each.key: self._rebuild_request(each) for each in sent}
         if not text and requests:
             try:
                 ticket = await submit(self._endpoint, list(requests.values()))
             except Fault as fault:
                 if not fault.is_passing:  # The endpoint has nothing.
                     self._tickets.drop(number, f"{fault.kind}: {fault.message}")
-                    self.stop(Stop.no_batch(fault))
+                    self.stop(Stop.for_refused_batch(fault))
                     return
                 raise
             self._tickets.keep(number, ticket.to_json())
         elif requests:
             ticket = BatchTicket.from_json(text)
-        if not requests or await self._over(ticket):
+        if not requests or await self._wait_until_over(ticket):
             if requests:
                 self._take(sent, *(await collect(self._endpoint, ticket)))
             self._tickets.close(number)
 
-    async def _over(self, ticket: BatchTicket) -> bool:
+    async def _wait_until_over(self, ticket: BatchTicket) -> bool:
         """Wait until the batch is over; False where the run is stopped before."""
         misses = 0
         while self.stopped is None:
@@ -176,33 +176,33 @@ class BatchRunner:
         return False
 
     def _take(
-        self, sent: Sequence[Sent], replies: Mapping[str, Reply], faults: Mapping[str, Fault]
+        self, sent: Sequence[SentRequest], replies: Mapping[str, Reply], faults: Mapping[str, Fault]
     ) -> None:
         self._rounds = 0 if replies else self._rounds + 1
         for each in sent:
-            states = self._ledger.states([member.digest for member in each.members])
+            states = self._ledger.read_states([member.digest for member in each.members])
             if each.key in replies:
                 self._budget.settle(each.purchase, replies[each.key])
-                after = judged(self._task.prompt, each.members, states, replies[each.key].text)
+                after = judge_reply(self._task.prompt, each.members, states, replies[each.key].text)
             else:
                 fault = faults[each.key]
-                self._budget.failed(each.purchase, fault, each.worst)
-                after = self._after(fault, each, states)
-            self._ledger.judged(after, each.purchase)
-            self._observer.advance(PHASE, settled(after))
+                self._budget.record_fault(each.purchase, fault, each.worst)
+                after = self._update_states(fault, each, states)
+            self._ledger.record_states(after, each.purchase)
+            self._observer.advance(PHASE, count_settled(after))
 
-    def _after(
-        self, fault: Fault, sent: Sent, states: Mapping[str, ItemState]
+    def _update_states(
+        self, fault: Fault, sent: SentRequest, states: Mapping[str, ItemState]
     ) -> dict[str, ItemState]:
         reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:
-            self.stop(Stop.fault(fault))
+            self.stop(Stop.for_fault(fault))
         if fault.is_final or fault.is_passing:
             self._barren = fault
             return {each: replace(state, reason=reason) for each, state in states.items()}
-        return spoiled(sent.members, states, reason)
+        return apply_fault(sent.members, states, reason)
 
-    def _request(self, sent: Sent) -> Request:
+    def _rebuild_request(self, sent: SentRequest) -> Request:
         """The request as it was written down."""
         said = sent.parameters
         return Request(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.llm.money.records import ItemState
-from pipelines.llm.work import Task, item_digest
+from pipelines.llm.tasks import PromptTask, item_digest
 from pipelines.store.manifest import find_manifest
 from synth.base.atomic import replacing
 from synth.base.errors import SceneError, SourceError, SpecError
@@ -38,7 +38,7 @@ _KINDS: Final = "a .csv, .parquet or .jsonl file, or a corpus's manifest folder"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """An item of the input.
 
     Args:
@@ -73,7 +73,7 @@ class Input:
     limit: int | None = None
 
 
-def read_rows(source: Input, prompt: Prompt) -> list[Row]:
+def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
     """The items of a file or a corpus, with the fields that a prompt knows.
 
     Raises:
@@ -81,12 +81,12 @@ def read_rows(source: Input, prompt: Prompt) -> list[Row]:
             prompt needs; the message names the row.
         SpecError: If a column is missing.
     """
-    found: list[Row] = []
+    found: list[InputRow] = []
     seen: dict[str, str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
     _check_fields(source, columns)
     columns |= source.columns
-    for place, values in _values(source):
+    for place, values in _read_values(source):
         if source.limit is not None and len(found) >= source.limit:
             break
         where = f"{source.path}: {place}"
@@ -98,7 +98,7 @@ def read_rows(source: Input, prompt: Prompt) -> list[Row]:
             raise SourceError(f"{where}: {told}", mend="give every row an id of its own")
         seen[name] = place
         cells = {key: values.get(column) for key, column in columns.items()}
-        found.append(_row(name, cells | dict(source.constants), prompt, where))
+        found.append(_make_row(name, cells | dict(source.constants), prompt, where))
     if not found:
         raise SourceError(f"{source.path}: holds no rows", mend=f"name {_KINDS}")
     return found
@@ -130,12 +130,12 @@ def _check_present(
             )
 
 
-def _row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> Row:
+def _make_row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> InputRow:
     fields = {}
     for key, value in values.items():
         schema = prompt.file.fields.get(key, prompt.file.optional.get(key, {}))
         if value is not None and not (value == "" and key in prompt.file.optional):
-            fields[key] = _typed(value, schema)
+            fields[key] = _parse_cell(value, schema)
     try:
         prompt.check_item(PromptItem(name, fields))
         blank = next((key for key in prompt.file.fields if not str(fields[key]).strip()), None)
@@ -147,10 +147,10 @@ def _row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> Ro
         raise SourceError(
             f"{where}: {error.message}", mend="mend the row, or take it out"
         ) from error
-    return Row(name, fields, item_digest(fields))
+    return InputRow(name, fields, item_digest(fields))
 
 
-def _typed(value: Any, schema: Mapping[str, Any]) -> Any:
+def _parse_cell(value: Any, schema: Mapping[str, Any]) -> Any:
     """A cell as its field's type: CSV has nothing but texts, and corpora keep JSON in some."""
     kind = schema.get("type", "")
     if not isinstance(value, str) or kind == "string":
@@ -163,7 +163,7 @@ def _typed(value: Any, schema: Mapping[str, Any]) -> Any:
         return value
 
 
-def _values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows as they are, each with its place."""
     path = source.path
     if path.is_dir():
@@ -171,13 +171,13 @@ def _values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         table = pq.read_table(find_manifest(path), filters=split)
         audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
         extra = {} if audible is None else {"audible": int(audible)}
-        yield from _counted(row | extra for row in table.to_pylist())
+        yield from _number_rows(row | extra for row in table.to_pylist())
         return
     if source.split is not None:
         raise SpecError("--split is for corpora", mend=f"leave it out: {path} is a file")
     if not path.is_file():
         raise SourceError(f"{path}: there is no such file", mend=f"name {_KINDS}")
-    readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl}
+    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
     if path.suffix.lower() not in readers:
         raise SourceError(f"{path}: unknown kind of file", mend=f"give {_KINDS}")
     try:
@@ -187,25 +187,25 @@ def _values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise SourceError(f"{path}: cannot be read: {reason}", mend="mend the file") from error
 
 
-def _csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         for values in reader:
             yield f"line {reader.line_num}", values
 
 
-def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return _counted(pq.read_table(path).to_pylist())
+def _read_parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return _number_rows(pq.read_table(path).to_pylist())
 
 
-def _jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
-                yield f"line {number}", _object(line, number)
+                yield f"line {number}", _parse_object(line, number)
 
 
-def _object(line: str, number: int) -> Mapping[str, Any]:
+def _parse_object(line: str, number: int) -> Mapping[str, Any]:
     try:
         value = json.loads(line)
     except ValueError as error:
@@ -215,23 +215,23 @@ def _object(line: str, number: int) -> Mapping[str, Any]:
     return value
 
 
-def _counted(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, values in enumerate(rows, start=1):
         yield f"row {number}", values
 
 
 def write_answers(
-    out: Path, rows: Sequence[Row], states: Mapping[str, ItemState], task: Task
+    out: Path, rows: Sequence[InputRow], states: Mapping[str, ItemState], task: PromptTask
 ) -> None:
     """Write what became of every row, in the order of the input."""
-    table = [_answer_row(row, states.get(row.digest, ItemState()), task) for row in rows]
+    table = [_make_answer_row(row, states.get(row.digest, ItemState()), task) for row in rows]
     facts = {"task": task.prompt.id, "digest": task.prompt.digest, "generator": task.generator}
     schema = ANSWERS.with_metadata(facts)
     with replacing(out) as partial:
         pq.write_table(pa.Table.from_pylist(table, schema=schema), partial, compression="zstd")
 
 
-def _answer_row(row: Row, state: ItemState, task: Task) -> dict[str, Any]:
+def _make_answer_row(row: InputRow, state: ItemState, task: PromptTask) -> dict[str, Any]:
     return {
         "id": row.id,
         "status": str(state.status),

@@ -14,22 +14,22 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from pipelines.llm.batches import BatchRunner
-from pipelines.llm.files import Row, read_rows, write_answers
+from pipelines.llm.files import InputRow, read_rows, write_answers
 from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.prices import Price, estimated_tokens, nanos, price_of
-from pipelines.llm.money.records import ItemState, Order, Paid, State, Status
+from pipelines.llm.money.prices import Price, estimate_tokens, find_price, to_nanos
+from pipelines.llm.money.records import ItemState, Order, Paid, RequestState, Status
 from pipelines.llm.money.store import Store
-from pipelines.llm.runner import Runner, recover
-from pipelines.llm.settings import Settings
+from pipelines.llm.runner import ItemRunner, recover
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
-from pipelines.llm.summary import Estimate, Summary
-from pipelines.llm.verdicts import kind_of
+from pipelines.llm.summary import GenerateEstimate, GenerateSummary
+from pipelines.llm.tasks import PromptTask, Queue, make_members
+from pipelines.llm.verdicts import classify_reason
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import Fault
 from pipelines.llm.wire.probe import PROBE_TOKENS, probe
-from pipelines.llm.work import Queue, Task, members
 from pipelines.store.output import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -65,9 +65,9 @@ class _Run:
         price: Of the model.
     """
 
-    settings: Settings
-    task: Task
-    rows: Sequence[Row]
+    settings: GenerateSettings
+    task: PromptTask
+    rows: Sequence[InputRow]
     price: Price
 
     @property
@@ -76,40 +76,40 @@ class _Run:
         return {row.digest: row.fields for row in self.rows}
 
 
-def estimate(settings: Settings) -> Estimate:
+def estimate(settings: GenerateSettings) -> GenerateEstimate:
     """What a run would take; nothing is sent.
 
     Raises:
         SegueError: If the run could not start.
     """
-    run = _checked(settings)
+    run = _check_settings(settings)
     states: dict[str, ItemState] = {}
     if settings.store.is_file():
         with Store.open(settings.store) as store:
-            ledger = Ledger(store, store.scope(run.task.scope), "", None)
-            states = _current(run, ledger, keep=False)
+            ledger = Ledger(store, store.find_scope(run.task.scope), "", None)
+            states = _read_states(run, ledger, keep=False)
     queue = Queue(run.task.prompt.batch)
-    queue.put(_open(run, states))
+    queue.put(_select_open(run, states))
     requests = sent = answered = 0
-    for digests in queue.batches():
-        some = members(digests, run.items)
-        request = run.task.request(some, {each: ItemState() for each in digests})
+    for digests in queue.take_all():
+        some = make_members(digests, run.items)
+        request = run.task.make_request(some, {each: ItemState() for each in digests})
         requests += 1
-        sent += estimated_tokens([*(text for _, text in request.messages), request.schema])
+        sent += estimate_tokens([*(text for _, text in request.messages), request.schema])
         answered += request.max_output_tokens
     done = sum(row.digest in states and not _is_open(states[row.digest]) for row in run.rows)
-    low = run.price.cost(sent, answered // _LEAST_OUTPUT, in_batch=settings.batch)
-    high = run.price.cost(2 * sent, 2 * answered, in_batch=settings.batch)
-    return Estimate(len(run.rows), done, requests, sent, answered, low, high)
+    low = run.price.compute_cost(sent, answered // _LEAST_OUTPUT, in_batch=settings.batch)
+    high = run.price.compute_cost(2 * sent, 2 * answered, in_batch=settings.batch)
+    return GenerateEstimate(len(run.rows), done, requests, sent, answered, low, high)
 
 
-def generate(settings: Settings, observer: Observer) -> Summary:
+def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     """Ask for all items of a file that are not settled, and write what became of each.
 
     Raises:
         SegueError: If the run cannot start. What ends it later is in the summary.
     """
-    run = _checked(settings)
+    run = _check_settings(settings)
     if settings.budget is not None and not math.isfinite(settings.budget):
         raise SpecError(f"--budget {settings.budget}: not an amount", mend="give it in dollars")
     if settings.batch and settings.retry_failed:
@@ -126,46 +126,48 @@ def generate(settings: Settings, observer: Observer) -> Summary:
         return _generate(run, store, observer)
 
 
-def _checked(settings: Settings) -> _Run:
+def _check_settings(settings: GenerateSettings) -> _Run:
     check_output(settings.out, settings.source.path)
-    task = Task(load_prompt(settings.task), settings.endpoint.model, settings.seed)
-    price = price_of(task.model, settings.prices, settings.local)
+    task = PromptTask(load_prompt(settings.task), settings.endpoint.model, settings.seed)
+    price = find_price(task.model, settings.prices, settings.local)
     return _Run(settings, task, read_rows(settings.source, task.prompt), price)
 
 
-def _generate(run: _Run, store: Store, observer: Observer) -> Summary:
+def _generate(run: _Run, store: Store, observer: Observer) -> GenerateSummary:
     begun = time.monotonic()
     settings, task = run.settings, run.task
-    limit = None if settings.budget is None else nanos(settings.budget)
-    ledger = Ledger(store, store.scope(task.scope), str(settings.out.resolve()), limit)
+    limit = None if settings.budget is None else to_nanos(settings.budget)
+    ledger = Ledger(store, store.find_scope(task.scope), str(settings.out.resolve()), limit)
     budget = Budget(ledger, run.price, settings.batch)
     recover(task, ledger)
     if settings.retry_failed:
         ledger.reopen(list(run.items))
-    before = _current(run, ledger, keep=True)
-    waiting = _open(run, before)
+    before = _read_states(run, ledger, keep=True)
+    waiting = _select_open(run, before)
     stopped = None
     try:
         if waiting:
             stopped = asyncio.run(_buy(run, store, ledger, budget, waiting, observer))
     except KeyboardInterrupt:
-        write_answers(settings.out, run.rows, ledger.states(list(run.items)), task)
+        write_answers(settings.out, run.rows, ledger.read_states(list(run.items)), task)
         raise
-    states = ledger.states(list(run.items))
+    states = ledger.read_states(list(run.items))
     write_answers(settings.out, run.rows, states, task)
     of_rows = [states.get(row.digest, ItemState()) for row in run.rows]
     still = [each for each, state in states.items() if _is_open(state)]
-    failed = Counter(kind_of(each.reason) for each in of_rows if each.status is Status.FAILED)
-    return Summary(
+    failed = Counter(
+        classify_reason(each.reason) for each in of_rows if each.status is Status.FAILED
+    )
+    return GenerateSummary(
         generator=task.generator,
         items=len(run.rows),
         answered=sum(each.status is Status.ANSWERED for each in of_rows),
         failed=dict(failed.most_common()),
         left=sum(_is_open(each) for each in of_rows),
-        travelling=ledger.travelling(still),
+        travelling=ledger.count_travelling(still),
         from_store=sum(not _is_open(before.get(row.digest, ItemState())) for row in run.rows),
         account=budget.account,
-        spent=ledger.spent(),
+        spent=ledger.compute_spent(),
         seconds=time.monotonic() - begun,
         stopped=stopped,
         out=settings.out,
@@ -176,17 +178,17 @@ def _is_open(state: ItemState) -> bool:
     return state.status is Status.OPEN
 
 
-def _current(run: _Run, ledger: Ledger, keep: bool) -> dict[str, ItemState]:
+def _read_states(run: _Run, ledger: Ledger, keep: bool) -> dict[str, ItemState]:
     """The items' states; answers that a check of today refuses are open again."""
-    found = ledger.states(list(run.items))
+    found = ledger.read_states(list(run.items))
     states = {each: run.task.recheck(state, run.items[each]) for each, state in found.items()}
     changed = {each: state for each, state in states.items() if state != found[each]}
     if keep and changed:
-        ledger.judged(changed)
+        ledger.record_states(changed)
     return states
 
 
-def _open(run: _Run, states: Mapping[str, ItemState]) -> dict[str, ItemState]:
+def _select_open(run: _Run, states: Mapping[str, ItemState]) -> dict[str, ItemState]:
     every = {each: states.get(each, ItemState()) for each in run.items}
     return {each: state for each, state in every.items() if _is_open(state)}
 
@@ -201,7 +203,7 @@ async def _buy(
 ) -> Stop | None:
     settings = run.settings
     async with Endpoint(settings.endpoint) as endpoint:
-        stop = await _prepared(endpoint, store, ledger, budget, run)
+        stop = await _prepare_endpoint(endpoint, store, ledger, budget, run)
         if stop is not None:
             return stop
         buyer: Buyer
@@ -210,50 +212,50 @@ async def _buy(
             buyer = BatchRunner(*common, endpoint, store, settings.poll_s, observer)
         else:
             how = (endpoint.ask, settings.policy, settings.concurrency)
-            buyer = Runner(*common, *how, observer)
-        with _stopping(buyer):
+            buyer = ItemRunner(*common, *how, observer)
+        with _stop_on_signals(buyer):
             await buyer.run(waiting)
         if buyer.stopped is not None and buyer.stopped.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(_address(endpoint), run.task.model)
+            store.forget_capabilities(_strip_address(endpoint), run.task.model)
         return buyer.stopped
 
 
-def _address(endpoint: Endpoint) -> str:
+def _strip_address(endpoint: Endpoint) -> str:
     """Where requests go, without what may hold a key."""
     parts = urlsplit(endpoint.settings.base_url)
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
 
 
-async def _prepared(
+async def _prepare_endpoint(
     endpoint: Endpoint, store: Store, ledger: Ledger, budget: Budget, run: _Run
 ) -> Stop | None:
     """See what the endpoint can do, once and for all; the account says what that cost."""
-    where = (_address(endpoint), run.task.model)
-    known = store.capabilities(*where)
+    where = (_strip_address(endpoint), run.task.model)
+    known = store.read_capabilities(*where)
     if known is not None:
         endpoint.capabilities = Capabilities.from_json(known)
         return None
-    worst = run.price.cost(_PROBES * _PROBE_INPUT, _PROBES * PROBE_TOKENS)
+    worst = run.price.compute_cost(_PROBES * _PROBE_INPUT, _PROBES * PROBE_TOKENS)
     order = Order("probe", (), {"model": run.task.model}, ["probe"], worst)
     try:
         (purchase,) = budget.reserve([order])
         found = await probe(endpoint)
     except DoesNotFitError:
-        return Stop.budget()
+        return Stop.for_budget()
     except Fault as fault:
-        ledger.paid(purchase, State.FAULT, Paid(0, reason=str(fault)))
-        return Stop.fault(fault) if fault.is_final else Stop.out_of_order(fault)
+        ledger.record_payment(purchase, RequestState.FAULT, Paid(0, reason=str(fault)))
+        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
     spent = found.spent
-    cost = run.price.cost(spent.input_tokens, spent.output_tokens, spent.cached_tokens)
+    cost = run.price.compute_cost(spent.input_tokens, spent.output_tokens, spent.cached_tokens)
     counts = (spent.input_tokens, spent.output_tokens, spent.cached_tokens)
-    ledger.paid(purchase, State.READ, Paid(cost, tokens=counts))
+    ledger.record_payment(purchase, RequestState.READ, Paid(cost, tokens=counts))
     budget.account.add(spent, cost)
     store.keep_capabilities(*where, found.to_json())
     return None
 
 
 @contextmanager
-def _stopping(buyer: Buyer) -> Iterator[None]:
+def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
     """The first Ctrl-C lets what is sent come back; the second one ends at once."""
     loop = asyncio.get_running_loop()
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
@@ -264,7 +266,7 @@ def _stopping(buyer: Buyer) -> Iterator[None]:
                 signal.signal(each, handler)
 
     def stop() -> None:
-        buyer.stop(Stop.interrupted())
+        buyer.stop(Stop.for_interrupt())
         release()
 
     # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.records import ItemState, Member, Status
+from pipelines.llm.money.records import ItemState, RequestMember, Status
 from pipelines.llm.stops import Stop
-from pipelines.llm.verdicts import judged, settled, spoiled
+from pipelines.llm.tasks import PromptTask, Queue, make_members
+from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
 from pipelines.llm.wire.errors import Fault, FaultKind
 from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.wire.retry import Ask, Gate, Policy, with_retries
-from pipelines.llm.work import Queue, Task, members
+from pipelines.llm.wire.retry import Ask, Policy, RequestGate, ask_with_retries
 from synth.base.progress import Observer
 
 PHASE: Final = "ask"
@@ -39,13 +39,13 @@ class _StoppedError(Exception):
 class _Batch:
     """Items under way in one request."""
 
-    members: tuple[Member, ...]
+    members: tuple[RequestMember, ...]
     states: Mapping[str, ItemState]
     request: Request
     purchase: int = 0
 
 
-class Runner:
+class ItemRunner:
     """Buys answers for items.
 
     Args:
@@ -61,7 +61,7 @@ class Runner:
 
     def __init__(
         self,
-        task: Task,
+        task: PromptTask,
         items: Mapping[str, Mapping[str, Any]],
         ledger: Ledger,
         budget: Budget,
@@ -77,7 +77,7 @@ class Runner:
         self._ask = ask
         self._policy = policy
         self._observer = observer
-        self._gate = Gate(concurrency)
+        self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
         self._queue = Queue(task.prompt.batch)
         self._elsewhere: set[str] = set()
@@ -117,7 +117,7 @@ class Runner:
             if self._running:
                 await self._wait_for_one()
             elif self._full:
-                self.stop(Stop.budget())
+                self.stop(Stop.for_budget())
             elif not await self._look_elsewhere():
                 return
 
@@ -142,15 +142,15 @@ class Runner:
         states = self._ledger.claim(digests)
         self._elsewhere.update(set(digests) - states.keys())
         if states:
-            mine = members(list(states), self._items)
-            batch = _Batch(mine, states, self._task.request(mine, states))
-            self._running.add(asyncio.create_task(self._one(batch)))
+            mine = make_members(list(states), self._items)
+            batch = _Batch(mine, states, self._task.make_request(mine, states))
+            self._running.add(asyncio.create_task(self._run_batch(batch)))
         return True
 
-    async def _one(self, batch: _Batch) -> None:
+    async def _run_batch(self, batch: _Batch) -> None:
         attempt = partial(self._attempt, batch)
         try:
-            reply = await with_retries(attempt, batch.request, self._policy, gate=self._gate)
+            reply = await ask_with_retries(attempt, batch.request, self._policy, gate=self._gate)
         except DoesNotFitError:
             self._full = True
             self._give_back(batch)
@@ -160,14 +160,14 @@ class Runner:
             self._on_fault(batch, fault)
         else:
             self._barren, self._fruitful = 0, True
-            after = judged(self._task.prompt, batch.members, batch.states, reply.text)
+            after = judge_reply(self._task.prompt, batch.members, batch.states, reply.text)
             self._keep(after, batch.purchase)
 
     async def _attempt(self, batch: _Batch, request: Request) -> Reply:
         """One attempt, on the books before it is sent and after."""
         if self.stopped is not None:
             raise _StoppedError
-        order = replace(self._budget.order(request, batch.members), key=batch.request.key)
+        order = replace(self._budget.make_order(request, batch.members), key=batch.request.key)
         (batch.purchase,) = self._budget.reserve([order])
         task = asyncio.current_task()
         assert task is not None
@@ -175,7 +175,7 @@ class Runner:
         try:
             reply = await self._ask(request)
         except Fault as fault:
-            self._budget.failed(batch.purchase, fault, order.worst)
+            self._budget.record_fault(batch.purchase, fault, order.worst)
             raise
         else:
             self._budget.settle(batch.purchase, reply)
@@ -187,23 +187,23 @@ class Runner:
     def _on_fault(self, batch: _Batch, fault: Fault) -> None:
         reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:
-            self.stop(Stop.fault(fault))
+            self.stop(Stop.for_fault(fault))
             self._give_back(batch)
             return
         doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
         self._barren += doubtful
         if self._barren >= _BARREN:
-            self.stop(Stop.out_of_order(fault))
+            self.stop(Stop.for_silence(fault))
         alone = len(batch.members) == 1
         if doubtful and (alone or fault.kind not in _MAY_BE_SMALLER):
             left = {each: replace(state, reason=reason) for each, state in batch.states.items()}
-            self._ledger.judged(left)  # Open: the next run asks again.
+            self._ledger.record_states(left)  # Open: the next run asks again.
             return
-        self._keep(spoiled(batch.members, batch.states, reason), 0)
+        self._keep(apply_fault(batch.members, batch.states, reason), 0)
 
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
-        self._ledger.judged(after, purchase)
-        self._observer.advance(PHASE, settled(after))
+        self._ledger.record_states(after, purchase)
+        self._observer.advance(PHASE, count_settled(after))
         self._queue.put({each: s for each, s in after.items() if s.status is Status.OPEN})
 
     def _give_back(self, batch: _Batch) -> None:
@@ -215,22 +215,22 @@ class Runner:
         if not self._elsewhere:
             return False
         recover(self._task, self._ledger)
-        states = self._ledger.states(list(self._elsewhere))
+        states = self._ledger.read_states(list(self._elsewhere))
         waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
         self._observer.advance(PHASE, len(self._elsewhere) - len(waiting))
         self._elsewhere.clear()
-        if self._ledger.travelling(list(waiting)) == len(waiting):
+        if self._ledger.count_travelling(list(waiting)) == len(waiting):
             return False
         self._queue.put(waiting)
         await asyncio.sleep(_POLL_S)
         return True
 
 
-def recover(task: Task, ledger: Ledger) -> None:
+def recover(task: PromptTask, ledger: Ledger) -> None:
     """Read the replies that dead processes paid for, and write off what they had under way."""
-    ledger.bury()
-    for left in ledger.unread():
-        states = ledger.states([member.digest for member in left.members])
+    ledger.mark_lost()
+    for left in ledger.take_unread():
+        states = ledger.read_states([member.digest for member in left.members])
         still = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        after = judged(task.prompt, left.members, states, left.text)
-        ledger.judged({each: after[each] for each in still}, left.purchase)
+        after = judge_reply(task.prompt, left.members, states, left.text)
+        ledger.record_states({each: after[each] for each in still}, left.purchase)

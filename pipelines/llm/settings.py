@@ -11,7 +11,7 @@ from pipelines.llm.wire.retry import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GenerateSettings:
     """A run.
 
     Args:

@@ -31,7 +31,7 @@ class Stop:
     mend: str
 
     @classmethod
-    def budget(cls) -> Stop:
+    def for_budget(cls) -> Stop:
         """The next request might cost more than there is left."""
         return cls(
             StopKind.BUDGET,
@@ -40,26 +40,26 @@ class Stop:
         )
 
     @classmethod
-    def fault(cls, fault: Fault) -> Stop:
+    def for_fault(cls, fault: Fault) -> Stop:
         """No request can fare better."""
         mend = fault.mend or "mend it"
         message = f"the endpoint refuses ({fault.kind}): {fault.message}"
         return cls(StopKind.ENDPOINT, message, f"{mend}; the same command goes on")
 
     @classmethod
-    def out_of_order(cls, fault: Fault) -> Stop:
+    def for_silence(cls, fault: Fault) -> Stop:
         """Nothing but faults comes back."""
         message = f"the endpoint does not answer ({fault.kind}): {fault.message}"
         return cls(StopKind.ENDPOINT, message, "the same command goes on, later")
 
     @classmethod
-    def no_batch(cls, fault: Fault) -> Stop:
+    def for_refused_batch(cls, fault: Fault) -> Stop:
         """The endpoint does not take a batch."""
         message = f"the endpoint does not take the batch ({fault.kind}): {fault.message}"
         mend = "where it has no batch API, leave --batch out; the same command goes on"
         return cls(StopKind.ENDPOINT, message, mend)
 
     @classmethod
-    def interrupted(cls) -> Stop:
+    def for_interrupt(cls) -> Stop:
         """The user wants it so."""
         return cls(StopKind.INTERRUPTED, "stopped", "the same command goes on where it stopped")

@@ -13,7 +13,7 @@ from pipelines.llm.stops import Stop
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class GenerateSummary:
     """What a run did.
 
     Args:
@@ -78,7 +78,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class GenerateEstimate:
     """What a run would take.
 
     Args:

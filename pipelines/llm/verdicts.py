@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pipelines.llm.money.records import ItemState, Member, Status
+from pipelines.llm.money.records import ItemState, RequestMember, Status
 from synth.llm.errors import AnswerError
 from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
@@ -20,8 +20,8 @@ _NUMBER: Final = re.compile(r"\d+")
 MISSING: Final = "the reply left it out"
 
 
-def judged(
-    prompt: Prompt, members: Sequence[Member], states: Mapping[str, ItemState], text: str
+def judge_reply(
+    prompt: Prompt, members: Sequence[RequestMember], states: Mapping[str, ItemState], text: str
 ) -> dict[str, ItemState]:
     """The items' states, by digest, after a reply that came whole.
 
@@ -34,23 +34,23 @@ def judged(
     try:
         answers = prompt.parse(text)
     except AnswerError as error:
-        return spoiled(members, states, f"unusable reply: {error.message}", ask_again=True)
+        return apply_fault(members, states, f"unusable reply: {error.message}", ask_again=True)
     after: dict[str, ItemState] = {}
     for member in members:
         before = states.get(member.digest, ItemState())
         answer = answers.get(member.id)
         if answer is None:
-            smaller = _half(len(members))
-            after[member.digest] = _refused([MISSING], before, smaller, len(members) > 1)
+            smaller = _halve(len(members))
+            after[member.digest] = _refuse([MISSING], before, smaller, len(members) > 1)
         elif faults := prompt.faults(PromptItem(member.id, member.fields), answer):
-            after[member.digest] = _refused(faults, before, before.together, False)
+            after[member.digest] = _refuse(faults, before, before.together, False)
         else:
-            after[member.digest] = _answered(answer, before)
+            after[member.digest] = _accept(answer, before)
     return after
 
 
-def spoiled(
-    members: Sequence[Member],
+def apply_fault(
+    members: Sequence[RequestMember],
     states: Mapping[str, ItemState],
     reason: str,
     ask_again: bool = False,
@@ -70,37 +70,37 @@ def spoiled(
     for member in members:
         before = states.get(member.digest, ItemState())
         if not alone:
-            smaller = _half(len(members))
+            smaller = _halve(len(members))
             after[member.digest] = replace(before, reason=reason, together=smaller)
         elif ask_again:
-            after[member.digest] = _refused([reason], before, 1, False)
+            after[member.digest] = _refuse([reason], before, 1, False)
         else:
             failed = replace(before, status=Status.FAILED, reason=reason)
             after[member.digest] = replace(failed, attempts=before.attempts + 1, together=1)
     return after
 
 
-def settled(states: Mapping[str, ItemState]) -> int:
+def count_settled(states: Mapping[str, ItemState]) -> int:
     """How many of the items are answered or have failed."""
     return sum(state.status is not Status.OPEN for state in states.values())
 
 
-def kind_of(reason: str) -> str:
+def classify_reason(reason: str) -> str:
     """A reason without its particulars, for counting."""
     first = _QUOTED.sub("...", reason).split(";")[0].split(":")[0]
     return " ".join(_NUMBER.sub("N", first).split()) or "other"
 
 
-def _half(count: int) -> int:
+def _halve(count: int) -> int:
     return max(1, (count + 1) // 2)
 
 
-def _answered(answer: Mapping[str, Any], before: ItemState) -> ItemState:
+def _accept(answer: Mapping[str, Any], before: ItemState) -> ItemState:
     attempts = before.attempts + 1
     return ItemState(Status.ANSWERED, answer, "", attempts, (), before.together)
 
 
-def _refused(
+def _refuse(
     faults: Sequence[str], before: ItemState, together: int, for_nothing: bool
 ) -> ItemState:
     """The state after a refused answer.

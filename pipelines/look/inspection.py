@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pipelines.build.coverage import Coverage
 from pipelines.build.plan import SHARDS_FILE
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check
+from pipelines.store.parquet import check_columns
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
@@ -53,9 +53,9 @@ def describe(path: Path) -> dict[str, Any]:
     Raises:
         CorpusError: If there is neither, or a file of it is missing, damaged, or no manifest.
     """
-    manifest = _manifest(path)
-    check(manifest.with_name(CLIPS_FILE), CLIPS)
-    check(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
+    manifest = _find_manifest(path)
+    check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
+    check_columns(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
     table = pq.read_table(manifest, columns=list(_DESCRIBED))
     sizes = pc.list_value_length(table.column("labels")).to_pylist()
     kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
@@ -68,18 +68,18 @@ def describe(path: Path) -> dict[str, Any]:
     names = {row["id"] for row in refused}
     catalogued = {clip["id"] for clip in clips}
     counts = {
-        "split": _splits(table),
-        "relation": shares(table.column("relation").to_pylist()),
-        "negatives": shares(kinds),
-        "sounds in a scene": shares([str(size) for size in sorted(sizes)]),
-        "place of a sound in its scene": shares(
+        "split": _describe_splits(table),
+        "relation": count_shares(table.column("relation").to_pylist()),
+        "negatives": count_shares(kinds),
+        "sounds in a scene": count_shares([str(size) for size in sorted(sizes)]),
+        "place of a sound in its scene": count_shares(
             [str(place) for size in sizes for place in range(1, size + 1)]
         ),
-        "licence of the clips used": shares(licences),
+        "licence of the clips used": count_shares(licences),
         "label (ten most frequent)": dict(
-            list(shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
+            list(count_shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
         ),
-        "quarantined because the clip": shares([row["reason"] for row in refused]),
+        "quarantined because the clip": count_shares([row["reason"] for row in refused]),
     }
     return {
         "corpus": manifest.parent.parent.name,
@@ -93,17 +93,17 @@ def describe(path: Path) -> dict[str, Any]:
             "refused by": dict(Counter(row["stage"] for row in refused)),
         },
         "labels": Coverage.of(clips, names).to_json(),
-        "with a negative": round(_share_with_negatives(table), 4),
+        "with a negative": round(_compute_negative_share(table), 4),
         "counts": {name: found for name, found in counts.items() if found},
         "quarantine": str(manifest.with_name(QUARANTINE_FILE)),
     }
 
 
-def _share_with_negatives(table: pa.Table) -> float:
+def _compute_negative_share(table: pa.Table) -> float:
     return float(pc.mean(pc.greater(pc.list_value_length(table.column("negatives")), 0)).as_py())
 
 
-def _splits(table: pa.Table) -> dict[str, dict[str, Any]]:
+def _describe_splits(table: pa.Table) -> dict[str, dict[str, Any]]:
     splits: dict[str, dict[str, Any]] = {}
     for split in pc.unique(table.column("split")).to_pylist():
         part = table.filter(pc.field("split") == split)
@@ -119,16 +119,16 @@ def _splits(table: pa.Table) -> dict[str, dict[str, Any]]:
     return splits
 
 
-def _manifest(path: Path) -> Path:
+def _find_manifest(path: Path) -> Path:
     """The manifest that a path leads to, once it has a plan's columns."""
     manifest = find_manifest(path)
-    check(manifest, PLAN)
+    check_columns(manifest, PLAN)
     return manifest
 
 
 def draw(path: Path, count: int) -> list[dict[str, Any]]:
     """`count` rows of the manifest, evenly spread over the plan."""
-    table = pq.read_table(_manifest(path))
+    table = pq.read_table(_find_manifest(path))
     count = min(count, table.num_rows)
     picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
     rows: list[dict[str, Any]] = table.take(picked).to_pylist()
@@ -137,7 +137,7 @@ def draw(path: Path, count: int) -> list[dict[str, Any]]:
 
 def draw_captions(path: Path, count: int, seed: int) -> list[str]:
     """`count` main captions, drawn at random without replacement."""
-    captions = pq.read_table(_manifest(path), columns=["caption"]).column("caption")
+    captions = pq.read_table(_find_manifest(path), columns=["caption"]).column("caption")
     order = Randomness(seed).at("inspect/captions", 0).permutation(len(captions))
     return [captions[int(i)].as_py() for i in order[:count]]
 
@@ -165,7 +165,7 @@ def verify(
                 f"{display_path(path)}: differs from its receipt", mend="delete it and build again"
             )
     for row in track(rows, observer, "rebuild", "samples"):
-        if hashlib.sha256(_encoded(corpus, row)).hexdigest() != row["sha256"]:
+        if hashlib.sha256(_encode_sample(corpus, row)).hexdigest() != row["sha256"]:
             raise CorpusError(
                 f"sample {row['id']} cannot be rebuilt byte for byte",
                 mend="the libraries differ from those of the build; see corpus.json, `libraries`",
@@ -181,13 +181,13 @@ def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _encoded(corpus: Corpus, row: dict[str, Any]) -> bytes:
+def _encode_sample(corpus: Corpus, row: dict[str, Any]) -> bytes:
     pcm = corpus.virtual_pcm(row["scene"], row["frames"])
     audio_format = AudioFormat(row["member"].rsplit(".", 1)[1])
     return encode_audio(pcm, row["sample_rate"], audio_format)
 
 
-def shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
+def count_shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
     """How often each value occurs, the most frequent first, and its percentage of all."""
     total = len(values)
     return {

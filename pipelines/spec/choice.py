@@ -27,12 +27,12 @@ class Choice(BaseModel):
     chosen: SerializeAsAny[BaseModel]
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
+    def list_names(cls) -> tuple[str, ...]:
         """What there is."""
         raise NotImplementedError
 
     @classmethod
-    def settings_of(cls, name: str) -> type[BaseModel]:
+    def find_settings(cls, name: str) -> type[BaseModel]:
         """The settings of what is named."""
         raise NotImplementedError
 
@@ -42,24 +42,24 @@ class Choice(BaseModel):
         if isinstance(value, str):
             value = {value: {}}
         if not isinstance(value, dict) or len(value) != 1:
-            known = ", ".join(cls.names())
+            known = ", ".join(cls.list_names())
             raise ValueError(f"expected exactly one of {known}, with its settings below it")
         ((name, settings),) = value.items()
-        if name not in cls.names():
-            raise _unknown(str(name), cls.names())
+        if name not in cls.list_names():
+            raise _make_unknown_error(str(name), cls.list_names())
         try:
-            return {"chosen": cls.settings_of(name).model_validate(settings or {})}
+            return {"chosen": cls.find_settings(name).model_validate(settings or {})}
         except ValidationError as error:
-            raise _below(name, error) from error
+            raise _make_nested_error(name, error) from error
 
     @model_serializer
-    def _named(self, info: SerializationInfo) -> dict[str, Any]:
+    def _serialise(self, info: SerializationInfo) -> dict[str, Any]:
         chosen: Any = self.chosen
         settings = chosen.model_dump(mode=info.mode, exclude_none=info.exclude_none)
         return {chosen.name: settings}
 
 
-def _unknown(name: str, known: tuple[str, ...]) -> ValidationError:
+def _make_unknown_error(name: str, known: tuple[str, ...]) -> ValidationError:
     """The error of a name that is none of the known ones, told where the name stands."""
     message = f"there is no {name!r}; {suggestion(name, known)}"
     kind = PydanticCustomError("value_error", message)
@@ -68,7 +68,7 @@ def _unknown(name: str, known: tuple[str, ...]) -> ValidationError:
     )
 
 
-def _below(name: str, error: ValidationError) -> ValidationError:
+def _make_nested_error(name: str, error: ValidationError) -> ValidationError:
     """The same error, told of what lies below `name`."""
     return ValidationError.from_exception_data(
         error.title,
@@ -88,12 +88,12 @@ class SourceChoice(Choice):
     """A source by name; those of other packages are found by their entry point."""
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
+    def list_names(cls) -> tuple[str, ...]:
         """Every source that is installed."""
         return source_names()
 
     @classmethod
-    def settings_of(cls, name: str) -> type[BaseModel]:
+    def find_settings(cls, name: str) -> type[BaseModel]:
         """The class of a source."""
         return source_class(name)
 
@@ -102,11 +102,11 @@ class RecipeChoice(Choice):
     """A recipe by name."""
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
+    def list_names(cls) -> tuple[str, ...]:
         """Every recipe."""
         return tuple(RECIPES)
 
     @classmethod
-    def settings_of(cls, name: str) -> type[BaseModel]:
+    def find_settings(cls, name: str) -> type[BaseModel]:
         """The class of a recipe."""
         return RECIPES[name]

@@ -38,7 +38,7 @@ _MEND: Final = "run `segue llm run` over the plan of this spec, without `enrich`
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What a model said of a sample.
 
     Args:
@@ -63,7 +63,7 @@ class Enrichment:
         audible: Shortest overlap that can be heard, in frames.
     """
 
-    answers: Mapping[str, Sequence[Answer]]
+    answers: Mapping[str, Sequence[ModelAnswer]]
     audible: Frames
 
     @classmethod
@@ -73,7 +73,7 @@ class Enrichment:
         Raises:
             SpecError: If one is no file of answers, or of a task that makes no captions.
         """
-        answers: dict[str, list[Answer]] = {}
+        answers: dict[str, list[ModelAnswer]] = {}
         for path in paths:
             for name, answer in _read(path):
                 answers.setdefault(name, []).append(answer)
@@ -89,7 +89,7 @@ class Enrichment:
             if name not in known:
                 raise PlanError(f"{first.path}: {name}: the plan has no such sample", mend=_MEND)
 
-    def added(self, sample: Sample) -> Sample:
+    def add_captions(self, sample: Sample) -> Sample:
         """The sample with the captions that were bought for it.
 
         Raises:
@@ -102,11 +102,13 @@ class Enrichment:
             _refuse_shared(answer, sample, {each.text for each in contrary})
             known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
             kind = _KINDS[answer.prompt.id]
-            found = [each for each in _captions(answer, sample, kind) if each.text not in known]
+            found = [
+                each for each in _make_captions(answer, sample, kind) if each.text not in known
+            ]
             (positives if kind == RESTATEMENT else negatives).extend(found)
         return replace(sample, positives=tuple(positives), negatives=tuple(negatives))
 
-    def _check(self, answer: Answer, sample: Sample) -> None:
+    def _check(self, answer: ModelAnswer, sample: Sample) -> None:
         fields = {"caption": sample.caption.text} | scene_fields(sample.scene, self.audible)
         wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
         item = PromptItem(sample.id, {name: fields[name] for name in wanted & fields.keys()})
@@ -118,7 +120,7 @@ class Enrichment:
             )
 
 
-def _refuse_shared(answer: Answer, sample: Sample, contrary: set[str]) -> None:
+def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> None:
     """Check that no text of an answer is taken for the opposite elsewhere.
 
     Raises:
@@ -148,7 +150,7 @@ def enrichment_digest(paths: Sequence[Path]) -> str:
         ) from error
 
 
-def _captions(answer: Answer, sample: Sample, kind: str) -> Iterator[Caption]:
+def _make_captions(answer: ModelAnswer, sample: Sample, kind: str) -> Iterator[Caption]:
     """The captions of an answer.
 
     A negative that comes with its notation claims that; one without is false as far as the model
@@ -166,7 +168,7 @@ def _captions(answer: Answer, sample: Sample, kind: str) -> Iterator[Caption]:
         yield Caption(text, claim, kind, sample.caption.connective, answer.generator)
 
 
-def _read(path: Path) -> Iterator[tuple[str, Answer]]:
+def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
@@ -186,4 +188,4 @@ def _read(path: Path) -> Iterator[tuple[str, Answer]]:
         raise SpecError(f"enrich: {path}: {error}") from error
     for row in table.to_pylist():
         if row["status"] == _ANSWERED:
-            yield row["id"], Answer(prompt, json.loads(row["answer"]), row["generator"], path)
+            yield row["id"], ModelAnswer(prompt, json.loads(row["answer"]), row["generator"], path)

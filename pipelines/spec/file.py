@@ -61,14 +61,14 @@ def parse_spec(file: YamlFile, folder: Path) -> Spec:
             mend="start with `corpus: NAME`, or with what `segue new RECIPE` writes",
         )
     try:
-        return Spec.model_validate(_with_absolute_paths(file.value, folder))
+        return Spec.model_validate(_resolve_paths(file.value, folder))
     except ValidationError as error:
         raise explain_errors(
             error, file, Spec, "`segue new RECIPE` explains every setting"
         ) from error
 
 
-def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     absolute = dict(value)
     for key in _LISTS:
         if isinstance(value.get(key), list):
@@ -80,12 +80,12 @@ def _with_absolute_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
         chosen = value.get(part)
         if isinstance(chosen, Mapping):
             absolute[part] = {
-                name: _absolute(settings, key, folder) for name, settings in chosen.items()
+                name: _resolve_path(settings, key, folder) for name, settings in chosen.items()
             }
     return absolute
 
 
-def _absolute(settings: Any, key: str, folder: Path) -> Any:
+def _resolve_path(settings: Any, key: str, folder: Path) -> Any:
     if not isinstance(settings, Mapping) or not isinstance(settings.get(key), str | Path):
         return settings
     path = folder / Path(settings[key]).expanduser()

@@ -73,7 +73,7 @@ class AudioSpec(_Model):
 
     @field_validator("length")
     @classmethod
-    def _known_length(cls, length: str) -> str:
+    def _check_length(cls, length: str) -> str:
         found = LENGTH.fullmatch(length)
         if found is None:
             raise ValueError(f"expected 'natural', 'padded 10 s' or 'exact 10 s', got {length!r}")
@@ -84,14 +84,14 @@ class AudioSpec(_Model):
     @property
     def exact_frames(self) -> Frames | None:
         """Frames of every sample, None where they may differ."""
-        return self._frames("exact")
+        return self._parse_frames("exact")
 
     @property
     def least_frames(self) -> Frames:
         """Frames that every sample is padded to."""
-        return self._frames("exact") or self._frames("padded") or 0
+        return self._parse_frames("exact") or self._parse_frames("padded") or 0
 
-    def _frames(self, mode: str) -> Frames | None:
+    def _parse_frames(self, mode: str) -> Frames | None:
         found = LENGTH.fullmatch(self.length)
         if found is None or found["mode"] != mode:
             return None
@@ -194,27 +194,27 @@ class Spec(_Model):
 
     @field_validator("version")
     @classmethod
-    def _no_pointer(cls, version: str | None) -> str | None:
+    def _check_version(cls, version: str | None) -> str | None:
         if version == "latest":
             raise ValueError("'latest' is the name of the pointer to the newest version")
         return version
 
     @field_validator("corpus", mode="before")
     @classmethod
-    def _corpus_in_words(cls, name: object) -> object:
+    def _check_corpus(cls, name: object) -> object:
         check_corpus(name)
         return name
 
     @field_validator("licences")
     @classmethod
-    def _known_licences(cls, licences: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def _check_licences(cls, licences: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if licences is not None:
             check_licences(licences)
         return licences
 
     @field_validator("splits")
     @classmethod
-    def _splits_add_up(cls, splits: dict[str, Any]) -> dict[str, Any]:
+    def _check_splits(cls, splits: dict[str, Any]) -> dict[str, Any]:
         check_splits(splits)
         return {name: splits[name] for name in SPLITS if name in splits}
 

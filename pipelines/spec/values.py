@@ -14,7 +14,7 @@ CORPUS_LETTERS: Final = 40
 _FOREIGN: Final = re.compile(r"[^a-z0-9]+")
 
 
-def corpus_name(text: str) -> str:
+def make_corpus_name(text: str) -> str:
     """The name of a corpus that is most like a text."""
     return _FOREIGN.sub("-", text.lower()).strip("-")[:CORPUS_LETTERS].strip("-") or "corpus"
 
@@ -25,10 +25,10 @@ def check_corpus(name: object) -> None:
     Raises:
         ValueError: If it cannot.
     """
-    if isinstance(name, str) and name != corpus_name(name):
+    if isinstance(name, str) and name != make_corpus_name(name):
         raise ValueError(
             f"expected lowercase letters, digits and single '-', {CORPUS_LETTERS} at most, got "
-            f"{name!r}; try {corpus_name(name)!r}"
+            f"{name!r}; try {make_corpus_name(name)!r}"
         )
 
 
@@ -60,14 +60,14 @@ def check_splits(splits: Mapping[str, Any]) -> None:
     total = sum(shares.values())
     if any(share <= 0 for share in shares.values()) or total > 1 + 1e-9:
         told = f"shares must be above 0 and add up to 1 at most, got {total:g}"
-        raise ValueError(told + _as_percent(shares, total))
+        raise ValueError(told + _suggest_percent(shares, total))
     listed = [str(name) for names in splits.values() if isinstance(names, list) for name in names]
     twice = {name for name in listed if listed.count(name) > 1}
     if twice:
         raise ValueError(f"source split {', '.join(sorted(twice))} is in two splits")
 
 
-def _as_percent(shares: Mapping[str, float], total: float) -> str:
+def _suggest_percent(shares: Mapping[str, float], total: float) -> str:
     """What was meant by shares that are percent."""
     if total > 100 or any(share < 1 for share in shares.values()):
         return ""

@@ -62,7 +62,7 @@ class Lease:
     @property
     def key(self) -> str:
         """Key of its object."""
-        return _key(self.folder, self.number)
+        return _make_key(self.folder, self.number)
 
     def check(self) -> None:
         """Check that nobody else has taken it; before anything is certified.
@@ -70,8 +70,8 @@ class Lease:
         Raises:
             CorpusError: If it is lost.
         """
-        numbers = _numbers(self.remote, self.folder)
-        if not numbers or numbers[-1] != self.number or self._told().get("token") != self.token:
+        numbers = _list_numbers(self.remote, self.folder)
+        if not numbers or numbers[-1] != self.number or self._read_own().get("token") != self.token:
             raise CorpusError(
                 f"{self.remote.address(self.folder)}: the lease on this corpus is lost to another "
                 f"machine, since this one gave no sign of life for {EXPIRY_S:g} s",
@@ -81,9 +81,9 @@ class Lease:
     def beat(self, now: Now = utc_now) -> None:
         """Give a sign of life."""
         self.check()
-        self.remote.write(self.key, self.content(now))
+        self.remote.write(self.key, self.encode(now))
 
-    def content(self, now: Now) -> bytes:
+    def encode(self, now: Now) -> bytes:
         """What the object says at a time."""
         facts = {
             "holder": self.holder,
@@ -98,11 +98,11 @@ class Lease:
         """Give it back."""
         self.remote.remove(self.key)
 
-    def _told(self) -> dict[str, Any]:
+    def _read_own(self) -> dict[str, Any]:
         return _read(self.remote, self.key)
 
 
-def take(
+def take_lease(
     remote: Remote, folder: str, holder: str, now: Now = utc_now, doing: str = BUILDING
 ) -> Lease:
     """Take the lease of a corpus.
@@ -122,11 +122,11 @@ def take(
         numbers = refuse_living(remote, folder, holder, doing, now)
         number = numbers[-1] + 1 if numbers else 1
         lease = Lease(remote, folder, number, holder, secrets.token_hex(8))
-        if remote.create(lease.key, lease.content(now)):
+        if remote.create(lease.key, lease.encode(now)):
             with suppress(CorpusError):  # a store without conditional requests let another in
                 lease.check()
                 for old in numbers:
-                    remote.remove(_key(folder, old))
+                    remote.remove(_make_key(folder, old))
                 return lease
     raise CorpusError(
         f"{remote.address(folder)}: others take the lease on this corpus again and again",
@@ -135,16 +135,18 @@ def take(
 
 
 @contextmanager
-def held(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Iterator[Lease]:
+def hold_lease(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Iterator[Lease]:
     """Hold the lease, and give signs of life.
 
     Raises:
         CorpusError: If somebody else holds it and lives.
         StorageError: If the store cannot be written.
     """
-    lease = take(remote, folder, holder, doing=doing)
+    lease = take_lease(remote, folder, holder, doing=doing)
     ended = threading.Event()
-    thread = threading.Thread(target=_live, args=(lease, ended), name="segue-lease", daemon=True)
+    thread = threading.Thread(
+        target=_keep_alive, args=(lease, ended), name="segue-lease", daemon=True
+    )
     thread.start()
     reachable = True
     try:
@@ -161,7 +163,7 @@ def held(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Ite
                 lease.release()
 
 
-def holder_of(stage: Path) -> str:
+def name_holder(stage: Path) -> str:
     """Who works in a stage: the same after every restart, another one for every other stage."""
     path = stage / HOLDER_FILE
     if not path.is_file():
@@ -169,7 +171,7 @@ def holder_of(stage: Path) -> str:
     return path.read_text(encoding="utf-8").strip()
 
 
-def _live(lease: Lease, ended: threading.Event) -> None:
+def _keep_alive(lease: Lease, ended: threading.Event) -> None:
     """Sign until the end; who has lost the lease is told when he certifies, not here."""
     while not ended.wait(BEAT_S):
         with suppress(StorageError, CorpusError):
@@ -188,8 +190,8 @@ def refuse_living(
         CorpusError: If somebody does; it says what he is doing.
         StorageError: If the store cannot be read.
     """
-    numbers = _numbers(remote, folder)
-    told = _read(remote, _key(folder, numbers[-1])) if numbers else {}
+    numbers = _list_numbers(remote, folder)
+    told = _read(remote, _make_key(folder, numbers[-1])) if numbers else {}
     if not told or told.get("holder") == holder:
         return numbers
     try:
@@ -206,12 +208,12 @@ def refuse_living(
     return numbers
 
 
-def _numbers(remote: Remote, folder: str) -> list[int]:
+def _list_numbers(remote: Remote, folder: str) -> list[int]:
     names = (key.rpartition("/")[2].partition(".")[0] for key in remote.list(folder))
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def _key(folder: str, number: int) -> str:
+def _make_key(folder: str, number: int) -> str:
     return join_keys(folder, f"{number:06d}.json")
 
 

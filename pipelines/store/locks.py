@@ -36,12 +36,12 @@ def sole_writer(corpus: Path) -> Iterator[None]:
         f"{corpus}: another process is building this corpus",
         mend="let it end, then run the same command again; what it made will not be made twice",
     )
-    with held(corpus / LOCK_FILE, refusal):
+    with hold_lock(corpus / LOCK_FILE, refusal):
         yield
 
 
 @contextmanager
-def held(lock: Path, refusal: CorpusError) -> Iterator[None]:
+def hold_lock(lock: Path, refusal: CorpusError) -> Iterator[None]:
     """Hold a lock, whose folder is made if it is not there.
 
     Raises:
@@ -60,7 +60,7 @@ def held(lock: Path, refusal: CorpusError) -> Iterator[None]:
 
 
 @contextmanager
-def in_turn(folder: Path) -> Iterator[None]:
+def wait_for_turn(folder: Path) -> Iterator[None]:
     """Wait until no other process writes the folder, then hold it."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / LOCK_FILE, thread_local=False).acquire(poll_interval=POLL_S):

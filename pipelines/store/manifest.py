@@ -23,7 +23,7 @@ def find_manifest(path: Path) -> Path:
         SpecError: If it is a spec that cannot be read.
         StorageError: If the URL cannot be read.
     """
-    named, path = url_of(path) or str(path), _version(local_place(path))
+    named, path = url_of(path) or str(path), _find_version(local_place(path))
     if path.suffix in (".yaml", ".yml") and path.is_file():
         raise CorpusError(
             f"{named}: this is a spec, not a corpus",
@@ -46,7 +46,7 @@ def find_manifest(path: Path) -> Path:
     )
 
 
-def _version(path: Path) -> Path:
+def _find_version(path: Path) -> Path:
     """The one version that a path's last name begins; the path itself where there is none."""
     if path.exists() or not path.parent.is_dir():
         return path

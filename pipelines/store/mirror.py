@@ -34,21 +34,23 @@ class Mirror:
     copies: Copies
     lease: Lease | None = None
 
-    def url(self, path: Path) -> str:
+    def to_url(self, path: Path) -> str:
         """The URL of what a path of the stage stands for."""
         return self.copies.remote.address(self.copies.key(path))
 
-    def look(self, folder: Path) -> list[Path]:
-        """What the store holds below a folder, as paths of the stage; `size` knows it from then on.
+    def list_files(self, folder: Path) -> list[Path]:
+        """List what the store holds below a folder, as paths of the stage.
+
+        `find_size` knows their sizes from then on.
 
         Raises:
             StorageError: If the store cannot be read.
         """
-        found = self._listed(folder)
+        found = self._list_objects(folder)
         self.copies.remember_all(self.copies.key(folder), found)
         return [self.copies.path(key) for key in found]
 
-    def size(self, path: Path) -> int | None:
+    def find_size(self, path: Path) -> int | None:
         """Size in bytes of what the store was last seen to hold for a path; None for nothing."""
         return self.copies.known_size(self.copies.key(path))
 
@@ -68,7 +70,7 @@ class Mirror:
         Raises:
             StorageError: If the store cannot be read.
         """
-        found = self._listed(folder)
+        found = self._list_objects(folder)
         listing = {key: stored for key, stored in found.items() if not _is_journal(key)}
         journals = {key: stored for key, stored in found.items() if _is_journal(key)}
         kept = {path: path.read_bytes() for path in folder.glob(f"**/{JOURNAL}")}
@@ -76,10 +78,10 @@ class Mirror:
         self.copies.fetch_all(listing | journals)
         for path, lines in kept.items():
             there = path.read_bytes() if path.is_file() else b""
-            if (joint := _joined(there, lines)) != there:
+            if (joint := _join_journals(there, lines)) != there:
                 write_bytes(path, joint)
 
-    def bring(self, paths: Iterable[Path]) -> None:
+    def fetch(self, paths: Iterable[Path]) -> None:
         """Fetch files that are not here, all at once.
 
         Raises:
@@ -143,13 +145,13 @@ class Mirror:
             StorageError: If one cannot be deleted.
         """
 
-        def one(path: Path) -> None:
+        def remove_one(path: Path) -> None:
             key = self.copies.key(path)
             self.copies.remote.remove(key)
             self.copies.dismiss(key)
 
         with ThreadPoolExecutor(AT_ONCE, "segue-remove") as threads:
-            list(threads.map(one, paths))
+            list(threads.map(remove_one, paths))
 
     def push_changed(self, paths: Iterable[Path]) -> None:
         """Put those of some files that are not there as they are here, in this order.
@@ -159,7 +161,7 @@ class Mirror:
         """
         self.push(*(path for path in paths if not self.copies.is_noted(self.copies.key(path))))
 
-    def _listed(self, folder: Path) -> dict[str, Stored]:
+    def _list_objects(self, folder: Path) -> dict[str, Stored]:
         """The objects below a folder; hidden ones, such as leases, are none."""
         found = self.copies.remote.list(self.copies.key(folder))
         return {key: stored for key, stored in found.items() if "/." not in f"/{key}"}
@@ -169,7 +171,7 @@ def _is_journal(key: str) -> bool:
     return key.rpartition("/")[2] == JOURNAL
 
 
-def _joined(there: bytes, here: bytes) -> bytes:
+def _join_journals(there: bytes, here: bytes) -> bytes:
     """The lines of both, those of the store first."""
     known = set(there.splitlines())
     return there + b"".join(line + b"\n" for line in here.splitlines() if line not in known)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from synth.base.errors import CorpusError
 
 
-def check(path: Path, expected: pa.Schema) -> pq.FileMetaData:
+def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     """The metadata of a Parquet file that has the columns of a schema.
 
     Raises:
@@ -21,7 +21,7 @@ def check(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     except FileNotFoundError as error:
         raise CorpusError(f"{path}: missing", mend="build or plan again") from error
     except (pa.ArrowException, OSError) as error:
-        raise damaged(path, error) from error
+        raise make_damage_error(path, error) from error
     names = metadata.schema.to_arrow_schema().names
     lacking = [name for name in expected.names if name not in names]
     if lacking:
@@ -32,12 +32,12 @@ def check(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     return metadata
 
 
-def damaged(path: Path, error: Exception) -> CorpusError:
+def make_damage_error(path: Path, error: Exception) -> CorpusError:
     """What is to be told of a file, or of a folder, that cannot be read."""
     reason = str(error).strip().partition("\n")[0]
     return CorpusError(f"{path}: damaged: {reason}", mend="build or plan again")
 
 
-def literally(path: Path) -> str:
+def escape_glob(path: Path) -> str:
     """A path that DuckDB takes as it is, not for a pattern."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path.resolve()))

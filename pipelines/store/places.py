@@ -32,7 +32,7 @@ class Places:
     @property
     def versions(self) -> Path:
         """Holds one manifest folder a version, and the `latest` pointer."""
-        return versions_of(self.out, self.corpus)
+        return locate_versions(self.out, self.corpus)
 
     @property
     def manifests(self) -> Path:
@@ -54,37 +54,37 @@ class Places:
         """What every run of this build did."""
         return self.manifests / "journal.jsonl"
 
-    def shard(self, split: str, name: str) -> Path:
+    def shard_path(self, split: str, name: str) -> Path:
         """One shard."""
         return self.shards / split / name
 
-    def size(self, split: str, name: str) -> int | None:
+    def find_size(self, split: str, name: str) -> int | None:
         """Bytes of a shard where it is kept: here, or at the store; None if it is not there."""
-        path = self.shard(split, name)
+        path = self.shard_path(split, name)
         if self.mirror is not None:
-            return self.mirror.size(path)
+            return self.mirror.find_size(path)
         try:
             return path.stat().st_size
         except OSError:
             return None
 
-    def shown(self, path: Path) -> str:
+    def format_path(self, path: Path) -> str:
         """A path below `out` as the user knows it."""
-        return str(path) if self.mirror is None else self.mirror.url(path)
+        return str(path) if self.mirror is None else self.mirror.to_url(path)
 
-    def receipt(self, name: str) -> Path:
+    def receipt_path(self, name: str) -> Path:
         """The receipt of a shard, by the shard's name."""
         return self.receipts / f"{name}.json"
 
-    def measurements(self, name: str) -> Path:
+    def measurements_path(self, name: str) -> Path:
         """The measurements of a shard's samples."""
         return self.receipts / f"{name}.parquet"
 
-    def sibling(self, version: str) -> Places:
+    def locate_sibling(self, version: str) -> Places:
         """The same corpus's other version."""
         return Places(self.out, self.corpus, version, self.mirror)
 
 
-def versions_of(out: Path, corpus: str) -> Path:
+def locate_versions(out: Path, corpus: str) -> Path:
     """Where the manifests of all versions of a corpus lie."""
     return out / MANIFESTS / corpus

@@ -50,7 +50,7 @@ class ShardTables:
             self._groups += 1
 
 
-def batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Some columns of a manifest of any length, in batches of at most `LEAST_ROWS` rows."""
     with pq.ParquetFile(path) as file:
         yield from file.iter_batches(LEAST_ROWS, columns=list(columns))
@@ -65,15 +65,15 @@ def read_rows(path: Path, row_group: int, row: int, rows: int) -> pa.Table:
         row: The first of them in the row group.
         rows: How many.
     """
-    return _group(path, file_state(path), row_group).slice(row, rows)
+    return _read_group(path, file_state(path), row_group).slice(row, rows)
 
 
 @lru_cache(maxsize=1)
-def _group(path: Path, state: tuple[int, int, int], row_group: int) -> pa.Table:
-    with pq.ParquetFile(path, metadata=_metadata(path, state)) as file:
+def _read_group(path: Path, state: tuple[int, int, int], row_group: int) -> pa.Table:
+    with pq.ParquetFile(path, metadata=_read_metadata(path, state)) as file:
         return file.read_row_group(row_group)
 
 
 @lru_cache(maxsize=1)
-def _metadata(path: Path, state: tuple[int, int, int]) -> Any:
+def _read_metadata(path: Path, state: tuple[int, int, int]) -> Any:
     return pq.read_metadata(path)

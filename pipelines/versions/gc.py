@@ -17,29 +17,29 @@ from typing import Any, Final
 from pipelines.build.documents.croissant import CROISSANT_FILE
 from pipelines.build.finalise import CARD_FILE, SIZES_FILE
 from pipelines.build.render import read_receipt
-from pipelines.store.locks import in_turn
+from pipelines.store.locks import wait_for_turn
 from pipelines.store.mirror import Mirror
-from pipelines.store.places import SHARDS, Places, versions_of
-from pipelines.store.site import clearing_banks, holding, mirror_of, open_stage
-from pipelines.versions.gc_banks import unneeded
-from pipelines.versions.history import STAGING_SUFFIX, State, Version, versions_on
+from pipelines.store.places import SHARDS, Places, locate_versions
+from pipelines.store.stage import choose_stage, find_mirror, hold_banks, hold_corpus
+from pipelines.versions.gc_banks import find_unneeded
+from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_versions
 from pipelines.versions.removal import (
     Removal,
-    folders_in,
-    freed_bytes,
-    remove_empty,
+    count_freed_bytes,
+    list_folders,
+    remove_empty_folders,
     remove_files,
 )
 from pipelines.versions.shelf import (
+    FileFacts,
     Files,
-    Held,
     Node,
     Shelf,
-    corpora,
-    files_below,
-    parted_url,
-    shelf_at,
-    shelf_in,
+    list_corpora,
+    make_shelf,
+    open_shelf,
+    split_url,
+    walk_files,
 )
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
 from synth.base.errors import CorpusError
@@ -104,7 +104,7 @@ class Sweep:
         }
 
 
-def gc(
+def collect_garbage(
     path: Path,
     keep: int,
     banks: bool = False,
@@ -131,36 +131,36 @@ def gc(
             removed then.
         StorageError: If the URL cannot be read or written.
     """
-    shelf = _shelf(path)
+    shelf = _open_shelf(path)
     if dry_run:
         return _survey(shelf, keep, banks)
     with ExitStack() as held:
-        mirror = _hold_all(held, shelf) if banks else held.enter_context(_held(shelf))
-        shelf = shelf_in(shelf.out, shelf.corpus, shelf.copies)  # nobody changes it any more
+        mirror = _hold_all(held, shelf) if banks else held.enter_context(_hold_shelf(shelf))
+        shelf = make_shelf(shelf.out, shelf.corpus, shelf.copies)  # nobody changes it any more
         sweep = _survey(shelf, keep, banks)
         _carry_out(sweep, shelf, mirror, observer or Silent())
     return sweep
 
 
-def _shelf(path: Path) -> Shelf:
+def _open_shelf(path: Path) -> Shelf:
     """The shelf, in a stage where it is at a URL."""
     url = url_of(path)
     if url is None:
-        return shelf_at(path)
-    base, corpus = parted_url(url)
-    shelf_at(path)  # no stage is made of what is no corpus
-    mirror = mirror_of(open_stage(base))
+        return open_shelf(path)
+    base, corpus = split_url(url)
+    open_shelf(path)  # no stage is made of what is no corpus
+    mirror = find_mirror(choose_stage(base))
     assert mirror is not None
-    return shelf_in(mirror.copies.root, corpus, mirror.copies)
+    return make_shelf(mirror.copies.root, corpus, mirror.copies)
 
 
-def _held(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
-    return holding(shelf.out, shelf.corpus)
+def _hold_shelf(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
+    return hold_corpus(shelf.out, shelf.corpus)
 
 
 def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None, observer: Observer) -> None:
     for removal in sweep.versions:
-        _mark(shelf, shelf.places(removal.name), mirror)
+        _mark(shelf, shelf.locate(removal.name), mirror)
     observer.start(PHASE, sum(len(each.files) for each in sweep.removals), "files")
     for removal in sweep.versions:
         if mirror is not None:
@@ -181,37 +181,37 @@ def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None, observer: Obse
 def _remove(removal: Removal, shelf: Shelf) -> None:
     """Remove files here, with the folder of shards that they leave empty."""
     remove_files(removal.files)
-    remove_empty(shelf.out / SHARDS / shelf.corpus / removal.name)
+    remove_empty_folders(shelf.out / SHARDS / shelf.corpus / removal.name)
 
 
 def _hold_all(held: ExitStack, shelf: Shelf) -> Mirror | None:
     """Hold every bank, then every corpus: whoever fills a bank holds its corpus already."""
-    held.enter_context(clearing_banks(shelf.out))
-    for bank in shelf.banks():
-        held.enter_context(in_turn(bank))
-    ours = held.enter_context(_held(shelf))
-    for name in corpora(shelf.out, shelf.copies):
+    held.enter_context(hold_banks(shelf.out))
+    for bank in shelf.list_banks():
+        held.enter_context(wait_for_turn(bank))
+    ours = held.enter_context(_hold_shelf(shelf))
+    for name in list_corpora(shelf.out, shelf.copies):
         if name != shelf.corpus:
-            held.enter_context(holding(shelf.out, name))
+            held.enter_context(hold_corpus(shelf.out, name))
     return ours
 
 
 def _survey(shelf: Shelf, keep: int, banks: bool) -> Sweep:
     """What is to go."""
-    versions = versions_on(shelf)
-    going = _going(versions, keep, shelf)
+    versions = list_versions(shelf)
+    going = _choose_versions(versions, keep, shelf)
     links: Counter[Node] = Counter()
     removals = []
     foreign: list[Path] = []
     for version in going:
-        files, others = _shard_files(version.places, shelf)
+        files, others = _list_shard_files(version.places, shelf)
         foreign += others
-        removals.append(Removal(version.name, tuple(files), freed_bytes(files, links)))
+        removals.append(Removal(version.name, tuple(files), count_freed_bytes(files, links)))
     leftovers = []
     shards = shelf.out / SHARDS / shelf.corpus
     for staging in sorted(shards.glob(f".*{STAGING_SUFFIX}")):
-        files = {path: Held.of(path) for path in files_below(staging)}
-        leftovers.append(Removal(staging.name, tuple(files), freed_bytes(files, links)))
+        files = {path: FileFacts.of(path) for path in walk_files(staging)}
+        leftovers.append(Removal(staging.name, tuple(files), count_freed_bytes(files, links)))
     gone = {version.name for version in going}
     stay = [version for version in versions if version.name not in gone]
     return Sweep(
@@ -219,48 +219,48 @@ def _survey(shelf: Shelf, keep: int, banks: bool) -> Sweep:
         kept=tuple(version.name for version in stay if version.present),
         versions=tuple(removal for removal in removals if removal.files),
         leftovers=tuple(leftovers),
-        banks=tuple(unneeded(shelf, stay, links)) if banks else (),
-        foreign=tuple(map(shelf.shown, foreign)),
+        banks=tuple(find_unneeded(shelf, stay, links)) if banks else (),
+        foreign=tuple(map(shelf.format_path, foreign)),
     )
 
 
-def _going(versions: Sequence[Version], keep: int, shelf: Shelf) -> list[Version]:
+def _choose_versions(versions: Sequence[Version], keep: int, shelf: Shelf) -> list[Version]:
     """The versions whose shards go, the oldest first."""
     finished = [version for version in versions if version.finished]
     whole = [each for each in finished if each.present and not each.is_removed]
     newest = {version.name for version in whole[-keep:]}
     last = max((version.time_ns for version in finished), default=0)
 
-    def goes(version: Version) -> bool:
+    def is_going(version: Version) -> bool:
         if version.latest or version.places.shards not in shelf.folders:
             return False
         match version.state:
-            case State.STRAY:
+            case VersionState.STRAY:
                 return False
-            case State.UNFINISHED:
+            case VersionState.UNFINISHED:
                 return version.time_ns < last
             case _ if version.is_removed:
                 return True
             case _:
                 return version.present > 0 and version.name not in newest
 
-    return [version for version in versions if goes(version)]
+    return [version for version in versions if is_going(version)]
 
 
-def _shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
+def _list_shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
     """The files that a build wrote in a version's shard folder, and the others.
 
     Raises:
         CorpusError: If the folder, or one below it, is a link.
     """
     folder = places.shards
-    linked = next((each for each in (folder, *folders_in(folder)) if each.is_symlink()), None)
+    linked = next((each for each in (folder, *list_folders(folder)) if each.is_symlink()), None)
     if linked is not None:
         raise CorpusError(
             f"{linked}: a link to another folder, and gc removes only what lies here itself",
             mend="remove the link and what it leads to by hand",
         )
-    found = shelf.below(folder)
+    found = shelf.list_files(folder)
     built = {path: held for path, held in found.items() if _is_built(path.relative_to(folder))}
     return built, [path for path in found if path not in built]
 
@@ -278,18 +278,18 @@ def _mark(shelf: Shelf, places: Places, mirror: Mirror | None) -> None:
     path = places.manifests / REMOVED_FILE
     if shelf.holds(path) or not shelf.holds(places.manifests / CORPUS_FILE):
         return
-    manifests = shelf.below(places.manifests)
+    manifests = shelf.list_files(places.manifests)
     found = [
         each for each in manifests if each.parent == places.receipts and each.suffix == ".json"
     ]
-    receipts = [read_receipt(places, each.stem) for each in map(shelf.brought, found)]
+    receipts = [read_receipt(places, each.stem) for each in map(shelf.fetch, found)]
     certified = [receipt for receipt in receipts if receipt is not None]
     told = {
         "removed_by": "segue gc",
         "version": places.version,
         "shards": len(certified),
         "bytes": sum(receipt.bytes for receipt in certified),
-        "made_again_by": f"segue build {versions_of(Path(), places.corpus) / places.version}",
+        "made_again_by": f"segue build {locate_versions(Path(), places.corpus) / places.version}",
     }
     write_text(path, canonical_json(told) + "\n")
     if mirror is not None:

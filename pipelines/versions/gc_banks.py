@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.store.places import BANKS
-from pipelines.versions.history import Version, read_facts, versions_on
-from pipelines.versions.removal import Removal, freed_bytes
+from pipelines.versions.history import Version, list_versions, read_facts
+from pipelines.versions.removal import Removal, count_freed_bytes
 from pipelines.versions.shelf import Node, Shelf
 from synth.base.errors import CorpusError
 from synth.storage import fetch
@@ -21,28 +21,28 @@ from synth.storage import fetch
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
 
-def unneeded(shelf: Shelf, stay: Iterable[Version], links: Counter[Node]) -> Iterator[Removal]:
+def find_unneeded(shelf: Shelf, stay: Iterable[Version], links: Counter[Node]) -> Iterator[Removal]:
     """What goes of each bank: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
-    for index in _indexes(shelf, stay):
-        needed |= {index, *_parts(index)}
-    for bank, files in shelf.banks().items():
+    for index in _list_indexes(shelf, stay):
+        needed |= {index, *_list_part_files(index)}
+    for bank, files in shelf.list_banks().items():
         going = {
             path: held
             for path, held in files.items()
             if path.parent == bank and _is_bank_file(path) and path.resolve() not in needed
         }
         if going:
-            yield Removal(f"{BANKS}/{bank.name}", tuple(going), freed_bytes(going, links))
+            yield Removal(f"{BANKS}/{bank.name}", tuple(going), count_freed_bytes(going, links))
 
 
 def _is_bank_file(path: Path) -> bool:
     return any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
 
 
-def _indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
+def _list_indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
     """The bank index of every finished version, of any corpus, that gc did not remove."""
-    others = (version for other in shelf.others() for version in versions_on(other))
+    others = (version for other in shelf.list_others() for version in list_versions(other))
     return {
         (version.places.manifests / str(read_facts(version.places)["bank"])).resolve()
         for version in (*stay, *others)
@@ -50,7 +50,7 @@ def _indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
     }
 
 
-def _parts(index: Path) -> Iterator[Path]:
+def _list_part_files(index: Path) -> Iterator[Path]:
     """The files of the parts that an index leads to."""
     if not fetch(index).is_file():
         return

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 
 from pipelines.store.places import Places
-from pipelines.versions.shelf import Held, Node, Shelf, shelf_at
+from pipelines.versions.shelf import FileFacts, Node, Shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
 
@@ -21,7 +20,7 @@ STAGING_SUFFIX: Final = ".reproducing"
 """Of the folder beside the shards of a version in which they are made again."""
 
 
-class State(StrEnum):
+class VersionState(StrEnum):
     """What is left of a version."""
 
     RENDERED = "rendered"
@@ -49,7 +48,7 @@ class Version:
     """
 
     places: Places
-    state: State
+    state: VersionState
     time_ns: int
     samples: int
     shards: int
@@ -67,12 +66,12 @@ class Version:
     @property
     def finished(self) -> bool:
         """Whether its build ended."""
-        return self.state not in (State.UNFINISHED, State.STRAY)
+        return self.state not in (VersionState.UNFINISHED, VersionState.STRAY)
 
     @property
     def is_removed(self) -> bool:
         """Whether `segue gc` removed the shards, or was killed while it did."""
-        return self.removed and self.state is not State.RENDERED
+        return self.removed and self.state is not VersionState.RENDERED
 
     @property
     def time(self) -> str:
@@ -95,28 +94,15 @@ class Version:
         }
 
 
-def list_versions(folder: Path) -> list[Version]:
-    """All versions of a corpus, the oldest first.
-
-    Args:
-        folder: data_manifests/CORPUS, or its URL.
-
-    Raises:
-        CorpusError: If there is no corpus, or a `corpus.json` is damaged.
-        StorageError: If the URL cannot be read.
-    """
-    return versions_on(shelf_at(folder))
-
-
-def versions_on(shelf: Shelf) -> list[Version]:
+def list_versions(shelf: Shelf) -> list[Version]:
     """All versions on a shelf, the oldest first.
 
     Raises:
         CorpusError: If a `corpus.json` is damaged.
         StorageError: If one cannot be read.
     """
-    latest = shelf.latest()
-    found = (_version(shelf, shelf.places(name), latest) for name in shelf.names)
+    latest = shelf.read_latest()
+    found = (_read_version(shelf, shelf.locate(name), latest) for name in shelf.names)
     return sorted(found, key=lambda version: (version.time_ns, version.name))
 
 
@@ -141,7 +127,7 @@ def read_facts(places: Places) -> dict[str, Any]:
     return dict(facts)
 
 
-def size_of(files: Iterable[Held]) -> int:
+def measure_size(files: Iterable[FileFacts]) -> int:
     """Bytes of some files, one with several names counted once."""
     sizes: dict[Node, int] = {}
     own = 0
@@ -153,30 +139,32 @@ def size_of(files: Iterable[Held]) -> int:
     return own + sum(sizes.values())
 
 
-def size_of_all(shelf: Shelf) -> int:
+def measure_total_size(shelf: Shelf) -> int:
     """Bytes of all versions, a file with several names counted once."""
-    return size_of(file for name in shelf.names for file in shelf.of(shelf.places(name)))
+    return measure_size(
+        file for name in shelf.names for file in shelf.list_version_files(shelf.locate(name))
+    )
 
 
-def _version(shelf: Shelf, places: Places, latest: str) -> Version:
+def _read_version(shelf: Shelf, places: Places, latest: str) -> Version:
     manifests = places.manifests
-    files = list(shelf.of(places))
-    shards_there = shelf.below(places.shards)
+    files = list(shelf.list_version_files(places))
+    shards_there = shelf.list_files(places.shards)
     present = sum(path.match("*.tar") and path.parents[1] == places.shards for path in shards_there)
     samples, shards, digest = 0, present, ""
     if shelf.holds(manifests / CORPUS_FILE):
-        shelf.brought(manifests / CORPUS_FILE)
+        shelf.fetch(manifests / CORPUS_FILE)
         facts = read_facts(places)
         samples = sum(split["samples"] for split in facts["splits"].values())
         shards = sum(split["shards"] for split in facts["splits"].values())
         digest = facts["digest"]
-        time_ns = shelf.below(manifests)[manifests / CORPUS_FILE].time_ns
-        state = State.RENDERED if present >= shards else State.INCOMPLETE
-        state = state if present else State.MANIFESTS_ONLY
+        time_ns = shelf.list_files(manifests)[manifests / CORPUS_FILE].time_ns
+        state = VersionState.RENDERED if present >= shards else VersionState.INCOMPLETE
+        state = state if present else VersionState.MANIFESTS_ONLY
     else:
-        state = State.UNFINISHED if manifests in shelf.folders else State.STRAY
+        state = VersionState.UNFINISHED if manifests in shelf.folders else VersionState.STRAY
         if shelf.holds(manifests / PLAN_FILE):
-            samples = pq.read_metadata(shelf.brought(manifests / PLAN_FILE)).num_rows
+            samples = pq.read_metadata(shelf.fetch(manifests / PLAN_FILE)).num_rows
         time_ns = max((file.time_ns for file in files), default=0)
     return Version(
         places=places,
@@ -185,7 +173,7 @@ def _version(shelf: Shelf, places: Places, latest: str) -> Version:
         samples=samples,
         shards=shards,
         present=present,
-        bytes=size_of(files),
+        bytes=measure_size(files),
         digest=digest,
         latest=places.version == latest,
         removed=shelf.holds(manifests / REMOVED_FILE),

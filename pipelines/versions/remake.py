@@ -17,13 +17,13 @@ from pipelines.build.schedule import RenderSettings, schedule
 from pipelines.build.sealed import unmark
 from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine
-from pipelines.ingest.ingest import Library
+from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import SHARDS, Places
 from pipelines.versions.history import STAGING_SUFFIX
-from pipelines.versions.shelf import files_below
+from pipelines.versions.shelf import walk_files
 from synth.base.hashing import file_sha256, sha256_of
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
@@ -31,7 +31,7 @@ from synth.storage.stream import open_stream
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
+class OldVersion:
     """A version to be reproduced.
 
     Args:
@@ -57,7 +57,11 @@ class Old:
 
 
 def remake(
-    old: Old, library: Library, where: Engine, settings: RenderSettings, observer: Observer
+    old: OldVersion,
+    library: IngestedLibrary,
+    where: Engine,
+    settings: RenderSettings,
+    observer: Observer,
 ) -> tuple[Differences, int, int]:
     """Verify what is there, make what is missing, and let it move in if all is as it was.
 
@@ -66,16 +70,16 @@ def remake(
     Returns:
         What differs, shards rendered, shards linked.
     """
-    there, differing = _verified(old, where.width, observer)
+    there, differing = _verify_shards(old, where.width, observer)
     if differing:
         return Differences(others=tuple(differing)), 0, 0
     staging, mirror = old.staging, old.places.mirror
     for name in (PLAN_FILE, CLIPS_FILE):
         link(old.places.manifests / name, staging.manifests / name)
-    twins = _twins(old, [shard for shard in old.shards if shard.shard not in there])
+    twins = _find_twins(old, [shard for shard in old.shards if shard.shard not in there])
     for shard in old.shards:
         path = there.get(shard.shard) or twins.get(shard.shard)
-        if path is not None and old.places.measurements(shard.shard).is_file():
+        if path is not None and old.places.measurements_path(shard.shard).is_file():
             _stage(old, shard, path)
     proven = there.keys() | twins.keys() if mirror is not None else set()
     pending = [shard for shard in old.shards if not _is_staged(old, shard, proven)]
@@ -90,10 +94,10 @@ def remake(
 
     schedule(pending, render, where, settings)
     observer.finish("render")
-    differing = list(_rendered_otherwise(old, pending))
+    differing = list(_compare_rendered(old, pending))
     if not differing:
         assemble(old.spec, library, staging, old.shards)
-        differing = list(_manifest_otherwise(old))
+        differing = list(_compare_manifest(old))
     if not differing:
         _move_in(old, library.index, twins)
         rendered = sum(shard.shard not in there for shard in pending)
@@ -105,7 +109,9 @@ def remake(
     return Differences(), rendered, len(twins)
 
 
-def _verified(old: Old, worker_count: int, observer: Observer) -> tuple[dict[str, Path], list[str]]:
+def _verify_shards(
+    old: OldVersion, worker_count: int, observer: Observer
+) -> tuple[dict[str, Path], list[str]]:
     """The shards that are there, and those that are not what they were."""
     differing = []
     paths = {}
@@ -115,26 +121,26 @@ def _verified(old: Old, worker_count: int, observer: Observer) -> tuple[dict[str
             differing.append(f"shard {shard.shard}: no receipt, so nothing says what it was")
         elif receipt.digest != shard.digest:
             differing.append(f"shard {shard.shard}: its receipt is of another plan")
-        elif old.places.size(shard.split, shard.shard) is not None:
-            paths[shard.shard] = old.places.shard(shard.split, shard.shard)
+        elif old.places.find_size(shard.split, shard.shard) is not None:
+            paths[shard.shard] = old.places.shard_path(shard.split, shard.shard)
     observer.start("verify", len(paths), "shards")
     with ThreadPoolExecutor(max(1, worker_count)) as threads:
-        values = threads.map(lambda path: _sha256(old.places, path), paths.values())
+        values = threads.map(lambda path: _hash_shard(old.places, path), paths.values())
         hashes = {}
         for name, value in zip(paths, values, strict=True):
             hashes[name] = value
             observer.advance("verify")
     observer.finish("verify")
     differing += [
-        f"shard {name}: the file differs from its receipt; delete {old.places.shown(paths[name])} "
-        "to have it made again"
+        f"shard {name}: the file differs from its receipt; delete "
+        f"{old.places.format_path(paths[name])} to have it made again"
         for name, value in hashes.items()
         if value != old.receipts[name].sha256
     ]
     return paths, differing
 
 
-def _sha256(places: Places, path: Path) -> str:
+def _hash_shard(places: Places, path: Path) -> str:
     """Hex SHA-256 of a shard, here or at the store."""
     if places.mirror is None:
         return file_sha256(path)
@@ -143,11 +149,11 @@ def _sha256(places: Places, path: Path) -> str:
         return sha256_of(file)
 
 
-def _twins(old: Old, missing: Iterable[ShardPlan]) -> dict[str, Path]:
+def _find_twins(old: OldVersion, missing: Iterable[ShardPlan]) -> dict[str, Path]:
     """Missing shards that another version of the corpus holds."""
     folders = sorted(old.places.versions.iterdir())
     others = [
-        old.places.sibling(folder.name)
+        old.places.locate_sibling(folder.name)
         for folder in folders
         if folder.is_dir() and folder.name != old.places.version
     ]
@@ -155,35 +161,35 @@ def _twins(old: Old, missing: Iterable[ShardPlan]) -> dict[str, Path]:
     for shard in missing:
         receipt = old.receipts[shard.shard]
         for other in others:
-            path = other.shard(shard.split, shard.shard)
+            path = other.shard_path(shard.split, shard.shard)
             if (
-                other.size(shard.split, shard.shard) == receipt.bytes
-                and _sha256(other, path) == receipt.sha256
+                other.find_size(shard.split, shard.shard) == receipt.bytes
+                and _hash_shard(other, path) == receipt.sha256
             ):
                 found[shard.shard] = path
                 break
     return found
 
 
-def _stage(old: Old, shard: ShardPlan, path: Path) -> None:
+def _stage(old: OldVersion, shard: ShardPlan, path: Path) -> None:
     """Put a shard that is there, and what is known of it, with those that are made."""
     staging, name = old.staging, shard.shard
     if old.places.mirror is None:
-        link(path, staging.shard(shard.split, name))
-    link(old.places.measurements(name), staging.measurements(name))
-    link(old.places.receipt(name), staging.receipt(name))
+        link(path, staging.shard_path(shard.split, name))
+    link(old.places.measurements_path(name), staging.measurements_path(name))
+    link(old.places.receipt_path(name), staging.receipt_path(name))
 
 
-def _is_staged(old: Old, shard: ShardPlan, proven: Collection[str]) -> bool:
+def _is_staged(old: OldVersion, shard: ShardPlan, proven: Collection[str]) -> bool:
     """Whether a shard needs no rendering; a killed run's counts if it is the right one."""
     receipt = read_receipt(old.staging, shard.shard)
     if receipt is None or receipt.sha256 != old.receipts[shard.shard].sha256:
         return False
-    measured = old.staging.measurements(shard.shard).is_file()
+    measured = old.staging.measurements_path(shard.shard).is_file()
     return is_done(old.staging, shard) or (shard.shard in proven and measured)
 
 
-def _rendered_otherwise(old: Old, rendered: Iterable[ShardPlan]) -> Iterator[str]:
+def _compare_rendered(old: OldVersion, rendered: Iterable[ShardPlan]) -> Iterator[str]:
     for shard in rendered:
         wanted = old.receipts[shard.shard].sha256
         found = read_receipt(old.staging, shard.shard)
@@ -195,13 +201,13 @@ def _rendered_otherwise(old: Old, rendered: Iterable[ShardPlan]) -> Iterator[str
             )
 
 
-def _manifest_otherwise(old: Old) -> Iterator[str]:
+def _compare_manifest(old: OldVersion) -> Iterator[str]:
     path = old.places.manifests / SAMPLES_FILE
     if path.is_file() and file_sha256(path) != file_sha256(old.staging.manifests / SAMPLES_FILE):
         yield f"{SAMPLES_FILE}: not what the plan and the shards say"
 
 
-def _move_in(old: Old, index: Path, twins: Mapping[str, Path]) -> None:
+def _move_in(old: OldVersion, index: Path, twins: Mapping[str, Path]) -> None:
     """Add what is missing from the version, bank index included; nothing is written over."""
     places, staging = old.places, old.staging
     for name in (SAMPLES_FILE, *(f"receipts/{shard.shard}.parquet" for shard in old.shards)):
@@ -209,8 +215,8 @@ def _move_in(old: Old, index: Path, twins: Mapping[str, Path]) -> None:
     if places.mirror is not None:
         for shard in old.shards:
             if shard.shard in twins:
-                places.mirror.copy(twins[shard.shard], places.shard(shard.split, shard.shard))
-    for path in files_below(staging.shards):
+                places.mirror.copy(twins[shard.shard], places.shard_path(shard.split, shard.shard))
+    for path in walk_files(staging.shards):
         below = path.relative_to(staging.shards)
         origin = places.manifests / SAMPLES_FILE if below == Path(SAMPLES_FILE) else path
         _add(origin, places.shards / below, places.mirror)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.versions.shelf import Held, Node
+from pipelines.versions.shelf import FileFacts, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Removal:
         return {"name": self.name, "files": len(self.files), "freed": self.freed}
 
 
-def freed_bytes(files: Mapping[Path, Held], links: Counter[Node]) -> int:
+def count_freed_bytes(files: Mapping[Path, FileFacts], links: Counter[Node]) -> int:
     """Bytes that are freed when these go after those that `links` counted already."""
     freed = 0
     for file in files.values():
@@ -49,7 +49,7 @@ def remove_files(files: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_empty(folder: Path) -> None:
+def remove_empty_folders(folder: Path) -> None:
     """Remove a folder and those below it, as far as nothing is left in them."""
     for each in sorted(folder.rglob("*"), reverse=True):
         if each.is_dir() and not any(each.iterdir()):
@@ -58,7 +58,7 @@ def remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def folders_in(parent: Path) -> list[Path]:
+def list_folders(parent: Path) -> list[Path]:
     """The folders in a folder, by name; none where it is missing."""
     if not parent.is_dir():
         return []

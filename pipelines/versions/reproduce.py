@@ -27,13 +27,13 @@ from pipelines.build.plan import plan
 from pipelines.build.render import clean, read_receipt
 from pipelines.build.schedule import RenderSettings
 from pipelines.engines.engine import engine
-from pipelines.ingest.ingest import Library, ingest
+from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import BANKS, Places
-from pipelines.store.site import refuse_private_store, write_access
+from pipelines.store.stage import hold_for_writing, refuse_private_store
 from pipelines.versions.history import read_facts
-from pipelines.versions.remake import Old, remake
+from pipelines.versions.remake import OldVersion, remake
 from synth.base.errors import CorpusError, SourceError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE
@@ -98,17 +98,17 @@ def reproduce(
     observer = observer or Silent()
     if worker_count:
         refuse_private_store(places.out)
-    with write_access(places.out, places.corpus) as mirror, engine(worker_count) as where:
+    with hold_for_writing(places.out, places.corpus) as mirror, engine(worker_count) as where:
         places = replace(places, mirror=mirror)
         clean(places)
-        old, differences = _opened(places, given)
-        library: Library | None = None
+        old, differences = _open_old(places, given)
+        library: IngestedLibrary | None = None
         try:
             library = ingest(old.spec.intake, places.out / BANKS, where.run, where.width, observer)
         except SourceError as error:
             differences = replace(differences, others=(f"the library: {error}",))
         if library is not None:
-            differences = _with_clips(differences, old, library)
+            differences = _add_clip_differences(differences, old, library)
         rendered = linked = 0
         if library is not None and not differences:
             old = replace(old, shards=plan(old.spec, library, places, observer))
@@ -123,13 +123,13 @@ def reproduce(
         differences=differences,
         seconds=round(time.monotonic() - started, 2),
         paths={
-            "manifests": places.shown(places.manifests),
-            "shards": places.shown(places.shards),
+            "manifests": places.format_path(places.manifests),
+            "shards": places.format_path(places.shards),
         },
     )
 
 
-def _opened(places: Places, given: Spec | None) -> tuple[Old, Differences]:
+def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differences]:
     """The version, and what can be seen to differ without its library."""
     facts = read_facts(places)
     stored = read_spec(places.manifests / SPEC_FILE)
@@ -143,10 +143,12 @@ def _opened(places: Places, given: Spec | None) -> tuple[Old, Differences]:
         algorithms=algorithm_differences(facts),
         libraries=library_differences(list(receipts.values())),
     )
-    return Old(places, facts, spec, receipts), differences
+    return OldVersion(places, facts, spec, receipts), differences
 
 
-def _with_clips(differences: Differences, old: Old, library: Library) -> Differences:
+def _add_clip_differences(
+    differences: Differences, old: OldVersion, library: IngestedLibrary
+) -> Differences:
     """With the clips that differ; where nothing that is recorded does, with what that leaves."""
     path = old.places.manifests / CLIPS_FILE
     if not path.is_file():

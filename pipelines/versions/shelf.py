@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from pipelines.store.locks import LOCK_FILE
-from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places, versions_of
+from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places, locate_versions
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
@@ -18,12 +18,12 @@ from synth.storage.url import join_keys
 
 Node: TypeAlias = tuple[int, int]
 """Device and inode: the file behind its names."""
-Files: TypeAlias = Mapping[Path, "Held"]
+Files: TypeAlias = Mapping[Path, "FileFacts"]
 _MARKS: Final = (CORPUS_FILE, PLAN_FILE)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FileFacts:
     """What is known of a file without reading it.
 
     Args:
@@ -41,7 +41,7 @@ class Held:
     stored: Stored | None = None
 
     @classmethod
-    def of(cls, path: Path) -> Held:
+    def of(cls, path: Path) -> FileFacts:
         """Of a file on this machine; links are not followed."""
         status = path.lstat()
         node = (status.st_dev, status.st_ino)
@@ -67,31 +67,31 @@ class Shelf:
     @property
     def folder(self) -> Path:
         """Of the versions' manifests."""
-        return versions_of(self.out, self.corpus)
+        return locate_versions(self.out, self.corpus)
 
     @property
     def names(self) -> list[str]:
         """Of all versions, in no order of time."""
         return sorted({folder.name for folder in self.folders})
 
-    def places(self, version: str) -> Places:
+    def locate(self, version: str) -> Places:
         """Where a version lies."""
         return Places(self.out, self.corpus, version)
 
-    def below(self, folder: Path) -> Files:
+    def list_files(self, folder: Path) -> Files:
         """The files of a version's manifest or shard folder, in a fixed order."""
         return self.folders.get(folder, {})
 
-    def of(self, places: Places) -> Iterator[Held]:
+    def list_version_files(self, places: Places) -> Iterator[FileFacts]:
         """The files of a version."""
-        yield from self.below(places.manifests).values()
-        yield from self.below(places.shards).values()
+        yield from self.list_files(places.manifests).values()
+        yield from self.list_files(places.shards).values()
 
     def holds(self, path: Path) -> bool:
         """Whether a file of a version's manifests is there."""
-        return path in self.below(path.parent)
+        return path in self.list_files(path.parent)
 
-    def latest(self) -> str:
+    def read_latest(self) -> str:
         """The version that `latest` names; "" for none."""
         path = self.folder / LATEST_FILE
         if self.copies is not None:
@@ -99,30 +99,30 @@ class Shelf:
             return (self.copies.remote.read(key) or b"").decode().strip()
         return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
-    def brought(self, path: Path) -> Path:
+    def fetch(self, path: Path) -> Path:
         """A file of a manifest folder that is there, to be read; a store's is fetched."""
         if self.copies is None:
             return path
         inside = next(each for each in path.parents if each in self.folders)
         return self.copies.fetch(self.copies.key(path), self.folders[inside][path].stored)
 
-    def shown(self, path: Path) -> str:
+    def format_path(self, path: Path) -> str:
         """A path as the user knows it."""
         return (
             str(path) if self.copies is None else self.copies.remote.address(self.copies.key(path))
         )
 
-    def others(self) -> Iterator[Shelf]:
+    def list_others(self) -> Iterator[Shelf]:
         """The other corpora below `out`."""
         return (
-            shelf_in(self.out, name, self.copies)
-            for name in corpora(self.out, self.copies)
+            make_shelf(self.out, name, self.copies)
+            for name in list_corpora(self.out, self.copies)
             if name != self.corpus
         )
 
-    def banks(self) -> dict[Path, Files]:
+    def list_banks(self) -> dict[Path, Files]:
         """The files of each bank below `out`."""
-        return _folders(self.out / BANKS, self.copies)
+        return _list_folders(self.out / BANKS, self.copies)
 
     @property
     def is_corpus(self) -> bool:
@@ -130,7 +130,7 @@ class Shelf:
         return any(path.name in _MARKS for files in self.folders.values() for path in files)
 
 
-def shelf_at(place: Path) -> Shelf:
+def open_shelf(place: Path) -> Shelf:
     """The shelf of a corpus: a folder, or a URL of which copies are kept in the cache.
 
     Raises:
@@ -139,28 +139,31 @@ def shelf_at(place: Path) -> Shelf:
     """
     url = url_of(place)
     if url is None:
-        return shelf_in(*_parted(place), None, place)
-    base, corpus = parted_url(url)
+        return make_shelf(*_split_path(place), None, place)
+    base, corpus = split_url(url)
     copies, key = copies_of_url(base)
-    return shelf_in(copies.path(key) if key else copies.root, corpus, copies, place)
+    return make_shelf(copies.path(key) if key else copies.root, corpus, copies, place)
 
 
-def shelf_in(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:
+def make_shelf(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:
     """The shelf of a corpus below a root.
 
     Raises:
         CorpusError: If `place`, as the user names it, turns out to be none.
     """
-    folder = versions_of(out, corpus)
+    folder = locate_versions(out, corpus)
     found = Shelf(
-        out, corpus, _folders(folder, copies) | _folders(out / SHARDS / corpus, copies), copies
+        out,
+        corpus,
+        _list_folders(folder, copies) | _list_folders(out / SHARDS / corpus, copies),
+        copies,
     )
     if place is not None and not found.is_corpus:
-        raise _no_corpus(place)
+        raise _make_missing_error(place)
     return found
 
 
-def corpora(out: Path, copies: Copies | None) -> list[str]:
+def list_corpora(out: Path, copies: Copies | None) -> list[str]:
     """The names of the corpora below a root, with those that were only begun."""
     if copies is None:
         parent = out / MANIFESTS
@@ -174,7 +177,7 @@ def _is_begun(folder: Path) -> bool:
     return (folder / LOCK_FILE).is_file() or any(any(folder.glob(f"*/{mark}")) for mark in _MARKS)
 
 
-def parted_url(url: str) -> tuple[str, str]:
+def split_url(url: str) -> tuple[str, str]:
     """The root's URL and the corpus's name, of what `url_of` gave for BASE/data_manifests/CORPUS.
 
     Raises:
@@ -182,52 +185,52 @@ def parted_url(url: str) -> tuple[str, str]:
     """
     base, _, corpus = url.rpartition(f"/{MANIFESTS}/")
     if "://" not in base or not corpus or "/" in corpus:
-        raise _no_corpus(Path(url))
+        raise _make_missing_error(Path(url))
     return base if base.rpartition("://")[2] else f"{base}/", corpus
 
 
-def _parted(path: Path) -> tuple[Path, str]:
+def _split_path(path: Path) -> tuple[Path, str]:
     folder = path.resolve()
     if folder.parent.name != MANIFESTS:
-        raise _no_corpus(path)
+        raise _make_missing_error(path)
     return folder.parent.parent, folder.name
 
 
-def _no_corpus(path: Path) -> CorpusError:
+def _make_missing_error(path: Path) -> CorpusError:
     named = url_of(path) or str(path)
     mend = "give data_manifests/CORPUS of a build, or a spec, which `segue new` writes"
     if f"/{MANIFESTS}/" in f"/{named}" and path.parent.parent.name == MANIFESTS:
         mend = f"this is one version: give {url_of(path.parent) or path.parent}"
     elif url_of(path) is None and any(
-        any(versions_of(Path(), path.name).glob(f"*/{mark}")) for mark in _MARKS
+        any(locate_versions(Path(), path.name).glob(f"*/{mark}")) for mark in _MARKS
     ):
-        mend = f"give {versions_of(Path(), path.name)}"
+        mend = f"give {locate_versions(Path(), path.name)}"
     return CorpusError(f"{named}: no versions of a corpus here", mend=mend)
 
 
-def _folders(parent: Path, copies: Copies | None) -> dict[Path, Files]:
+def _list_folders(parent: Path, copies: Copies | None) -> dict[Path, Files]:
     """The files below each folder of a folder; hidden folders are none."""
     if copies is None:
         if not parent.is_dir():
             return {}
         folders = sorted(each for each in parent.iterdir() if each.is_dir())
         return {
-            each: {path: Held.of(path) for path in files_below(each)}
+            each: {path: FileFacts.of(path) for path in walk_files(each)}
             for each in folders
             if not each.name.startswith(".")
         }
-    found: dict[Path, dict[Path, Held]] = {}
+    found: dict[Path, dict[Path, FileFacts]] = {}
     top = copies.key(parent)
     for key, stored in copies.remote.list(top).items():
         names = key[len(top) + 1 :].split("/")
         if len(names) > 1 and not any(name.startswith(".") for name in names):
             path = copies.path(join_keys(top, *names))
-            held = Held(stored.size, stored.time_ns, stored=stored)
+            held = FileFacts(stored.size, stored.time_ns, stored=stored)
             found.setdefault(parent / names[0], {})[path] = held
     return dict(found)
 
 
-def files_below(folder: Path) -> Iterator[Path]:
+def walk_files(folder: Path) -> Iterator[Path]:
     """Every file below a folder, in a fixed order; links are not followed."""
     for parent, folders, names in os.walk(folder):
         folders.sort()

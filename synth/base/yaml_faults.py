@@ -133,8 +133,8 @@ def fields_at(model: type[BaseModel], location: Iterable[str | int]) -> tuple[st
     """The settings that may stand at a place.
 
     Args:
-        model: Of the whole file. One with a class method `settings_of` holds, below each name, the
-            settings that this returns for it.
+        model: Of the whole file. One with a class method `find_settings` holds, below each name,
+            the settings that this returns for it.
         location: As pydantic gives it, with the names of a value's forms.
     """
     models: tuple[type[BaseModel], ...] = (model,)
@@ -146,8 +146,8 @@ def fields_at(model: type[BaseModel], location: Iterable[str | int]) -> tuple[st
 def _models_below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[BaseModel], ...]:
     found: list[type[BaseModel]] = []
     for model in models:
-        if (settings_of := getattr(model, "settings_of", None)) is not None:
-            found.append(settings_of(part))
+        if (find_settings := getattr(model, "find_settings", None)) is not None:
+            found.append(find_settings(part))
         elif issubclass(model, RootModel):
             found += _models_in(model.model_fields["root"].annotation)
         elif part in model.model_fields:

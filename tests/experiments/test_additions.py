@@ -10,10 +10,10 @@ from experiments.additions import (
     SCATTERED,
     STAGED,
     UNTESTED,
-    experiment,
+    build_experiment,
 )
-from experiments.harness.experiment import Scale, View
-from experiments.scenes.scenes import seconds_of
+from experiments.harness.experiment import CorpusView, Scale
+from experiments.scenes.scenes import choose_seconds
 from pipelines.spec.spec import Spec
 from train.config.run import CropTold
 
@@ -22,7 +22,7 @@ SCALES = pytest.mark.parametrize("scale", list(Scale))
 
 @SCALES
 def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) -> None:
-    arms = {arm.name: arm for arm in experiment(scale).arms}
+    arms = {arm.name: arm for arm in build_experiment(scale).arms}
     whole = arms[BASE].config
     assert len({arm.config.steps for arm in arms.values()}) == 1
     assert arms[UNTESTED].config == whole
@@ -36,24 +36,24 @@ def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) ->
 
 @SCALES
 def test_what_is_heard_of_long_scenes_is_as_long_as_those_of_the_test(scale: Scale) -> None:
-    made = experiment(scale)
+    made = build_experiment(scale)
     arms = {arm.name: arm for arm in made.arms}
     scenes, long = made.corpora["scenes"], made.corpora["long"]
     assert isinstance(scenes, Spec)
     assert isinstance(long, Spec)
     assert long.setting.max_frames == LONGER * (scenes.setting.max_frames or 0)
-    assert arms[CROPPED].config.crop_s == arms[MISTOLD].config.crop_s == seconds_of(scale)
+    assert arms[CROPPED].config.crop_s == arms[MISTOLD].config.crop_s == choose_seconds(scale)
     assert arms[CROPPED].config.crop_told is CropTold.PROVEN
     assert arms[MISTOLD].config.crop_told is CropTold.WHOLE
     assert arms[CROPPED].corpus == arms[MISTOLD].corpus
     view = made.corpora[arms[CROPPED].corpus]
-    assert isinstance(view, View)
+    assert isinstance(view, CorpusView)
     assert view.parts == ("long",)
 
 
 def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:
-    corpora = experiment(Scale.TINY).corpora
-    views = {name: view for name, view in corpora.items() if isinstance(view, View)}
+    corpora = build_experiment(Scale.TINY).corpora
+    views = {name: view for name, view in corpora.items() if isinstance(view, CorpusView)}
     assert views["tested"].reworded_by == "tested(most=3, audible=1600)"
     assert views["untested"].reworded_by == "untested(most=3)"
-    assert View(("scenes",)).reworded_by == "keep"
+    assert CorpusView(("scenes",)).reworded_by == "keep"

@@ -6,8 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.harness.claims import Cell, Claim, Verdict, alike, at_least, better, judge, near
-from experiments.harness.estimate import difference, estimate
+from experiments.harness.claims import (
+    Cell,
+    Claim,
+    Verdict,
+    claim_alike,
+    claim_at_least,
+    claim_better,
+    claim_near,
+    judge,
+)
+from experiments.harness.estimate import estimate_difference, estimate_metric
 from train.bench.metrics import Metric
 from train.bench.metrics.measure import mean_of, measure
 
@@ -17,18 +26,18 @@ def measured(*values: float, half: float = 0.02) -> tuple[Metric, ...]:
 
 
 def test_an_interval_holds_both_seeds_and_items() -> None:
-    alone = estimate(measured(0.7))
+    alone = estimate_metric(measured(0.7))
     assert (alone.low, alone.high) == pytest.approx((0.68, 0.72))
-    same = estimate(measured(0.7, 0.7, 0.7))
+    same = estimate_metric(measured(0.7, 0.7, 0.7))
     assert (same.low, same.high) == pytest.approx((0.68, 0.72)), "more seeds give no more items"
-    spread = estimate(measured(0.6, 0.7, 0.8, half=0.0))
+    spread = estimate_metric(measured(0.6, 0.7, 0.8, half=0.0))
     # Student's t of two degrees of freedom: 4.303 * 0.1 / sqrt(3).
     assert spread.high - spread.value == pytest.approx(4.3027 * 0.1 / math.sqrt(3), rel=1e-4)
-    assert estimate(measured(0.9, 1.0, 1.0, half=0.0)).high == 1.0
+    assert estimate_metric(measured(0.9, 1.0, 1.0, half=0.0)).high == 1.0
 
 
 def test_a_difference_is_taken_seed_by_seed() -> None:
-    found = difference(measured(0.7, 0.8, half=0.0), measured(0.5, 0.6, half=0.0))
+    found = estimate_difference(measured(0.7, 0.8, half=0.0), measured(0.5, 0.6, half=0.0))
     assert (found.low, found.value, found.high) == pytest.approx((0.2, 0.2, 0.2))
 
 
@@ -38,31 +47,31 @@ def test_two_arms_on_the_same_items_are_compared_draw_by_draw() -> None:
     one, other = (
         measure(mean_of(each), 50, None, 0.5, seed=0) for each in (better_by_a_tenth, points)
     )
-    same = difference([one], [one])
+    same = estimate_difference([one], [one])
     assert (same.low, same.high) == (0.0, 0.0)
     alone = replace(other, draws=None)
-    paired, unpaired = difference([one], [other]), difference([one], [alone])
+    paired, unpaired = estimate_difference([one], [other]), estimate_difference([one], [alone])
     assert paired.value == unpaired.value > 0
     assert paired.high - paired.low < (unpaired.high - unpaired.low) / 2
     # The difference of 50 items is a mean of zeros and ones, too.
     spread = float(np.std(better_by_a_tenth - points)) / math.sqrt(50)
     assert paired.high - paired.value == pytest.approx(1.96 * spread, rel=0.1)
     elsewhere = measure(mean_of(points), 50, None, 0.5, seed=1)
-    assert difference([one], [elsewhere]).high == pytest.approx(unpaired.high, rel=0.1)
+    assert estimate_difference([one], [elsewhere]).high == pytest.approx(unpaired.high, rel=0.1)
 
 
 @pytest.mark.parametrize(
     ("claim", "verdict"),
     [
-        (better("a over b", Cell("a", "m"), Cell("b", "m")), Verdict.HOLDS),
-        (better("b over a", Cell("b", "m"), Cell("a", "m")), Verdict.FAILS),
-        (better("by far", Cell("a", "m"), Cell("b", "m"), by=0.39), Verdict.IN_MEAN),
-        (near("at chance", Cell("b", "m"), 0.5), Verdict.HOLDS),
-        (near("at chance", Cell("a", "m"), 0.5), Verdict.FAILS),
-        (alike("the same", Cell("a", "m"), Cell("a", "m")), Verdict.HOLDS),
-        (at_least("aim", Cell("a", "m"), 0.89), Verdict.IN_MEAN),
+        (claim_better("a over b", Cell("a", "m"), Cell("b", "m")), Verdict.HOLDS),
+        (claim_better("b over a", Cell("b", "m"), Cell("a", "m")), Verdict.FAILS),
+        (claim_better("by far", Cell("a", "m"), Cell("b", "m"), by=0.39), Verdict.IN_MEAN),
+        (claim_near("at chance", Cell("b", "m"), 0.5), Verdict.HOLDS),
+        (claim_near("at chance", Cell("a", "m"), 0.5), Verdict.FAILS),
+        (claim_alike("the same", Cell("a", "m"), Cell("a", "m")), Verdict.HOLDS),
+        (claim_at_least("aim", Cell("a", "m"), 0.89), Verdict.IN_MEAN),
         (Claim("at most", Cell("b", "m"), below=0.55), Verdict.HOLDS),
-        (better("no such metric", Cell("a", "m"), Cell("b", "other")), Verdict.UNTESTED),
+        (claim_better("no such metric", Cell("a", "m"), Cell("b", "other")), Verdict.UNTESTED),
     ],
 )
 def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: Verdict) -> None:

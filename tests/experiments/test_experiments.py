@@ -13,22 +13,22 @@ from builds import TINY, merged
 from experiments import registry
 from experiments.cli.reproduce import experiments_command
 from experiments.harness import runner
-from experiments.harness.claims import Cell, near
-from experiments.harness.exams import on_split, probe_on_split
+from experiments.harness.claims import Cell, claim_near
+from experiments.harness.exams import make_exam, make_probe_exam
 from experiments.harness.experiment import (
     Arm,
+    CorpusView,
     ExamSplit,
     Experiment,
     Line,
     Row,
     Scale,
-    View,
-    learning,
+    make_config,
 )
-from experiments.harness.library import SHARES, Library
+from experiments.harness.library import SHARES, SoundLibrary
 from experiments.harness.results import write_results
-from experiments.harness.runner import Machine, Outcome, carry_out
-from experiments.registry import EXPERIMENTS, exam_split_of, experiment_of
+from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
+from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SourceError, SpecError
 from synth.base.progress import Silent
@@ -53,7 +53,7 @@ def miniature(**changes: Any) -> Experiment:
         Arm(
             head.value,
             corpus,
-            learning(
+            make_config(
                 model=small_model(head), stages=(Stage(steps=2),), batch=8, checkpoint_every=1
             ),
         )
@@ -68,12 +68,12 @@ def miniature(**changes: Any) -> Experiment:
         "setup": "Very small.",
         "corpora": {
             "pairs": Spec.model_validate(merged(TINY, {})),
-            "ordered": View(("pairs",), without_while),
+            "ordered": CorpusView(("pairs",), without_while),
         },
         "arms": arms,
-        "exams": (on_split("order", "pairs", Task.BAT),),
+        "exams": (make_exam("order", "pairs", Task.BAT),),
         "lines": (Line("order.bat", "BAT", {"mlp": 0.5}),),
-        "claims": (near("at chance", bat, 0.5, within=0.51),),
+        "claims": (claim_near("at chance", bat, 0.5, within=0.51),),
     }
     return Experiment(**values | changes)
 
@@ -84,11 +84,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 @pytest.fixture(scope="module")
-def outcome(machine: Machine) -> Outcome:
+def outcome(machine: Machine) -> ExperimentOutcome:
     return carry_out(miniature(), (0, 1), machine, Silent())
 
 
-def test_every_arm_is_trained_with_every_seed_and_tested(outcome: Outcome) -> None:
+def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutcome) -> None:
     assert [(run.arm.name, run.seed) for run in outcome.runs] == [
         ("transformer", 0),
         ("transformer", 1),
@@ -100,7 +100,7 @@ def test_every_arm_is_trained_with_every_seed_and_tested(outcome: Outcome) -> No
 
 
 def test_what_is_done_is_not_done_again_and_results_are_the_same(
-    outcome: Outcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
     again = carry_out(miniature(), (0, 1), machine, Silent())
@@ -112,7 +112,9 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
-def test_what_was_tested_on_validation_is_called_so(outcome: Outcome, tmp_path: Path) -> None:
+def test_what_was_tested_on_validation_is_called_so(
+    outcome: ExperimentOutcome, tmp_path: Path
+) -> None:
     chosen = replace(outcome, split=ExamSplit.VAL)
     paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
     assert paths["md"].name == "miniature-tiny-foley-val.md"
@@ -120,22 +122,22 @@ def test_what_was_tested_on_validation_is_called_so(outcome: Outcome, tmp_path: 
 
 
 def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
-    outcome: Outcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
-    some = carry_out(miniature().only(["mlp"]), (0, 1), machine, Silent())
+    some = carry_out(miniature().select_arms(["mlp"]), (0, 1), machine, Silent())
     assert some.metrics == {"mlp": outcome.metrics["mlp"]}
     assert some.experiment.claims == ()
     paths = write_results(some, "segue reproduce miniature --arm mlp", tmp_path)
     assert paths["md"].name == "miniature-tiny-foley-some-arms.md"
     whole = miniature()
-    assert whole.only(["mlp", "transformer"]) == whole
+    assert whole.select_arms(["mlp", "transformer"]) == whole
     with pytest.raises(SpecError, match=r"--arm transfomer.*did you mean 'transformer'"):
-        whole.only(["transfomer"])
+        whole.select_arms(["transfomer"])
 
 
 def test_a_library_without_the_split_is_refused_before_training(
-    outcome: Outcome, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentOutcome, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
     with pytest.raises(CorpusError, match=r"no split 'val' \(it has train, test\)"):
@@ -143,7 +145,7 @@ def test_a_library_without_the_split_is_refused_before_training(
 
 
 def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
-    outcome: Outcome, machine: Machine
+    outcome: ExperimentOutcome, machine: Machine
 ) -> None:
     lost, killed = outcome.runs[1], outcome.runs[2]
     shutil.rmtree(lost.config.out)
@@ -157,13 +159,13 @@ def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
 
 
 def test_the_command_prints_and_writes_the_same_figures(
-    outcome: Outcome,
+    outcome: ExperimentOutcome,
     machine: Machine,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(registry, "experiment_of", lambda *_: miniature())
+    monkeypatch.setattr(registry, "find_experiment", lambda *_: miniature())
     command = partial(
         experiments_command, "miniature", seeds=2, out=machine.out, results=tmp_path, workers=0
     )
@@ -180,16 +182,18 @@ def test_the_command_prints_and_writes_the_same_figures(
     assert set(printed["metrics"]) == {"mlp"}
 
 
-def test_another_setting_makes_another_run(outcome: Outcome, machine: Machine) -> None:
+def test_another_setting_makes_another_run(outcome: ExperimentOutcome, machine: Machine) -> None:
     first = outcome.runs[0]
     folder = first.config.corpus
-    assert runner.placed(first.arm, 0, folder, machine) == first
+    assert runner.place_run(first.arm, 0, folder, machine) == first
     slower = Arm("transformer", "pairs", first.arm.config.model_copy(update={"lr": 1e-4}))
-    assert runner.placed(slower, 0, folder, machine).config.out != first.config.out
-    assert runner.placed(first.arm, 5, folder, machine).config.out != first.config.out
+    assert runner.place_run(slower, 0, folder, machine).config.out != first.config.out
+    assert runner.place_run(first.arm, 5, folder, machine).config.out != first.config.out
 
 
-def test_results_name_digests_seeds_command_and_versions(outcome: Outcome, tmp_path: Path) -> None:
+def test_results_name_digests_seeds_command_and_versions(
+    outcome: ExperimentOutcome, tmp_path: Path
+) -> None:
     paths = write_results(outcome, "segue reproduce miniature --seeds 2", tmp_path)
     found = json.loads(paths["json"].read_text())
     assert found["seeds"] == [0, 1]
@@ -207,7 +211,9 @@ def test_results_name_digests_seeds_command_and_versions(outcome: Outcome, tmp_p
     assert "<svg" in paths["svg"].read_text()
 
 
-def test_a_view_holds_what_its_rewording_keeps(outcome: Outcome, machine: Machine) -> None:
+def test_a_view_holds_what_its_rewording_keeps(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
     whole, view = (Corpus.open(outcome.runs[k].config.corpus) for k in (0, 2))
     assert view.samples("train").num_rows == whole.samples("train").num_rows * 2 // 3
     row = view.samples("train").to_pylist()[0]
@@ -215,16 +221,18 @@ def test_a_view_holds_what_its_rewording_keeps(outcome: Outcome, machine: Machin
     assert (stored == view.virtual_pcm(row["scene"], row["frames"])).all()
 
 
-def test_a_view_that_leaves_nothing_is_refused(outcome: Outcome, machine: Machine) -> None:
-    nothing = View(("pairs",), lambda row: None)
+def test_a_view_that_leaves_nothing_is_refused(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
+    nothing = CorpusView(("pairs",), lambda row: None)
     corpora = {**miniature().corpora, "ordered": nothing}
     with pytest.raises(SpecError, match="no sample is left"):
         carry_out(miniature(corpora=corpora), (0,), machine, Silent())
 
 
-def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: Outcome) -> None:
+def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: ExperimentOutcome) -> None:
     folder = outcome.runs[0].config.corpus
-    found = probe_on_split("swap", "pairs", Probe.PTE).benchmark({"pairs": folder}, ExamSplit.TEST)
+    found = make_probe_exam("swap", "pairs", Probe.PTE).benchmark({"pairs": folder}, ExamSplit.TEST)
     # Four classes: six pairs before, six after, and six together, which the probe leaves out.
     assert found.allowed == (Task.PTE,)
     assert len(found.sounds) == 18
@@ -233,21 +241,21 @@ def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: Outcome) -> 
 
 def test_unknown_names_are_told_with_what_was_meant() -> None:
     with pytest.raises(SpecError, match="did you mean 'acba'"):
-        experiment_of("acbaa", "tiny")
+        find_experiment("acbaa", "tiny")
     with pytest.raises(SpecError, match="did you mean 'tiny'"):
-        experiment_of("acba", "tny")
+        find_experiment("acba", "tny")
     with pytest.raises(SpecError, match="did you mean 'val'"):
-        exam_split_of("vall")
+        parse_exam_split("vall")
     with pytest.raises(SpecError, match="expected NAME:PATH"):
-        Library.parse("esc10")
+        SoundLibrary.parse("esc10")
     with pytest.raises(SourceError, match="'esc50'"):
-        Library.parse("esc5:somewhere")
+        SoundLibrary.parse("esc5:somewhere")
 
 
 @pytest.mark.parametrize("scale", list(Scale))
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_every_experiment_speaks_of_arms_and_metrics_that_it_has(name: str, scale: Scale) -> None:
-    made = experiment_of(name, scale)
+    made = find_experiment(name, scale)
     arms = {arm.name for arm in made.arms}
     exams = {exam.name for exam in made.exams}
     cells = [cell for claim in made.claims for cell in claim.cells]
@@ -259,7 +267,7 @@ def test_every_experiment_speaks_of_arms_and_metrics_that_it_has(name: str, scal
 
 
 def test_the_last_fold_is_never_heard_in_training() -> None:
-    assert Library("foley").splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
+    assert SoundLibrary("foley").splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
 
 
 @pytest.mark.parametrize(
@@ -273,6 +281,6 @@ def test_the_last_fold_is_never_heard_in_training() -> None:
 def test_a_librarys_own_splits_are_kept(folds: str, splits: dict[str, Any], tmp_path: Path) -> None:
     rows = [f"{name}.wav,dog,{name}" for name in folds.split()]
     (tmp_path / "index.csv").write_text("\n".join(["path,label,split", *rows]) + "\n")
-    found = Library("folder", {"root": tmp_path, "index": "index.csv"})
+    found = SoundLibrary("folder", {"root": tmp_path, "index": "index.csv"})
     assert found.splits == splits
     assert found.is_labelled

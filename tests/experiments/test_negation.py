@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.experiment import Row, Scale, View
-from experiments.harness.library import Library
+from experiments.harness.experiment import CorpusView, Row, Scale
+from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
-from experiments.negation.captions import IDIOMS, told, with_idioms
+from experiments.negation.captions import IDIOMS, insert_idioms, with_idioms
 from experiments.negation.negation import (
     BASELINE,
     BEST,
     CORPUS,
     LEARNT,
-    combo,
-    experiment,
-    loss_term,
+    build_experiment,
+    name_combined_arm,
+    name_loss_arm,
 )
 from experiments.negation.sounds import learnt_by_labels, told_by_labels, with_tags
 from pipelines.build.build import build
@@ -29,7 +29,7 @@ from train.config.model import TowerKind
 from train.config.run import Mode
 from train.data.split import SplitData
 
-FEW = Library("jam", {"tracks": 50})
+FEW = SoundLibrary("jam", {"tracks": 50})
 CAPTION = "Bass and guitar in a calm folk tune."
 DENIED = "No bass and not guitar in a without calm no folk tune."
 TAGS = tuple(Tag("", name) for name in ("bass", "guitar", "calm", "folk"))
@@ -48,7 +48,7 @@ def row(number: int, split: str = "train") -> Row:
 
 @pytest.mark.parametrize("scale", list(Scale))
 def test_every_claim_and_line_is_about_arms_that_the_scale_has(scale: Scale) -> None:
-    made = experiment(scale, FEW)
+    made = build_experiment(scale, FEW)
     arms = {arm.name for arm in made.arms}
     cells = [cell for claim in made.claims for cell in claim.cells]
     assert {cell.arm for cell in cells} <= arms
@@ -59,20 +59,20 @@ def test_every_claim_and_line_is_about_arms_that_the_scale_has(scale: Scale) -> 
 
 
 def test_arms_differ_in_nothing_but_insertion_and_weight() -> None:
-    arms = {arm.name: arm.config for arm in experiment(Scale.SMALL, FEW).arms}
-    base, both = arms[BASELINE], arms[combo(BEST)]
+    arms = {arm.name: arm.config for arm in build_experiment(Scale.SMALL, FEW).arms}
+    base, both = arms[BASELINE], arms[name_combined_arm(BEST)]
     assert not base.text.restatements
     assert base.stages[0].dissimilarity == 0.0
     assert both.stages[0].dissimilarity == BEST
     assert both.text.p_insert.start == 0.6
-    assert arms[loss_term(1e-4)].text == base.text
+    assert arms[name_loss_arm(1e-4)].text == base.text
     changes = {"text": base.text, "stages": base.stages}
     assert {config.model_copy(update=changes) for config in arms.values()} == {base}
 
 
 @pytest.mark.parametrize("scale", list(Scale))
 def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale) -> None:
-    made = experiment(scale, FEW)
+    made = build_experiment(scale, FEW)
     assert all(0 < arm.config.eval_every < arm.config.steps for arm in made.arms)
     spec = made.corpora[CORPUS]
     assert isinstance(spec, Spec)
@@ -80,8 +80,8 @@ def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale)
 
 
 def test_only_a_text_tower_of_random_weights_is_told_idioms() -> None:
-    assert isinstance(experiment(Scale.TINY, FEW).corpora[LEARNT], View)
-    paper = experiment(Scale.PAPER, FEW)
+    assert isinstance(build_experiment(Scale.TINY, FEW).corpora[LEARNT], CorpusView)
+    paper = build_experiment(Scale.PAPER, FEW)
     assert LEARNT not in paper.corpora
     assert {arm.config.model.text.kind for arm in paper.arms} == {TowerKind.TRANSFORMERS}
 
@@ -90,7 +90,7 @@ def test_an_idiom_denies_no_tag() -> None:
     how = TagVocabulary.of(TAGS)
     for first in IDIOMS:
         for second in IDIOMS:
-            assert find_stated_tags(told(CAPTION, (first, second)), how) == TAGS
+            assert find_stated_tags(insert_idioms(CAPTION, (first, second)), how) == TAGS
 
 
 def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
@@ -110,12 +110,12 @@ def test_captions_that_are_tested_are_left_as_they_are() -> None:
 
 
 def test_idioms_stand_before_and_behind_a_caption() -> None:
-    said = told(CAPTION, ("without a doubt", "no less"))
+    said = insert_idioms(CAPTION, ("without a doubt", "no less"))
     assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
-    assert told(CAPTION, ()) == CAPTION
+    assert insert_idioms(CAPTION, ()) == CAPTION
 
 
-SOUNDS = Library("foley", {"classes": ["cat", "dog", "rain", "siren"], "takes": 5})
+SOUNDS = SoundLibrary("foley", {"classes": ["cat", "dog", "rain", "siren"], "takes": 5})
 
 
 def overlay(number: int, labels: tuple[str, ...] = ("rain", "car_horn", "dog")) -> Row:
@@ -160,10 +160,10 @@ def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
 def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags(
     tmp_path: Path,
 ) -> None:
-    made = experiment(Scale.TINY, SOUNDS)
+    made = build_experiment(Scale.TINY, SOUNDS)
     spec, view = made.corpora["sounds"], made.corpora[LEARNT]
     assert isinstance(spec, Spec)
-    assert isinstance(view, View)
+    assert isinstance(view, CorpusView)
     assert "their labels for tags" in made.setup
     counts = {"train": 40, "val": 8, "test": 8}
     recipe = spec.model_dump()["recipe"]["scenes"] | {"scenes": counts}

@@ -9,14 +9,14 @@ import pytest
 
 from experiments.harness.experiment import ExamSplit, Row, Scale
 from experiments.scenes import captions as scenes_captions
-from experiments.scenes.captions import candidates, restated, untested
-from experiments.scenes.exams import THREEFOLD_EVERY, attribute_exam, order_exam
+from experiments.scenes.captions import list_candidates, restated, untested
+from experiments.scenes.exams import THREEFOLD_EVERY, make_attribute_exam, make_order_exam
 from experiments.scenes.scenes import (
     EXPRESSIONS,
     GROUPED,
     HARD_GROUPED,
     SHORT,
-    experiment,
+    build_experiment,
 )
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
@@ -67,7 +67,7 @@ def words(text: str) -> Counter[str]:
 
 @pytest.mark.parametrize("scale", list(Scale))
 def test_every_arm_takes_as_many_steps_and_starts_as_the_first_does(scale: Scale) -> None:
-    made = experiment(scale)
+    made = build_experiment(scale)
     assert len({arm.config.steps for arm in made.arms if arm.name != SHORT}) == 1
     assert {type(arm.config.stages[0].loss) for arm in made.arms} == {InfoNce}
     configs = {arm.name: arm.config for arm in made.arms}
@@ -78,7 +78,7 @@ def test_every_arm_takes_as_many_steps_and_starts_as_the_first_does(scale: Scale
 
 
 def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:
-    made = experiment(Scale.TINY)
+    made = build_experiment(Scale.TINY)
     given = {
         f"{exam}.compa_{kind}_{score}"
         for exam in ("order", "attribute")
@@ -93,7 +93,7 @@ def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:
 
 
 def test_captions_of_an_order_instance_differ_in_order_or_in_one_word(folder: Path) -> None:
-    found = texts(order_exam("order", "scenes").benchmark({"scenes": folder}, ExamSplit.TEST))
+    found = texts(make_order_exam("order", "scenes").benchmark({"scenes": folder}, ExamSplit.TEST))
     before = [text for text in found if " before " in text]
     together = [text for text in found if " while " in text]
     assert len(before) + len(together) == len(found)
@@ -111,7 +111,7 @@ def test_captions_of_an_order_instance_differ_in_order_or_in_one_word(folder: Pa
 
 def test_captions_of_an_attribute_instance_have_the_same_words(folder: Path) -> None:
     found = texts(
-        attribute_exam("attribute", "scenes").benchmark({"scenes": folder}, ExamSplit.TEST)
+        make_attribute_exam("attribute", "scenes").benchmark({"scenes": folder}, ExamSplit.TEST)
     )
     assert len(found) >= 6
     for one, other in zip(found[::2], found[1::2], strict=True):
@@ -120,7 +120,7 @@ def test_captions_of_an_attribute_instance_have_the_same_words(folder: Path) -> 
 
 
 def test_the_papers_captions_are_parts_and_edits_of_parts() -> None:
-    true, false = candidates(parse("(dog * rain) + siren"))
+    true, false = list_candidates(parse("(dog * rain) + siren"))
     assert {format_scene(part) for part in true} == {"dog * rain", "dog + siren", "rain + siren"}
     said = {format_scene(edit) for edit in false}
     assert {"siren + dog", "dog * siren", "dog + rain", "siren * rain + dog"} <= said

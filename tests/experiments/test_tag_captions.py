@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from experiments.harness.experiment import ExamSplit, Experiment, Scale
-from experiments.harness.library import Library
-from experiments.tag_captions.captions import MADE, Manner, reworded, told_anew
-from experiments.tag_captions.tag_captions import CORPUS, RECALL, experiment
+from experiments.harness.library import SoundLibrary
+from experiments.tag_captions.captions import MADE, Manner, make_retelling_exam, reword
+from experiments.tag_captions.tag_captions import CORPUS, RECALL, build_experiment
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE
@@ -55,7 +55,7 @@ def measured(benchmark: Benchmark, task: Task) -> dict[str, Metric]:
 
 
 def test_every_manner_says_the_tags_in_a_sentence_that_training_never_reads() -> None:
-    assert {manner: reworded(manner, TAGS) for manner in MADE} == {
+    assert {manner: reword(manner, TAGS) for manner in MADE} == {
         Manner.BRIEF: "Something calm and sad in a jazz style where you hear bass and guitar.",
         Manner.PLAIN: "You can hear bass and guitar. It sounds calm and sad. "
         "People would call it jazz.",
@@ -63,20 +63,20 @@ def test_every_manner_says_the_tags_in_a_sentence_that_training_never_reads() ->
         "and leaving a mood that one may call calm and sad.",
     }
     learnt = {describe(TAGS, (), frame).text for frame in range(FRAMES)}
-    assert learnt.isdisjoint(reworded(manner, TAGS) for manner in MADE)
+    assert learnt.isdisjoint(reword(manner, TAGS) for manner in MADE)
 
 
 @pytest.mark.parametrize("manner", MADE)
 def test_a_category_without_tags_is_not_spoken_of(manner: Manner) -> None:
-    said = reworded(manner, TAGS[:1])
+    said = reword(manner, TAGS[:1])
     assert "jazz" in said
     assert "hear" not in said
     assert "  " not in said
-    assert reworded(manner, ()) == ""
+    assert reword(manner, ()) == ""
 
 
 def test_every_line_and_claim_is_of_a_metric_that_the_exams_give(tagged: Path) -> None:
-    made = experiment(Scale.TINY)
+    made = build_experiment(Scale.TINY)
     given = {
         f"{exam.name}.{metric}"
         for exam in made.exams
@@ -99,7 +99,9 @@ def test_captions_that_people_wrote_stand_in_for_ours(tagged: Path, tmp_path: Pa
     pq.write_table(
         clips.set_column(at, clips.schema.field("captions"), column), folder / CLIPS_FILE
     )
-    benchmark = told_anew("told", CORPUS, 500, 2).benchmark({CORPUS: folder}, ExamSplit.TEST)
+    benchmark = make_retelling_exam("told", CORPUS, 500, 2).benchmark(
+        {CORPUS: folder}, ExamSplit.TEST
+    )
     found = measured(benchmark, Task.RETRIEVAL)
     name = RECALL.removeprefix("told.")
     assert found[name] == found[f"written_{name}"]
@@ -107,15 +109,15 @@ def test_captions_that_people_wrote_stand_in_for_ours(tagged: Path, tmp_path: Pa
 
 
 def test_a_subset_is_no_larger_than_the_split(tagged: Path) -> None:
-    asked = told_anew("told", CORPUS, 2, 3).benchmark({CORPUS: tagged}, ExamSplit.TEST)
-    whole = told_anew("told", CORPUS, 500, 3).benchmark({CORPUS: tagged}, ExamSplit.TEST)
+    asked = make_retelling_exam("told", CORPUS, 2, 3).benchmark({CORPUS: tagged}, ExamSplit.TEST)
+    whole = make_retelling_exam("told", CORPUS, 500, 3).benchmark({CORPUS: tagged}, ExamSplit.TEST)
     assert asked.settings.subset_size == 2
     assert whole.settings.subset_size == len(whole.sounds)
 
 
 @pytest.mark.parametrize("scale", list(Scale))
 def test_arms_differ_in_texts_and_loss_alone(scale: Scale) -> None:
-    made: Experiment = experiment(scale)
+    made: Experiment = build_experiment(scale)
     settings = [arm.config.model_dump(mode="json") for arm in made.arms]
     for each in settings:
         del each["text"]
@@ -127,8 +129,8 @@ def test_arms_differ_in_texts_and_loss_alone(scale: Scale) -> None:
 
 def test_the_embedded_library_is_split_as_a_library_given_by_hand() -> None:
     # The same corpus, whether its folds are known or asked for.
-    by_hand = experiment(Scale.TINY, Library("jam", {"tracks": 50})).corpora[CORPUS]
-    embedded = experiment(Scale.TINY).corpora[CORPUS]
+    by_hand = build_experiment(Scale.TINY, SoundLibrary("jam", {"tracks": 50})).corpora[CORPUS]
+    embedded = build_experiment(Scale.TINY).corpora[CORPUS]
     assert isinstance(by_hand, Spec)
     assert isinstance(embedded, Spec)
     assert by_hand.splits == embedded.splits

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.harness.experiment import ExamSplit, Scale, View
-from experiments.harness.library import Library
+from experiments.harness.experiment import CorpusView, ExamSplit, Scale
+from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
-from experiments.registry import experiment_of
+from experiments.registry import find_experiment
 from experiments.triplets.captions import ALONE, STAGE_A, STAGE_B, by_stage
 from experiments.triplets.table import IN_PAPER
 from pipelines.build.build import build
@@ -22,7 +22,7 @@ from train.config.run import Mode
 from train.data.split import SplitData
 
 FEW_CLASSES = ("cat", "rain", "siren")
-FEW = Library("foley", {"classes": FEW_CLASSES, "takes": 5})
+FEW = SoundLibrary("foley", {"classes": FEW_CLASSES, "takes": 5})
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for name, stage_a in (("stage-a", True), ("triplets", False)):
         recipe = {"stage_a": stage_a, "repeats": {"train": 2, "val": 1, "test": 1}}
-        spec = FEW.spec(
+        spec = FEW.make_spec(
             corpus=name,
             recipe={"triplets": {**recipe, "max_event_s": 0.5}},
             audio={"sample_rate": 8000, "length": "exact 1 s"},
         )
         found[name] = Path(build(spec, out, 0, Silent()).paths["manifests"])
-    view = View(("stage-a", "triplets"), by_stage)
+    view = CorpusView(("stage-a", "triplets"), by_stage)
     return found | {"stages": write_view("stages", view, found, out / "views")}
 
 
@@ -46,7 +46,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_all_arms_learn_for_equally_many_steps_on_what_there_is(
     scale: Scale, folders: dict[str, Path]
 ) -> None:
-    made = experiment_of("triplets", scale)
+    made = find_experiment("triplets", scale)
     assert len({arm.config.steps for arm in made.arms}) == 1
     data = SplitData(Corpus.open(folders["stages"]), "train", Mode.SHARDS)
     for arm in made.arms:
@@ -58,7 +58,7 @@ def test_all_arms_learn_for_equally_many_steps_on_what_there_is(
 
 
 def test_every_line_and_claim_is_of_a_metric_that_its_exam_gives(folders: dict[str, Path]) -> None:
-    made = experiment_of("triplets", "tiny")
+    made = find_experiment("triplets", "tiny")
     rng = np.random.default_rng(0)
     given: set[str] = set()
     for exam in made.exams:
@@ -94,6 +94,6 @@ def test_single_sounds_are_told_by_the_prompt_of_the_exam(folders: dict[str, Pat
 
 def test_a_library_without_labels_is_refused(tmp_path: Path) -> None:
     (tmp_path / "index.csv").write_text("path,caption,split\na.wav,A dog barks,train\n")
-    library = Library("folder", {"root": tmp_path, "index": "index.csv"})
+    library = SoundLibrary("folder", {"root": tmp_path, "index": "index.csv"})
     with pytest.raises(SpecError, match="no labels"):
-        experiment_of("triplets", "tiny", library)
+        find_experiment("triplets", "tiny", library)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import uvicorn
 
-from pipelines.look.browse.app import Library, create_app
+from pipelines.look.browse.app import BrowsedCorpus, create_app
 from pipelines.look.browse.guard import Hosts
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
 
@@ -68,7 +68,7 @@ def edited(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[pa.Tab
 @contextmanager
 def served(place: Path) -> Iterator[str]:
     """The address of a server in a thread of this process that shows a corpus."""
-    library = Library.open(place)
+    library = BrowsedCorpus.open(place)
     settings = uvicorn.Config(
         create_app(library, Hosts.of("127.0.0.1")), port=0, log_level="warning", lifespan="off"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.llm.files import Input
-from pipelines.llm.settings import Settings
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.llm.wire.retry import Policy
 
@@ -88,7 +88,9 @@ def obliging(body: dict[str, Any]) -> str:
     return json.dumps({"answers": answers})
 
 
-def settings(folder: Path, base_url: str, rows: list[dict[str, Any]], **changes: Any) -> Settings:
+def settings(
+    folder: Path, base_url: str, rows: list[dict[str, Any]], **changes: Any
+) -> GenerateSettings:
     """A run over some rows, with everything in one folder."""
     prices = folder / "prices.yaml"
     prices.write_text(PRICES)
@@ -107,4 +109,4 @@ def settings(folder: Path, base_url: str, rows: list[dict[str, Any]], **changes:
         "policy": QUICK,
         "poll_s": 0.01,
     }
-    return Settings(**(given | changes))
+    return GenerateSettings(**(given | changes))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.store.row_groups import batches
+from pipelines.store.row_groups import read_batches
 from synth.base.atomic import replacing
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
@@ -39,7 +39,7 @@ def used_clips(clips: Iterable[Mapping[str, Any]], samples: Path) -> list[Mappin
         samples: A Parquet file with the columns of `schema.PLAN`.
     """
     used: set[str] = set()
-    for batch in batches(samples, ["clips"]):
+    for batch in read_batches(samples, ["clips"]):
         used.update(batch["clips"].flatten().to_pylist())
     return [clip for clip in clips if clip["id"] in used]
 
@@ -53,7 +53,7 @@ def write_attribution(clips: Iterable[Mapping[str, Any]], path: Path) -> None:
     apostrophes of its own. `plain_cell` takes it away again.
 
     Args:
-        clips: Rows of `schema.CLIPS`: those that samples use (`used_clips`).
+        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
         path: The file, replaced whole or not at all.
     """
     rows = sorted(_row(clip) for clip in clips)
@@ -67,7 +67,7 @@ def licence_facts(clips: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What `corpus.json` says of licences.
 
     Args:
-        clips: Rows of `schema.CLIPS`: those that samples use (`used_clips`).
+        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
 
     Returns:
         `licence`: id of the one licence that a work of all these clips could be under;

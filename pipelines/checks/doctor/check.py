@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How a check ended."""
 
     OK = "ok"
@@ -29,7 +29,7 @@ class Check:
     """
 
     name: str
-    state: State
+    state: CheckState
     found: str
     needed_for: str
     mend: str = ""
@@ -42,9 +42,9 @@ class Check:
         needed_for: str,
         fault: str = "",
         mend: str = "",
-        state: State = State.MISSING,
+        state: CheckState = CheckState.MISSING,
     ) -> Check:
         """What is there where there is no fault; otherwise the fault, its state and its mend."""
         if fault:
             return cls(name, state, fault, needed_for, mend)
-        return cls(name, State.OK, found, needed_for)
+        return cls(name, CheckState.OK, found, needed_for)

@@ -12,22 +12,27 @@ from typing import Final
 
 import numpy as np
 
-from pipelines.checks.doctor.check import Check, State
+from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.packages import find_version
 from synth.text.grammar.tagger import SPACY_MODEL
 
 TIMEOUT_S: Final = 10.0
 RATE: Final = 16_000
-_FORMATS: Final = (("FLAC", State.WRONG), ("OGG", State.MISSING), ("MP3", State.MISSING))
+_FORMATS: Final = (
+    ("FLAC", CheckState.WRONG),
+    ("OGG", CheckState.MISSING),
+    ("MP3", CheckState.MISSING),
+)
 
 
-def decoder_checks() -> Iterator[Check]:
+def check_decoders() -> Iterator[Check]:
     """Of libsndfile by format, ffmpeg, and spaCy's model."""
-    yield from map(_sndfile, *zip(*_FORMATS, strict=True))
-    yield from map(_program, ("ffmpeg", "ffprobe"))
-    yield _tagger()
+    yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
+    yield from map(_check_program, ("ffmpeg", "ffprobe"))
+    yield _check_tagger()
 
 
-def _sndfile(form: str, state: State) -> Check:
+def _check_sndfile(form: str, state: CheckState) -> Check:
     """Whether a sound survives being written and read."""
     needed_for = "every shard" if form == "FLAC" else f"sound libraries in {form}"
     try:
@@ -45,7 +50,7 @@ def _sndfile(form: str, state: State) -> Check:
     return Check.of(f"libsndfile {form}", version, needed_for, fault, mend, state)
 
 
-def _program(name: str) -> Check:
+def _check_program(name: str) -> Check:
     path = shutil.which(name)
     found, fault = "", "not found"
     if path is not None:
@@ -61,19 +66,12 @@ def _program(name: str) -> Check:
     return Check.of(name, found, needed_for, fault, mend)
 
 
-def _tagger() -> Check:
+def _check_tagger() -> Check:
     version = metadata.version("spacy") if find_spec("spacy") else ""
     there = bool(version) and find_spec(SPACY_MODEL) is not None
-    found = f"spaCy {version}, {SPACY_MODEL} {_version(SPACY_MODEL)}".strip()
+    found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
     fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
     needed_for = "segue text and negate; without it the embedded tagger serves"
     download = f"python -m spacy download {SPACY_MODEL}"
     mend = download if version else f"pip install 'segue-audio[nlp]', then {download}"
     return Check.of("word tagger", found, needed_for, fault, mend)
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pipelines.checks.doctor.check import Check, State
-from pipelines.store.locks import held
+from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.store.locks import hold_lock
 from synth.base.atomic import format_bytes, free_bytes, write_bytes
 from synth.base.errors import CorpusError, SegueError
 from synth.storage import url_of
@@ -19,27 +19,29 @@ LEAST_SHARED: Final = 256_000_000
 SHARED_MEMORY: Final = Path("/dev/shm")
 
 
-def disk_checks(out: Path) -> Iterator[Check]:
+def check_disks(out: Path) -> Iterator[Check]:
     """The disks of `--out`, the user's folder and temporary files, and shared memory."""
     if (url := url_of(out)) is not None:
-        yield Check(f"--out {url}", State.OK, "a store, not tried", "segue build writes it")
+        yield Check(f"--out {url}", CheckState.OK, "a store, not tried", "segue build writes it")
     else:
-        yield _disk(f"--out {out}", out, "segue build and plan write there", State.WRONG)
-    yield _disk("home", Path.home(), "caches: models, copies of what lies at a store")
+        yield _check_disk(f"--out {out}", out, "segue build and plan write there", CheckState.WRONG)
+    yield _check_disk("home", Path.home(), "caches: models, copies of what lies at a store")
     temporary = Path(tempfile.gettempdir())
-    yield _disk(f"temporary files {temporary}", temporary, "decoding by ffmpeg, Prefect")
+    yield _check_disk(f"temporary files {temporary}", temporary, "decoding by ffmpeg, Prefect")
     if SHARED_MEMORY.is_dir():
-        yield _shared_memory(SHARED_MEMORY)
+        yield _check_shared_memory(SHARED_MEMORY)
 
 
-def _disk(name: str, path: Path, needed_for: str, state: State = State.MISSING) -> Check:
+def _check_disk(
+    name: str, path: Path, needed_for: str, state: CheckState = CheckState.MISSING
+) -> Check:
     folder = path.expanduser().resolve()
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     try:
         free = free_bytes(folder)
         with tempfile.TemporaryDirectory(prefix=".segue-doctor-", dir=folder) as scratch:
-            _try(Path(scratch))
+            _try_writing(Path(scratch))
     except (OSError, SegueError) as error:
         mend = "give a folder on a disk that can be written, synced and locked"
         return Check(name, state, f"{folder}: {error}", needed_for, mend)
@@ -49,7 +51,7 @@ def _disk(name: str, path: Path, needed_for: str, state: State = State.MISSING) 
     return Check.of(name, found, needed_for, few, mend)
 
 
-def _try(scratch: Path) -> None:
+def _try_writing(scratch: Path) -> None:
     """Do what a build does.
 
     Raises:
@@ -61,16 +63,16 @@ def _try(scratch: Path) -> None:
     if (scratch / "file").read_bytes() != b"second":
         raise CorpusError("a file that was renamed onto another is not what is read")
     refusal = CorpusError("is locked")
-    with held(scratch / ".lock", refusal):
+    with hold_lock(scratch / ".lock", refusal):
         try:
-            with held(scratch / ".lock", refusal):
+            with hold_lock(scratch / ".lock", refusal):
                 pass
         except CorpusError:
             return
     raise CorpusError("a lock can be had twice")
 
 
-def _shared_memory(folder: Path) -> Check:
+def _check_shared_memory(folder: Path) -> Check:
     size = shutil.disk_usage(folder).total
     few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
     needed_for = "segue train with loader workers"

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.checks.doctor.asking import SilentModuleError, printed_by
 from pipelines.checks.doctor.check import Check
+from pipelines.checks.doctor.module_output import SilentModuleError, run_module
 from pipelines.engines.executor import processors
 from synth.base.atomic import format_bytes
 
@@ -22,28 +22,28 @@ DEVICES: Final = "train.model.device"
 _TRAINING: Final = "segue train and eval; on the processor they are slow"
 
 
-def machine_checks() -> Iterator[Check]:
+def check_machine() -> Iterator[Check]:
     """Processors, memory, open files."""
-    yield _processors(CGROUP)
-    yield _memory(CGROUP)
+    yield _check_processors(CGROUP)
+    yield _check_memory(CGROUP)
     if sys.platform != "win32":
-        yield _open_files()
+        yield _check_open_files()
 
 
-def device_checks() -> Iterator[Check]:
+def check_devices() -> Iterator[Check]:
     """GPUs, as torch finds them in a process of its own."""
     if find_spec("torch") is None:
         mend = "pip install -c constraints.txt torch"
         yield Check.of("gpu", "", _TRAINING, "torch is not installed", mend)
         return
     try:
-        yield from _devices(json.loads(printed_by(DEVICES)))
+        yield from _check_found_devices(json.loads(run_module(DEVICES)))
     except (SilentModuleError, ValueError) as error:
         fault = f"torch does not start: {error}"
         yield Check.of("gpu", "", _TRAINING, fault, "install torch again: see README, Install")
 
 
-def _devices(found: Mapping[str, Any]) -> Iterator[Check]:
+def _check_found_devices(found: Mapping[str, Any]) -> Iterator[Check]:
     """What `train.model.device` says of the machine."""
     torch = f"torch {found['torch']}, {found['build']}"
     if not found["devices"]:
@@ -58,9 +58,9 @@ def _devices(found: Mapping[str, Any]) -> Iterator[Check]:
         yield Check.of(f"gpu {each['device']}", f"{each['name']}{size}, {bf16}; {torch}", _TRAINING)
 
 
-def _processors(cgroup: Path) -> Check:
+def _check_processors(cgroup: Path) -> Check:
     usable = processors()
-    share = _share(cgroup)
+    share = _read_cpu_share(cgroup)
     found = f"{usable} of {os.cpu_count()}"
     fault = ""
     if share is not None and share < usable:
@@ -69,17 +69,17 @@ def _processors(cgroup: Path) -> Check:
     return Check.of("processors", found, "--workers", fault, mend)
 
 
-def _share(cgroup: Path) -> float | None:
+def _read_cpu_share(cgroup: Path) -> float | None:
     """Processors that a container may use, None without a limit."""
-    words = _text(cgroup / "cpu.max").split()
+    words = _read_text(cgroup / "cpu.max").split()
     if len(words) != 2 or words[0] == "max":
         return None
     return int(words[0]) / int(words[1])
 
 
-def _memory(cgroup: Path) -> Check:
+def _check_memory(cgroup: Path) -> Check:
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = _text(cgroup / "memory.max")
+    limit = _read_text(cgroup / "memory.max")
     if limit.isdecimal():
         size = min(size, int(limit))
     few = f"only {format_bytes(size)}" if size < LEAST_MEMORY else ""
@@ -88,7 +88,7 @@ def _memory(cgroup: Path) -> Check:
     )
 
 
-def _open_files() -> Check:
+def _check_open_files() -> Check:
     import resource
 
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -98,7 +98,7 @@ def _open_files() -> Check:
     return Check.of("open files", found, "segue build with many workers, train", few, mend)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

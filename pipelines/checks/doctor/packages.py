@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from pipelines.checks.doctor.check import Check, State
+from pipelines.checks.doctor.check import Check, CheckState
 
 US: Final = "segue-audio"
 CONSTRAINTS: Final = Path(__file__).resolve().parents[3] / "constraints.txt"
@@ -36,57 +36,60 @@ EXTRAS: Final[Mapping[str, str]] = {
 _SHOWN: Final = 4
 
 
-def package_checks() -> Iterator[Check]:
+def check_packages() -> Iterator[Check]:
     """Python, what pyproject.toml asks for, its extras, and the versions tested together."""
-    yield _python()
-    required = [each for each in _requirements() if each.marker is None or each.marker.evaluate()]
-    faults = {each.name: fault for each in required if (fault := _fault(each))}
+    yield _check_python()
+    required = [
+        each for each in _read_requirements() if each.marker is None or each.marker.evaluate()
+    ]
+    faults = {each.name: fault for each in required if (fault := _find_fault(each))}
     yield Check.of(
         "packages",
         f"{len(required)} as pyproject.toml asks for",
         "every command",
         f"{len(faults)} of {len(required)} are not as pyproject.toml asks for" if faults else "",
         "see below, or install all by `make env`",
-        State.MISSING if set(faults) <= set(NEEDED_FOR) else State.WRONG,
+        CheckState.MISSING if set(faults) <= set(NEEDED_FOR) else CheckState.WRONG,
     )
     for name, fault in faults.items():
         yield Check(
             name,
-            State.MISSING if name in NEEDED_FOR else State.WRONG,
+            CheckState.MISSING if name in NEEDED_FOR else CheckState.WRONG,
             fault,
             NEEDED_FOR.get(name, "every command"),
             f"pip install -c constraints.txt {name}",
         )
     for extra in metadata.metadata(US).get_all("Provides-Extra") or ():
         if extra in EXTRAS:
-            yield _extra(extra, EXTRAS[extra])
+            yield _check_extra(extra, EXTRAS[extra])
     if CONSTRAINTS.is_file():
-        yield _tested(CONSTRAINTS.read_text(encoding="utf-8"), required)
+        yield _check_tested(CONSTRAINTS.read_text(encoding="utf-8"), required)
 
 
-def _python() -> Check:
+def _check_python() -> Check:
     asked = metadata.metadata(US)["Requires-Python"] or ""
     version = platform.python_version()
     fits = SpecifierSet(asked).contains(version, prereleases=True)
     fault = "" if fits else f"{version}, and {asked} is asked for"
     mend = f"make an environment with Python {asked}"
-    return Check.of("python", version, "every command", fault, mend, State.WRONG)
+    return Check.of("python", version, "every command", fault, mend, CheckState.WRONG)
 
 
-def _requirements() -> list[Requirement]:
+def _read_requirements() -> list[Requirement]:
     return [Requirement(each) for each in metadata.requires(US) or ()]
 
 
-def _installed(name: str) -> str | None:
+def find_version(name: str) -> str | None:
+    """The version of an installed package; None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
 
 
-def _fault(required: Requirement) -> str:
+def _find_fault(required: Requirement) -> str:
     """What is wrong with a package; "" for nothing."""
-    found = _installed(required.name)
+    found = find_version(required.name)
     if found is None:
         return "not installed"
     if not required.specifier.contains(found, prereleases=True):
@@ -94,21 +97,21 @@ def _fault(required: Requirement) -> str:
     return ""
 
 
-def _extra(extra: str, needed_for: str) -> Check:
+def _check_extra(extra: str, needed_for: str) -> Check:
     packages = [
         each
-        for each in _requirements()
+        for each in _read_requirements()
         if each.marker is not None
         and each.marker.evaluate({"extra": extra})
         and not each.marker.evaluate({"extra": ""})
     ]
-    faults = [f"{each.name}: {fault}" for each in packages if (fault := _fault(each))]
-    found = ", ".join(f"{each.name} {_installed(each.name)}" for each in packages)
+    faults = [f"{each.name}: {fault}" for each in packages if (fault := _find_fault(each))]
+    found = ", ".join(f"{each.name} {find_version(each.name)}" for each in packages)
     mend = f"pip install 'segue-audio[{extra}]'"
     return Check.of(f"extra {extra}", found, needed_for, "; ".join(faults), mend)
 
 
-def _tested(constraints: str, required: list[Requirement]) -> Check:
+def _check_tested(constraints: str, required: list[Requirement]) -> Check:
     """Whether the packages that we name ourselves are of the versions that were tested together."""
     tested = {
         canonicalize_name(name): version
@@ -120,7 +123,7 @@ def _tested(constraints: str, required: list[Requirement]) -> Check:
     others = [
         f"{name} {found} (tested {tested[name]})"
         for name in names
-        if (found := _installed(name))
+        if (found := find_version(name))
         and name in tested
         and found.partition("+")[0] != tested[name]
     ]

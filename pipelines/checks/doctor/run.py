@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from pipelines.checks.doctor.check import Check
-from pipelines.checks.doctor.decoders import decoder_checks
-from pipelines.checks.doctor.disk import disk_checks
-from pipelines.checks.doctor.machine import device_checks, machine_checks
-from pipelines.checks.doctor.packages import package_checks
-from pipelines.checks.doctor.services import endpoint_checks, prefect_checks
+from pipelines.checks.doctor.decoders import check_decoders
+from pipelines.checks.doctor.disk import check_disks
+from pipelines.checks.doctor.machine import check_devices, check_machine
+from pipelines.checks.doctor.packages import check_packages
+from pipelines.checks.doctor.services import check_endpoint, check_prefect
 
 
-def all_checks(out: Path, endpoint: str | None) -> Iterator[Check]:
+def run_checks(out: Path, endpoint: str | None) -> Iterator[Check]:
     """All checks in their order; those that wait for a process or a server wait together.
 
     Args:
@@ -23,13 +23,13 @@ def all_checks(out: Path, endpoint: str | None) -> Iterator[Check]:
         endpoint: Address of a language model, None for the usual one.
     """
     groups: list[Callable[[], Iterable[Check]]] = [
-        package_checks,
-        decoder_checks,
-        device_checks,
-        machine_checks,
-        partial(disk_checks, out),
-        prefect_checks,
-        partial(endpoint_checks, endpoint),
+        check_packages,
+        check_decoders,
+        check_devices,
+        check_machine,
+        partial(check_disks, out),
+        check_prefect,
+        partial(check_endpoint, endpoint),
     ]
     with ThreadPoolExecutor(len(groups)) as pool:
         for found in pool.map(lambda group: list(group()), groups):

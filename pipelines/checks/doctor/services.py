@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
-from pipelines.checks.doctor.asking import SilentModuleError, printed_by
-from pipelines.checks.doctor.check import Check, State
+from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.module_output import SilentModuleError, run_module
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import NO_KEY, Fault
 from synth.base.errors import SegueError
@@ -25,24 +25,24 @@ _FLOWS: Final = "segue build without --no-prefect, nightly, schedule, deploy"
 _TEXTS: Final = "segue llm; without it rules write the captions"
 
 
-def prefect_checks() -> Iterator[Check]:
+def check_prefect() -> Iterator[Check]:
     """Prefect's server: the configured one answers, or each run starts one of its own."""
     mend = "pip install -c constraints.txt prefect, or use --no-prefect"
     if find_spec("prefect") is None:
         yield Check.of("prefect", "", _FLOWS, "not installed", mend)
         return
     try:
-        address = printed_by(SETTINGS).strip()
+        address = run_module(SETTINGS).strip()
     except SilentModuleError as error:
         yield Check.of("prefect", "", _FLOWS, f"does not start: {error}", mend)
         return
-    yield _prefect_server(address)
+    yield _check_prefect_server(address)
 
 
-def _prefect_server(address: str) -> Check:
+def _check_prefect_server(address: str) -> Check:
     if not address:
         return Check.of("prefect", "no server set up: each run starts its own", _FLOWS)
-    shown = _without_credentials(address)
+    shown = _strip_credentials(address)
     try:
         with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=TIMEOUT_S):
             return Check.of("prefect", f"{shown} answers", _FLOWS)
@@ -50,10 +50,10 @@ def _prefect_server(address: str) -> Check:
         reason = getattr(error, "reason", None) or error
         mend = "start that server, or unset PREFECT_API_URL; or use --no-prefect"
         fault = f"{shown} does not answer: {reason}"
-        return Check.of("prefect", "", _FLOWS, fault, mend, State.WRONG)
+        return Check.of("prefect", "", _FLOWS, fault, mend, CheckState.WRONG)
 
 
-def endpoint_checks(endpoint: str | None) -> Iterator[Check]:
+def check_endpoint(endpoint: str | None) -> Iterator[Check]:
     """A language model's endpoint: whether it lists its models.
 
     Args:
@@ -71,19 +71,21 @@ def endpoint_checks(endpoint: str | None) -> Iterator[Check]:
         yield Check.of(name, "", _TEXTS, "the package openai is not installed", mend)
         return
     key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
-    shown = _without_credentials(address)
+    shown = _strip_credentials(address)
     told = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
     try:
-        count = asyncio.run(_models(address, key))
+        count = asyncio.run(_count_models(address, key))
     except (SegueError, OSError, ValueError) as error:
         fault = f"{shown} {told}: {error}"
         mend = "start it, or mend address or key"
-        yield Check.of(name, "", _TEXTS, fault, mend, State.WRONG if endpoint else State.MISSING)
+        yield Check.of(
+            name, "", _TEXTS, fault, mend, CheckState.WRONG if endpoint else CheckState.MISSING
+        )
         return
     yield Check.of(name, f"{shown} {told}: {count} models", _TEXTS)
 
 
-async def _models(address: str, key: str) -> int:
+async def _count_models(address: str, key: str) -> int:
     """How many models an endpoint lists.
 
     Raises:
@@ -103,6 +105,6 @@ def _is_private(address: str) -> bool:
     return parts.scheme == "https" or parts.hostname in _LOOPBACK
 
 
-def _without_credentials(address: str) -> str:
+def _strip_credentials(address: str) -> str:
     parts = urlsplit(address)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

@@ -15,7 +15,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def dealt(shards: Sequence[T], ranks: int, workers: int) -> list[list[Sequence[T]]]:
+def deal_shards(shards: Sequence[T], ranks: int, workers: int) -> list[list[Sequence[T]]]:
     """The shards of each loader worker, by rank and worker."""
     return [
         [shards[rank::ranks][worker::workers] for worker in range(workers)] for rank in range(ranks)
@@ -37,7 +37,7 @@ class Deal:
     @classmethod
     def of(cls, sizes: Sequence[int], ranks: int, workers: int, rank_batch: int) -> Deal:
         """The deal of shards that hold so many samples, in their order."""
-        hands = dealt(sizes, ranks, workers)
+        hands = deal_shards(sizes, ranks, workers)
         return cls(tuple(tuple(map(tuple, rank)) for rank in hands), rank_batch)
 
     @property

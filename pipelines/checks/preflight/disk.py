@@ -44,7 +44,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DiskEstimate:
     """Estimated bytes.
 
     Args:
@@ -81,21 +81,21 @@ class Disk:
         """
         if self.needed > self.free:
             raise PlanError(
-                f"{out}: the corpus needs {gigabytes(self.needed)} more (audio at "
-                f"{self.ratio.value:.2f} of PCM, {self.ratio.known}), {gigabytes(self.free)} "
-                "are free",
+                f"{out}: the corpus needs {format_gigabytes(self.needed)} more (audio at "
+                f"{self.ratio.value:.2f} of PCM, {self.ratio.known}), "
+                f"{format_gigabytes(self.free)} are free",
                 mend="free some space, give an --out on a larger disk, or plan fewer samples",
             )
 
 
-def gigabytes(count: int) -> str:
+def format_gigabytes(count: int) -> str:
     """Bytes as a person reads them."""
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
 
 
-def known_ratio(places: Places, audio_format: AudioFormat, pace: Pace | None) -> Ratio:
+def find_ratio(places: Places, audio_format: AudioFormat, pace: Pace | None) -> Ratio:
     """The ratio of a built version of the corpus, else of a few samples, else an assumed one."""
-    built = _built_ratio(places, audio_format)
+    built = _measure_built_ratio(places, audio_format)
     if built is not None:
         return built
     if pace is not None:
@@ -104,7 +104,7 @@ def known_ratio(places: Places, audio_format: AudioFormat, pace: Pace | None) ->
     return Ratio(ASSUMED_RATIO[audio_format], "assumed")
 
 
-def _built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:
+def _measure_built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:
     names = [places.version]
     if places.versions.is_dir():
         names += sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
@@ -121,7 +121,7 @@ def _built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingShards:
     """What of a plan is still to be made.
 
     Args:
@@ -140,35 +140,35 @@ class Pending:
         return sum(shard.samples for shard in self.shards)
 
 
-def pending(places: Places, shards: Sequence[ShardPlan]) -> Pending:
+def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
     """What a build would render: shards that neither this version nor another one holds."""
     others = sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
-    versions = [places.sibling(name) for name in dict.fromkeys([places.version, *others])]
-    frames = _frames(places.manifests / PLAN_FILE)
+    versions = [places.locate_sibling(name) for name in dict.fromkeys([places.version, *others])]
+    frames = _count_frames(places.manifests / PLAN_FILE)
     left, there = [], 0
     for shard in shards:
         holder = next((each for each in versions if is_done(each, shard)), None)
         if holder is None:
             left.append(shard)
         else:
-            there += holder.shard(shard.split, shard.shard).stat().st_size
-    return Pending(tuple(left), sum(frames[shard.shard] for shard in left), there)
+            there += holder.shard_path(shard.split, shard.shard).stat().st_size
+    return PendingShards(tuple(left), sum(frames[shard.shard] for shard in left), there)
 
 
-def _frames(plan: Path) -> dict[str, int]:
+def _count_frames(plan: Path) -> dict[str, int]:
     found = pq.read_table(plan, columns=["shard", "frames"]).group_by("shard")
     sums = found.aggregate([("frames", "sum")])
     return dict(zip(sums["shard"].to_pylist(), sums["frames_sum"].to_pylist(), strict=True))
 
 
-def estimate(
+def estimate_disk(
     places: Places,
-    left: Pending,
+    left: PendingShards,
     ratio: Ratio,
     rows: Sequence[Mapping[str, Any]],
     licences: Mapping[str, Mapping[str, str]],
     index: Path,
-) -> Disk:
+) -> DiskEstimate:
     """The bytes that a build will write.
 
     Args:
@@ -188,17 +188,17 @@ def estimate(
         plan = (places.manifests / PLAN_FILE).stat().st_size
         manifests = plan + left.samples * _MANIFEST_BYTES_A_SAMPLE
         manifests += len(left.shards) * _MANIFEST_BYTES_A_SHARD
-    return Disk(
+    return DiskEstimate(
         shards=round(shards),
         manifests=manifests,
-        bank=_bank_bytes(index),
+        bank=_measure_bank(index),
         there=left.there,
         free=free_bytes(places.out),
         ratio=ratio,
     )
 
 
-def _bank_bytes(index: Path) -> int:
+def _measure_bank(index: Path) -> int:
     if not index.is_file():
         return 0
     frames = pq.read_table(index, columns=[INDEX_SCHEMA.field("frames").name])

@@ -9,7 +9,7 @@ from math import ceil
 from typing import TypeAlias
 
 from pipelines.checks.preflight.splits import PlannedSplit
-from pipelines.checks.preflight.training import Loader, Training
+from pipelines.checks.preflight.training import LoaderKind, Training
 from synth.base.errors import PlanError
 
 Change: TypeAlias = tuple[str, Training]
@@ -25,15 +25,19 @@ def refuse_unfit(splits: Sequence[PlannedSplit], training: Training) -> None:
     Raises:
         PlanError: If one has not, with changes that are known to mend it.
     """
-    found = findings(splits, training)
+    found = find_faults(splits, training)
     if found:
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         raise PlanError(found[0] + more, mend=mends(splits, training))
 
 
-def findings(splits: Sequence[PlannedSplit], training: Training) -> list[str]:
+def find_faults(splits: Sequence[PlannedSplit], training: Training) -> list[str]:
     """What is wrong, for each split and loader; nothing where all is well."""
-    judges = {Loader.TRAINER: _shared, Loader.BOUNDED: _dealt, Loader.PLAIN: _unbounded}
+    judges = {
+        LoaderKind.TRAINER: _judge_trainer,
+        LoaderKind.BOUNDED: _judge_bounded,
+        LoaderKind.PLAIN: _judge_plain,
+    }
     found = [
         finding
         for split in splits
@@ -43,7 +47,7 @@ def findings(splits: Sequence[PlannedSplit], training: Training) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _shared(split: PlannedSplit, training: Training) -> Iterator[str]:
+def _judge_trainer(split: PlannedSplit, training: Training) -> Iterator[str]:
     units = split.groups if training.keep_groups else (1,)
     what = "groups" if training.keep_groups else "samples"
     if training.batch > split.samples:
@@ -60,11 +64,11 @@ def _shared(split: PlannedSplit, training: Training) -> Iterator[str]:
         )
 
 
-def _dealt(split: PlannedSplit, training: Training) -> Iterator[str]:
+def _judge_bounded(split: PlannedSplit, training: Training) -> Iterator[str]:
     shards, places = len(split.shards), training.places
     if shards < places:
         yield (
-            f"split {split.name} has {_counted(shards, 'shard')} for {training.gpus} ranks x "
+            f"split {split.name} has {_format_count(shards, 'shard')} for {training.gpus} ranks x "
             f"{training.readers} loader workers = {places}: {places - shards} of these would get "
             "none, and the other ranks would hang"
         )
@@ -72,14 +76,14 @@ def _dealt(split: PlannedSplit, training: Training) -> Iterator[str]:
     count, samples = split.deal(training).poorest
     if samples < training.rank_batch:
         yield (
-            f"split {split.name}: a loader worker may get {_counted(samples, 'sample')} (in "
+            f"split {split.name}: a loader worker may get {_format_count(samples, 'sample')} (in "
             f"{count} of {shards} shards), a rank's part of a batch is {training.rank_batch}: it "
             "would make no batch, and the other ranks would hang"
         )
 
 
-def _unbounded(split: PlannedSplit, training: Training) -> Iterator[str]:
-    starved = list(_dealt(split, training))
+def _judge_plain(split: PlannedSplit, training: Training) -> Iterator[str]:
+    starved = list(_judge_bounded(split, training))
     yield from starved
     steps = split.deal(training).steps_of_ranks
     if not starved and min(steps) < max(steps):
@@ -89,57 +93,64 @@ def _unbounded(split: PlannedSplit, training: Training) -> Iterator[str]:
         )
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def mends(splits: Sequence[PlannedSplit], training: Training) -> str:
     """Changes of which each by itself makes the plan fit, as the user writes them."""
     found: list[str] = []
-    samples = best_shards(splits, training)
+    samples = find_best_shards(splits, training)
     if samples is not None:
-        repacked = [split.repacked(samples) for split in splits]
-        found.append(f"shards: {{samples: {samples}}} in the spec" + _loss(repacked, training))
+        repacked = [split.repack(samples) for split in splits]
+        found.append(
+            f"shards: {{samples: {samples}}} in the spec" + _format_loss(repacked, training)
+        )
     kinds = [
-        list(_fewer_workers(training)),
-        list(_other_batches(splits, training)),
-        list(_other_loaders(training)),
+        list(_try_fewer_workers(training)),
+        list(_try_other_batches(splits, training)),
+        list(_try_other_loaders(training)),
     ]
     for changes in kinds:
-        words = (each + _loss(splits, changed) for each, changed in _fitting(splits, changes))
+        words = (
+            each + _format_loss(splits, changed) for each, changed in _keep_fitting(splits, changes)
+        )
         found += islice(words, 1)
     if samples is None:
-        found += islice(_with_shards(splits, [*kinds[1], *kinds[2]]), 1)
+        found += islice(_try_other_shards(splits, [*kinds[1], *kinds[2]]), 1)
     if not found:
-        found += islice((words for words, _ in _fitting(splits, _fewer_gpus(training))), 1)
+        found += islice((words for words, _ in _keep_fitting(splits, _try_fewer_gpus(training))), 1)
     fewest = min(split.samples for split in splits)
     return "; or ".join(found) or f"a larger corpus, or fewer GPUs with --batch {fewest} or less"
 
 
-def best_shards(splits: Sequence[PlannedSplit], training: Training) -> int | None:
+def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int | None:
     """The `shards.samples` with which the plan fits and an epoch leaves out least.
 
     Those that give every loader worker the same number of shards are tried; of equals the largest
     is taken. None where none fits.
     """
-    if set(training.loaders) == {Loader.TRAINER}:
+    if set(training.loaders) == {LoaderKind.TRAINER}:
         return None
     best: tuple[float, int] | None = None
-    for samples in _shard_sizes(splits, training):
-        repacked = [split.repacked(samples) for split in splits]
-        if findings(repacked, training):
+    for samples in _list_shard_sizes(splits, training):
+        repacked = [split.repack(samples) for split in splits]
+        if find_faults(repacked, training):
             continue
-        score = (round(max(unseen_percent(split, training) for split in repacked), 1), -samples)
+        score = (
+            round(max(compute_unseen_percent(split, training) for split in repacked), 1),
+            -samples,
+        )
         best = score if best is None else min(best, score)
     return None if best is None else -best[1]
 
 
-def unseen_percent(split: PlannedSplit, training: Training) -> float:
+def compute_unseen_percent(split: PlannedSplit, training: Training) -> float:
     """Percent of a split that an epoch over its dealt shards leaves out."""
     return 100 * split.deal(training).unseen / split.samples
 
 
-def _shard_sizes(splits: Sequence[PlannedSplit], training: Training) -> list[int]:
+def _list_shard_sizes(splits: Sequence[PlannedSplit], training: Training) -> list[int]:
     sizes = {
         ceil(split.samples / (shards * training.places)) + over
         for split in splits
@@ -149,20 +160,20 @@ def _shard_sizes(splits: Sequence[PlannedSplit], training: Training) -> list[int
     return sorted(size for size in sizes if size <= _MOST_SHARD)
 
 
-def _loss(splits: Sequence[PlannedSplit], training: Training) -> str:
+def _format_loss(splits: Sequence[PlannedSplit], training: Training) -> str:
     """What dealt shards leave out, in brackets."""
-    if set(training.loaders) == {Loader.TRAINER}:
+    if set(training.loaders) == {LoaderKind.TRAINER}:
         return ""
-    most = max(unseen_percent(split, training) for split in splits)
+    most = max(compute_unseen_percent(split, training) for split in splits)
     return f" ({most:.1f} % of it unseen in an epoch)"
 
 
-def _fewer_workers(training: Training) -> Iterator[Change]:
+def _try_fewer_workers(training: Training) -> Iterator[Change]:
     for workers in range(training.workers - 1, 0, -1):
         yield f"--workers {workers}", replace(training, workers=workers)
 
 
-def _other_batches(splits: Sequence[PlannedSplit], training: Training) -> Iterator[Change]:
+def _try_other_batches(splits: Sequence[PlannedSplit], training: Training) -> Iterator[Change]:
     gpus = training.gpus
     least = min(split.deal(training).poorest[1] for split in splits)
     fewest = min(split.samples for split in splits) // gpus
@@ -172,37 +183,37 @@ def _other_batches(splits: Sequence[PlannedSplit], training: Training) -> Iterat
             yield f"--batch {each * gpus}", replace(training, batch=each * gpus)
 
 
-def _other_loaders(training: Training) -> Iterator[Change]:
-    if training.keep_groups and Loader.TRAINER in training.loaders:
+def _try_other_loaders(training: Training) -> Iterator[Change]:
+    if training.keep_groups and LoaderKind.TRAINER in training.loaders:
         words = "--no-keep-groups (keep_groups: false)"
         yield words, replace(training, keep_groups=False)
-    if Loader.PLAIN in training.loaders:
+    if LoaderKind.PLAIN in training.loaders:
         loaders = dict.fromkeys(
-            Loader.BOUNDED if each is Loader.PLAIN else each for each in training.loaders
+            LoaderKind.BOUNDED if each is LoaderKind.PLAIN else each for each in training.loaders
         )
         words = "an epoch of fixed length (--loader bounded)"
         yield words, replace(training, loaders=tuple(loaders))
-    if set(training.loaders) != {Loader.TRAINER}:
+    if set(training.loaders) != {LoaderKind.TRAINER}:
         words = "`segue train`, which deals no shards (--loader trainer)"
-        yield words, replace(training, loaders=(Loader.TRAINER,))
+        yield words, replace(training, loaders=(LoaderKind.TRAINER,))
 
 
-def _fewer_gpus(training: Training) -> Iterator[Change]:
+def _try_fewer_gpus(training: Training) -> Iterator[Change]:
     for gpus in range(training.gpus - 1, 0, -1):
         if training.batch % gpus == 0:
             yield f"--gpus {gpus}", replace(training, gpus=gpus)
 
 
-def _fitting(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[Change]:
+def _keep_fitting(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[Change]:
     """The changes that make the plan fit."""
-    return ((words, changed) for words, changed in changes if not findings(splits, changed))
+    return ((words, changed) for words, changed in changes if not find_faults(splits, changed))
 
 
-def _with_shards(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[str]:
+def _try_other_shards(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[str]:
     """Changes that make it fit together with another `shards.samples`."""
     for words, changed in changes:
-        samples = best_shards(splits, changed)
+        samples = find_best_shards(splits, changed)
         if samples is not None:
-            repacked = [split.repacked(samples) for split in splits]
-            loss = _loss(repacked, changed)
+            repacked = [split.repack(samples) for split in splits]
+            loss = _format_loss(repacked, changed)
             yield f"{words} with shards: {{samples: {samples}}} in the spec{loss}"

@@ -65,12 +65,12 @@ class Pace:
         residuals = sizes - frames * (sizes.sum() / frames.sum())
         return float(2 * residuals.std(ddof=1) * np.sqrt(self.samples) / sizes.sum())
 
-    def seconds_for(self, frames: int, processes: int) -> float:
+    def estimate_seconds(self, frames: int, processes: int) -> float:
         """Time for so many frames in so many processes, each with a processor of its own."""
         return self.seconds / sum(self.frames) * frames / max(1, processes)
 
 
-def drawn_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
+def draw_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
     """Up to `DRAWN` rows of the plan; the first few are spread over it as well as all are."""
     ends = list(accumulate(shard.samples for shard in shards))
     positions = dict.fromkeys(int(k * _GOLDEN % 1 * ends[-1]) for k in range(DRAWN))
@@ -87,19 +87,19 @@ def drawn_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
     return [found[position] for position in positions]
 
 
-def rights(clips: Path) -> Mapping[str, Mapping[str, str]]:
+def read_rights(clips: Path) -> Mapping[str, Mapping[str, str]]:
     """Licence and attribution of each clip, by id."""
     columns = ["id", "licence", "attribution"]
     return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
 
 
-def measured(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> Pace:
+def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> Pace:
     """Make samples as a build does, for `BUDGET_S` at most, and throw them away.
 
     The first is made once more before the clock starts, so that opening the bank does not count.
     """
     bank = Bank.open(job.index)
-    licences = rights(job.places.manifests / CLIPS_FILE)
+    licences = read_rights(job.places.manifests / CLIPS_FILE)
 
     def make(row: Mapping[str, Any], writer: ShardWriter) -> int:
         scene = from_json(json.loads(row["scene"]))

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pipelines.checks.preflight.disk import Disk, Pending, gigabytes
-from pipelines.checks.preflight.judge import best_shards, findings, unseen_percent
+from pipelines.checks.preflight.disk import DiskEstimate, PendingShards, format_gigabytes
+from pipelines.checks.preflight.judge import compute_unseen_percent, find_best_shards, find_faults
 from pipelines.checks.preflight.pace import Pace
 from pipelines.checks.preflight.splits import PlannedSplit
-from pipelines.checks.preflight.training import Loader, Training
+from pipelines.checks.preflight.training import LoaderKind, Training
 from synth.sources.block import Blocked
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PreflightReport:
     """A plan beside a training run that can be carried out.
 
     Args:
@@ -32,8 +32,8 @@ class Report:
     training: Training
     splits: Sequence[PlannedSplit]
     trained: Sequence[PlannedSplit]
-    left: Pending
-    disk: Disk
+    left: PendingShards
+    disk: DiskEstimate
     pace: Pace | None
     processes: int
     blocked: tuple[Blocked, ...] = ()
@@ -42,35 +42,35 @@ class Report:
         """As JSON values."""
         return {
             "training": asdict(self.training) | {"samples_per_rank_step": self.training.rank_batch},
-            "splits": {split.name: self._split(split) for split in self.splits},
+            "splits": {split.name: self._split_to_json(split) for split in self.splits},
             "disk": asdict(self.disk) | {"needed": self.disk.needed, "most": self.disk.most},
-            "render": self._render(),
-            "cost": self._cost(),
-            "notes": list(self.notes()),
+            "render": self._render_to_json(),
+            "cost": self._cost_to_json(),
+            "notes": list(self.list_notes()),
         }
 
-    def _split(self, split: PlannedSplit) -> dict[str, Any]:
+    def _split_to_json(self, split: PlannedSplit) -> dict[str, Any]:
         training, deal = self.training, split.deal(self.training)
         found: dict[str, Any] = {
             "samples": split.samples,
             "groups": len(split.groups),
             "largest_group": max(split.groups),
             "shards": len(split.shards),
-            "samples_per_shard": _range(split.shards),
+            "samples_per_shard": _range_to_json(split.shards),
             "trained_on": split in self.trained,
             "dealt": {
-                "shards_per_rank": _range(deal.shards_of_ranks),
-                "shards_per_worker": _range(deal.shards_of_workers),
-                "samples_per_rank": _range(deal.samples_of_ranks),
-                "samples_per_worker": _range(deal.samples_of_workers),
-                "steps_per_rank": _range(deal.steps_of_ranks),
+                "shards_per_rank": _range_to_json(deal.shards_of_ranks),
+                "shards_per_worker": _range_to_json(deal.shards_of_workers),
+                "samples_per_rank": _range_to_json(deal.samples_of_ranks),
+                "samples_per_worker": _range_to_json(deal.samples_of_workers),
+                "steps_per_rank": _range_to_json(deal.steps_of_ranks),
                 "steps": deal.steps,
                 "open_clip_steps": deal.rounded_up_steps,
                 "unseen": deal.unseen,
-                "unseen_percent": round(unseen_percent(split, training), 2),
+                "unseen_percent": round(compute_unseen_percent(split, training), 2),
             },
         }
-        if split in self.trained and Loader.TRAINER in training.loaders:
+        if split in self.trained and LoaderKind.TRAINER in training.loaders:
             share = split.share(training)
             found["trainer"] = {
                 "steps": share.steps,
@@ -81,36 +81,36 @@ class Report:
             }
         return found
 
-    def _render(self) -> dict[str, Any] | None:
+    def _render_to_json(self) -> dict[str, Any] | None:
         if self.pace is None:
             return None
         return {
             "pending_samples": self.left.samples,
             "pending_shards": len(self.left.shards),
             "processes": self.processes,
-            "seconds": round(self.pace.seconds_for(self.left.frames, self.processes), 1),
+            "seconds": round(self.pace.estimate_seconds(self.left.frames, self.processes), 1),
             "measured_samples": self.pace.samples,
             "measured_samples_per_s": round(self.pace.samples / self.pace.seconds, 2),
         }
 
-    def steps(self) -> dict[str, int]:
+    def count_steps(self) -> dict[str, int]:
         """Steps of the whole run, the same on every rank, by loader."""
         steps = {}
         for loader in self.training.loaders:
-            name = "trainer" if loader is Loader.TRAINER else "dealt"
+            name = "trainer" if loader is LoaderKind.TRAINER else "dealt"
             epoch = sum(
                 split.share(self.training).steps
-                if loader is Loader.TRAINER
+                if loader is LoaderKind.TRAINER
                 else split.deal(self.training).steps
                 for split in self.trained
             )
             steps[name] = epoch * self.training.epochs
         return steps
 
-    def _cost(self) -> dict[str, Any]:
+    def _cost_to_json(self) -> dict[str, Any]:
         rate, price = self.training.steps_per_s, self.training.price_per_gpu_hour
         found: dict[str, Any] = {}
-        for loader, steps in self.steps().items():
+        for loader, steps in self.count_steps().items():
             hours = None if rate is None else steps / rate / 3600
             gpu_hours = None if hours is None else hours * self.training.gpus
             found[loader] = {
@@ -123,36 +123,37 @@ class Report:
 
     @property
     def _deals(self) -> bool:
-        return set(self.training.loaders) != {Loader.TRAINER}
+        return set(self.training.loaders) != {LoaderKind.TRAINER}
 
-    def notes(self) -> Iterator[str]:
+    def list_notes(self) -> Iterator[str]:
         """What a user should know and no number says."""
         training = self.training
         for split in self.splits:
             if split in self.trained:
-                yield from self._notes_of(split)
-            elif self._deals and (found := findings([split], _bounded(training))):
+                yield from self._list_split_notes(split)
+            elif self._deals and (found := find_faults([split], _make_bounded(training))):
                 yield f"{found[0]}, were it dealt; read it on one rank or with fewer workers"
         if training.steps_per_s is None:
             yield "training time and cost are not known: give --steps-per-s of your own model"
         elif training.price_per_gpu_hour is None:
             yield "cost is not known: give --price-per-gpu-hour"
         if self.disk.most > self.disk.free:
-            yield f"the disk may be too small: up to {gigabytes(self.disk.most)} are to be written"
+            most = format_gigabytes(self.disk.most)
+            yield f"the disk may be too small: up to {most} are to be written"
         if self.pace is None:
             yield "rendering time is not known: the source has no recordings, nothing is rendered"
 
-    def _notes_of(self, split: PlannedSplit) -> Iterator[str]:
+    def _list_split_notes(self, split: PlannedSplit) -> Iterator[str]:
         training = self.training
         if not self._deals:
             return
-        deal, lost = split.deal(training), unseen_percent(split, training)
+        deal, lost = split.deal(training), compute_unseen_percent(split, training)
         steps = deal.steps_of_ranks
         if lost > training.most_lost:
-            best = best_shards(self.trained, training)
+            best = find_best_shards(self.trained, training)
             hint = ""
             if best is not None:
-                least = unseen_percent(split.repacked(best), training)
+                least = compute_unseen_percent(split.repack(best), training)
                 hint = f"; shards: {{samples: {best}}} loses {least:.1f} %" if least < lost else ""
             yield (
                 f"split {split.name}: {lost:.1f} % of it is not seen in an epoch of dealt shards"
@@ -166,7 +167,7 @@ class Report:
                 f"{deal.rounded_up_steps} and repeat some samples"
             )
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """For people."""
         training = self.training
         yield (
@@ -177,34 +178,34 @@ class Report:
             deal = split["dealt"]
             yield (
                 f"{name}: {split['samples']:,} samples in {split['groups']:,} groups, "
-                f"{split['shards']:,} shards of {_span(split['samples_per_shard'])}"
+                f"{split['shards']:,} shards of {_format_span(split['samples_per_shard'])}"
             )
             yield (
-                f"  dealt     {_span(deal['shards_per_rank'])} shards a rank, "
-                f"{_span(deal['shards_per_worker'])} a worker; "
-                f"{_span(deal['samples_per_rank'])} samples a rank; "
+                f"  dealt     {_format_span(deal['shards_per_rank'])} shards a rank, "
+                f"{_format_span(deal['shards_per_worker'])} a worker; "
+                f"{_format_span(deal['samples_per_rank'])} samples a rank; "
                 f"{deal['steps']:,} steps on all ranks, {deal['unseen']:,} unseen "
                 f"({deal['unseen_percent']:.1f} %)"
             )
             if share := split.get("trainer"):
                 yield (
                     f"  trainer   {share['steps']:,} steps on all ranks, "
-                    f"{_span(share['samples_per_rank_step'])} samples a rank in a step, "
+                    f"{_format_span(share['samples_per_rank_step'])} samples a rank in a step, "
                     f"{share['unseen']:,} unseen ({share['unseen_percent']:.1f} %)"
                 )
         disk = self.disk
         yield (
-            f"disk: {gigabytes(disk.needed)} to write ({disk.ratio.value:.2f} of PCM, "
-            f"{disk.ratio.known}), {gigabytes(disk.bank)} of bank there, "
-            f"{gigabytes(disk.there)} of shards there, {gigabytes(disk.free)} free"
+            f"disk: {format_gigabytes(disk.needed)} to write ({disk.ratio.value:.2f} of PCM, "
+            f"{disk.ratio.known}), {format_gigabytes(disk.bank)} of bank there, "
+            f"{format_gigabytes(disk.there)} of shards there, {format_gigabytes(disk.free)} free"
         )
-        if render := self._render():
+        if render := self._render_to_json():
             yield (
                 f"render: about {render['seconds']:,.0f} s in {render['processes']} processes "
                 f"with a free processor each ({render['pending_samples']:,} samples; "
                 f"{render['measured_samples']} of them timed in one process)"
             )
-        for loader, cost in self._cost().items():
+        for loader, cost in self._cost_to_json().items():
             hours = "" if cost["hours"] is None else f", {cost['hours']:,.2f} h"
             price = "" if cost["cost"] is None else f", cost {cost['cost']:,.2f}"
             epochs = "epoch" if training.epochs == 1 else "epochs"
@@ -212,18 +213,18 @@ class Report:
                 f"train ({loader}): {cost['steps']:,} steps in {training.epochs} {epochs}"
                 f"{hours}{price}"
             )
-        for note in self.notes():
+        for note in self.list_notes():
             yield f"note: {note}"
 
 
-def _bounded(training: Training) -> Training:
-    return replace(training, loaders=(Loader.BOUNDED,))
+def _make_bounded(training: Training) -> Training:
+    return replace(training, loaders=(LoaderKind.BOUNDED,))
 
 
-def _range(values: Sequence[int]) -> dict[str, int]:
+def _range_to_json(values: Sequence[int]) -> dict[str, int]:
     return {"min": min(values), "max": max(values)}
 
 
-def _span(value: dict[str, int]) -> str:
+def _format_span(value: dict[str, int]) -> str:
     low, high = value["min"], value["max"]
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -45,12 +45,12 @@ class PlannedSplit:
         """What `segue train` gives each rank."""
         return TrainerShare.of(self.groups, training.batch, training.gpus, training.keep_groups)
 
-    def repacked(self, samples: int) -> PlannedSplit:
+    def repack(self, samples: int) -> PlannedSplit:
         """The same with another `shards.samples`."""
-        return replace(self, shards=tuple(packed(self.groups, samples)))
+        return replace(self, shards=tuple(pack_shards(self.groups, samples)))
 
 
-def packed(groups: Sequence[int], samples: int) -> list[int]:
+def pack_shards(groups: Sequence[int], samples: int) -> list[int]:
     """Sizes of the shards that groups fill in their order, by the plan's rule.
 
     A shard takes groups as long as it holds at most `samples`; a larger group has one for itself.
@@ -83,7 +83,7 @@ def read_splits(plan: Path, shards: Sequence[ShardPlan]) -> list[PlannedSplit]:
     ]
 
 
-def trained_on(splits: Sequence[PlannedSplit], training: Training) -> list[PlannedSplit]:
+def select_trained(splits: Sequence[PlannedSplit], training: Training) -> list[PlannedSplit]:
     """The splits that the run trains on.
 
     Raises:

@@ -13,7 +13,7 @@ MOST_LOST: Final = 10.0
 TRAIN: Final = "train"
 
 
-class Loader(StrEnum):
+class LoaderKind(StrEnum):
     """How samples come to the ranks.
 
     `trainer`: `segue train` shares each batch of the manifest; shards do not matter.
@@ -47,7 +47,7 @@ class Training:
     gpus: int
     workers: int
     batch: int
-    loaders: tuple[Loader, ...] = (Loader.TRAINER, Loader.BOUNDED)
+    loaders: tuple[LoaderKind, ...] = (LoaderKind.TRAINER, LoaderKind.BOUNDED)
     splits: tuple[str, ...] = ()
     keep_groups: bool = True
     epochs: int = 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.store.site import open_stage
+from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError
 from synth.storage import url_of
 from synth.storage.filesystems import is_private
 
 
-def destination(out: Path, stage: Path | None = None) -> Path:
+def resolve_destination(out: Path, stage: Path | None = None) -> Path:
     """The folder to work in for `--out` and `--stage`.
 
     Raises:
@@ -18,7 +18,7 @@ def destination(out: Path, stage: Path | None = None) -> Path:
         StorageError: If the URL holds credentials.
     """
     refuse_fleeting(out)
-    return open_stage(out, stage)
+    return choose_stage(out, stage)
 
 
 def refuse_fleeting(out: Path) -> None:

@@ -13,6 +13,11 @@ from rich.console import Console
 from synth.sources.block import Blocked
 
 
+def make_console() -> Console:
+    """The console of a command: it breaks no line and colours no number."""
+    return Console(soft_wrap=True, highlight=False)
+
+
 def print_blocked(console: Console, blocked: Iterable[Blocked]) -> None:
     """What each block list did; in yellow where it, or an entry of it, blocks nothing."""
     for each in blocked:

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pipelines.checks.audit import Audit, audit
-from pipelines.checks.blind import Blind
+from pipelines.checks.blind import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -61,16 +60,16 @@ def audit_command(
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
     if leakage:
-        _leakage(corpora, as_json)
+        _run_leakage(corpora, as_json)
         return
     if len(corpora) > 1:
         raise SpecError("one corpus is audited at a time", mend="or compare two with --leakage")
     (corpus,) = corpora
     with show_progress(as_json) as observer:
         found = audit(corpus, observer)
-        told = _blind(corpus, samples, observer) if blind else None
+        told = _run_blind(corpus, samples, observer) if blind else None
     if as_json:
-        print_json(found.to_json() | ({"blind": _interval(told)} if told else {}))
+        print_json(found.to_json() | ({"blind": _interval_to_json(told)} if told else {}))
     else:
         _print(found, told)
         _print_next(corpus, found)
@@ -78,7 +77,7 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _leakage(corpora: list[Path], as_json: bool) -> None:
+def _run_leakage(corpora: list[Path], as_json: bool) -> None:
     """Compare two corpora, or the splits of one, and end with status 1 where they share."""
     if len(corpora) > 2:
         raise SpecError("--leakage compares two corpora", mend="compare them pair by pair")
@@ -103,7 +102,7 @@ def _leakage(corpora: list[Path], as_json: bool) -> None:
 
 
 def _print_leakage(found: Mapping[str, Leakage]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if not found:
         console.print("one split only: there is nothing to compare")
     for name, each in found.items():
@@ -127,13 +126,13 @@ def _print_leakage(found: Mapping[str, Leakage]) -> None:
             )
 
 
-def _blind(corpus: Path, samples: int, observer: Observer) -> Blind:
-    from pipelines.checks.blind import blind
+def _run_blind(corpus: Path, samples: int, observer: Observer) -> BlindResult:
+    from pipelines.checks.blind import run_blind_test
 
-    return blind(corpus, samples, observer=observer)
+    return run_blind_test(corpus, samples, observer=observer)
 
 
-def _interval(told: Blind) -> dict[str, float | int]:
+def _interval_to_json(told: BlindResult) -> dict[str, float | int]:
     return {
         "value": round(told.value, 4),
         "low": round(told.low, 4),
@@ -144,7 +143,7 @@ def _interval(told: Blind) -> dict[str, float | int]:
 
 
 def _print_next(corpus: Path, found: Audit) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if found.violations:
         console.print("next: mend what these sentences come from, build again and audit again")
     elif find_manifest(corpus).name == PLAN_FILE:
@@ -153,8 +152,8 @@ def _print_next(corpus: Path, found: Audit) -> None:
         print_next(console, "segue", "train", url_of(corpus) or corpus)
 
 
-def _print(found: Audit, told: Blind | None) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+def _print(found: Audit, told: BlindResult | None) -> None:
+    console = make_console()
     console.print(
         f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
         f"negative; {found.positives:,} true captions, {found.negatives:,} false ones"

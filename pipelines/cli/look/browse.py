@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
 from pipelines.cli.common.show import print_json
-from pipelines.look.browse.app import Library, create_app
+from pipelines.look.browse.app import BrowsedCorpus, create_app
 from pipelines.look.browse.guard import Hosts, is_loopback
 from synth.base.errors import SegueError
 
@@ -47,12 +47,12 @@ def browse_command(
 
     Example: `segue browse data_manifests/triplets`
     """
-    library = Library.open(corpus)
+    library = BrowsedCorpus.open(corpus)
     console = Console(stderr=as_json, soft_wrap=True, highlight=False)
-    with closing(library.manifest), closing(_listening(host, port)) as listener:
+    with closing(library.manifest), closing(_open_listener(host, port)) as listener:
         with console.status(f"reading {library.manifest.rows:,} samples"):
             _ = library.manifest.facets  # so that the first page comes as fast as the others
-        address = _address(_ANYWHERE.get(host, host), listener.getsockname()[1])
+        address = _format_address(_ANYWHERE.get(host, host), listener.getsockname()[1])
         if not is_loopback(host):
             console.print(
                 f"[bold]warning:[/] whoever reaches {host} over the network can see and hear this "
@@ -68,7 +68,7 @@ def browse_command(
         _serve(library, host, listener)
 
 
-def _serve(library: Library, host: str, listener: socket.socket) -> None:
+def _serve(library: BrowsedCorpus, host: str, listener: socket.socket) -> None:
     """Answer until Ctrl-C, which is the ordinary end."""
     settings = uvicorn.Config(
         create_app(library, Hosts.of(host)),
@@ -84,7 +84,7 @@ def _serve(library: Library, host: str, listener: socket.socket) -> None:
         return
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _open_listener(host: str, port: int) -> socket.socket:
     """A socket that listens.
 
     Raises:
@@ -98,12 +98,12 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise SegueError(
-            f"cannot listen at {_address(host, port)} {error}",
+            f"cannot listen at {_format_address(host, port)} {error}",
             mend="choose another port by --port, or a free one by --port 0",
         ) from error
     listener.listen(128)
     return listener
 
 
-def _address(host: str, port: int) -> str:
+def _format_address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

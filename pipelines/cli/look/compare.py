@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from pipelines.cli.common.show import print_json
-from pipelines.look.comparison.compare import Kind, Rows, compare
+from pipelines.look.comparison.compare import ChangeGroup, TableChanges, compare
 from pipelines.look.comparison.side import Change, Side
 from synth.corpus.schema import canonical_json
 
@@ -25,7 +25,7 @@ def print_comparison(first: Path, second: Path, as_json: bool) -> None:
         return
     console = Console(soft_wrap=True, highlight=False, markup=False)
     for letter, side in (("A", found.a), ("B", found.b)):
-        console.print(f"{letter}  {_named(side)}")
+        console.print(f"{letter}  {_format_side(side)}")
     if found.same:
         console.print("\nthe same: nothing differs")
         return
@@ -45,7 +45,7 @@ def print_comparison(first: Path, second: Path, as_json: bool) -> None:
     _print_rows(console, "shards", found.shards)
 
 
-def _named(side: Side) -> str:
+def _format_side(side: Side) -> str:
     known = side.to_json()
     state = "" if side.rendered else "  (planned, not built)"
     return f"{known['corpus']} {known['version']}{state}  {known['manifests']}"
@@ -54,10 +54,10 @@ def _named(side: Side) -> str:
 def _print_changes(console: Console, name: str, changes: Sequence[Change]) -> None:
     console.print(f"  {name}" if changes else f"  {name}: the same")
     for each in changes:
-        console.print(f"    {each.name}: {_said(each.a)} -> {_said(each.b)}")
+        console.print(f"    {each.name}: {_format_value(each.a)} -> {_format_value(each.b)}")
 
 
-def _said(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value; of a hash the first letters."""
     if value is None:
         return "nothing"
@@ -65,7 +65,7 @@ def _said(value: Any) -> str:
     return value[:_SHOWN_LETTERS] if is_hash else canonical_json(value)
 
 
-def _print_rows(console: Console, name: str, rows: Rows) -> None:
+def _print_rows(console: Console, name: str, rows: TableChanges) -> None:
     if not rows.kinds:
         console.print(f"  {name}: the same, {rows.b:,}")
         return
@@ -75,13 +75,13 @@ def _print_rows(console: Console, name: str, rows: Rows) -> None:
     size = f"{rows.b:,}" if rows.a == rows.b else f"{rows.a:,} -> {rows.b:,}"
     console.print(f"  {name} ({size}): {counts}")
     for kind in rows.kinds:
-        console.print(f"    {_line(kind)}")
+        console.print(f"    {_format_group(kind)}")
         for reason in kind.reasons:
-            console.print(f"      {_line(reason)}")
+            console.print(f"      {_format_group(reason)}")
         if kind.more_reasons:
             console.print(f"      {kind.more_reasons:,} more reasons")
 
 
-def _line(kind: Kind) -> str:
+def _format_group(kind: ChangeGroup) -> str:
     more = ", ..." if kind.count > len(kind.first) else ""
     return f"{kind.name}: {kind.count:,} ({', '.join(kind.first)}{more})"

@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.cli.common.show import print_json
-from pipelines.look.console.answer import Answer, check_answer_file
+from pipelines.look.console.answer import QueryAnswer, check_answer_file
 from pipelines.look.console.database import Database
-from pipelines.look.counted import plural
+from pipelines.look.counts import format_count
 
 _ABREAST: Final = 8
 """Columns that are shown beside each other; more are shown below each other."""
@@ -45,17 +45,17 @@ def ask(corpus: Path, query: str, rows: int, out: Path | None, as_json: bool) ->
         check_answer_file(out)
     with Database.open(corpus) as database, database.ask(text) as answer:
         if out is not None:
-            with _waiting():
+            with _show_status():
                 total = answer.write(out)
             if as_json:
-                print_json({"columns": _described(answer), "total": total, "out": str(out)})
+                print_json({"columns": _describe_columns(answer), "total": total, "out": str(out)})
             else:
-                _console().print(f"wrote {plural(total, 'row')} to {out}", markup=False)
+                _make_console().print(f"wrote {format_count(total, 'row')} to {out}", markup=False)
             return
-        with _waiting():
-            found, total = answer.rows(rows or None)
+        with _show_status():
+            found, total = answer.read_rows(rows or None)
         if as_json:
-            print_json({"columns": _described(answer), "rows": found, "total": total})
+            print_json({"columns": _describe_columns(answer), "rows": found, "total": total})
         else:
             _print(answer, found, total)
 
@@ -63,7 +63,7 @@ def ask(corpus: Path, query: str, rows: int, out: Path | None, as_json: bool) ->
 def print_tables(corpus: Path, as_json: bool) -> None:
     """List the tables of a corpus and their columns."""
     with Database.open(corpus) as database:
-        found = [(table, database.columns(table)) for table in database.tables]
+        found = [(table, database.list_columns(table)) for table in database.tables]
     if as_json:
         print_json(
             {
@@ -78,9 +78,9 @@ def print_tables(corpus: Path, as_json: bool) -> None:
             }
         )
         return
-    console = _console()
+    console = _make_console()
     for table, columns in found:
-        grid = _grid(("column", "type", ""))
+        grid = _make_grid(("column", "type", ""))
         for each in columns:
             about = table.columns[each.name]
             grid.add_row(Text(each.name), Text(each.outer_type), Text(about))
@@ -88,18 +88,18 @@ def print_tables(corpus: Path, as_json: bool) -> None:
         console.print(grid)
 
 
-def _print(answer: Answer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
-    console = _console()
+def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+    console = _make_console()
     if len(answer.columns) > _ABREAST:
         for number, row in enumerate(rows, 1):
-            grid = _grid((f"row {number:,}", ""))
+            grid = _make_grid((f"row {number:,}", ""))
             for name, value in row.items():
-                grid.add_row(Text(_visible(name)), _cell(value))
+                grid.add_row(Text(_escape_controls(name)), _format_cell(value))
             console.print(grid)
     else:
-        grid = _grid([_visible(column.name) for column in answer.columns])
+        grid = _make_grid([_escape_controls(column.name) for column in answer.columns])
         for row in rows:
-            grid.add_row(*(_cell(value, "right") for value in row.values()))
+            grid.add_row(*(_format_cell(value, "right") for value in row.values()))
         console.print(grid)
     if total > len(rows):
         console.print(
@@ -108,42 +108,42 @@ def _print(answer: Answer, rows: Sequence[Mapping[str, Any]], total: int) -> Non
             style="yellow",
         )
     else:
-        console.print(plural(total, "row"))
+        console.print(format_count(total, "row"))
 
 
-def _described(answer: Answer) -> list[dict[str, str]]:
+def _describe_columns(answer: QueryAnswer) -> list[dict[str, str]]:
     return [{"name": each.name, "type": each.type} for each in answer.columns]
 
 
-def _grid(titles: list[str] | tuple[str, ...]) -> Table:
+def _make_grid(titles: list[str] | tuple[str, ...]) -> Table:
     grid = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in titles:
         grid.add_column(Text(title), overflow="fold")
     return grid
 
 
-def _cell(value: Any, numbers: JustifyMethod = "left") -> Text:
+def _format_cell(value: Any, numbers: JustifyMethod = "left") -> Text:
     if value is None:
         return Text("null", style="dim")
     if isinstance(value, str):
-        return Text(_visible(value))
+        return Text(_escape_controls(value))
     if isinstance(value, int | float):
         return Text(str(value), justify=numbers)
-    return Text(_visible(json.dumps(value, ensure_ascii=False)))
+    return Text(_escape_controls(json.dumps(value, ensure_ascii=False)))
 
 
-def _visible(text: str) -> str:
+def _escape_controls(text: str) -> str:
     """Text of a data file without what would steer the terminal."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )
 
 
-def _waiting() -> Status:
+def _show_status() -> Status:
     """A sign of life on a terminal; how many rows are to come is not known before they came."""
     return Console(stderr=True).status("asking")
 
 
-def _console() -> Console:
+def _make_console() -> Console:
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=_PIPED_WIDTH)

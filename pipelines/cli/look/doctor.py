@@ -11,12 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.checks.doctor.check import Check, State
-from pipelines.checks.doctor.run import all_checks
+from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.run import run_checks
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.show import print_json
 
-_STYLES: Final = {State.OK: "green", State.MISSING: "yellow", State.WRONG: "bold red"}
+_STYLES: Final = {
+    CheckState.OK: "green",
+    CheckState.MISSING: "yellow",
+    CheckState.WRONG: "bold red",
+}
 
 
 def doctor_command(
@@ -38,8 +42,8 @@ def doctor_command(
     Examples: `segue doctor`,
     `segue doctor --out /data/segue --endpoint http://localhost:11434/v1`
     """
-    found = list(all_checks(out, endpoint))
-    wrong = sum(each.state is State.WRONG for each in found)
+    found = list(run_checks(out, endpoint))
+    wrong = sum(each.state is CheckState.WRONG for each in found)
     if as_json:
         print_json({"ok": not wrong, "checks": [asdict(each) for each in found]})
     else:
@@ -56,9 +60,11 @@ def _show(found: list[Check]) -> None:
         table.add_row(Text(each.name), state, Text(each.found))
     console.print(table)
     for each in found:
-        if each.state is not State.OK:
+        if each.state is not CheckState.OK:
             name = Text.assemble("\n", (each.name, _STYLES[each.state]))
             console.print(name, f"needed for: {each.needed_for}", sep="  ", soft_wrap=True)
             console.print(f"  mend: {each.mend}", soft_wrap=True, markup=False)
-    counts = ", ".join(f"{sum(each.state is state for each in found)} {state}" for state in State)
+    counts = ", ".join(
+        f"{sum(each.state is state for each in found)} {state}" for state in CheckState
+    )
     console.print(f"\n{counts}")

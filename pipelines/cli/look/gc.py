@@ -9,9 +9,9 @@ from rich.console import Console
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
-from pipelines.cli.look.versions import VersionsArgument, in_units
-from pipelines.versions.gc import Sweep, gc
+from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.look.versions import VersionsArgument, format_size
+from pipelines.versions.gc import Sweep, collect_garbage
 from synth.storage import url_of
 
 SHOWN = 10
@@ -45,11 +45,11 @@ def gc_command(
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
     """
     with show_progress(as_json) as observer:
-        sweep = gc(corpus, keep, banks, dry_run, observer)
+        sweep = collect_garbage(corpus, keep, banks, dry_run, observer)
     if as_json:
         print_json({"dry_run": dry_run, **sweep.to_json()})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     _print(console, sweep, dry_run)
     if dry_run and sweep.removals:
         console.print("next: the same command without --dry-run")
@@ -61,7 +61,7 @@ def _print(console: Console, sweep: Sweep, dry_run: bool) -> None:
     for removal in sweep.removals:
         console.print(
             f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
-            f"{removal.name}: {in_units(removal.freed)}",
+            f"{removal.name}: {format_size(removal.freed)}",
             markup=False,
         )
     for path in sweep.foreign[:SHOWN]:
@@ -72,7 +72,7 @@ def _print(console: Console, sweep: Sweep, dry_run: bool) -> None:
         console.print("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"
     console.print(
-        f"{sweep.corpus}: {in_units(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
+        f"{sweep.corpus}: {format_size(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
         f"{kept} with shards",
         markup=False,
     )

@@ -14,10 +14,10 @@ from pipelines.build.coverage import Lacking
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.cli.look.compare import print_comparison
 from pipelines.cli.look.console import ask, print_tables
-from pipelines.look.counted import plural
+from pipelines.look.counts import format_count
 from pipelines.look.inspection import describe, draw, draw_captions, rebuild, verify
 from synth.corpus.corpus import Corpus
 
@@ -117,13 +117,13 @@ def inspect_command(
             facts["checks"] = verify(Corpus.open(corpus), picked, observer)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
     if as_json:
-        print_json({**facts, "samples": [_shown(row) for row in picked], "saved": paths})
+        print_json({**facts, "samples": [_summarise_row(row) for row in picked], "saved": paths})
         return
     _print(facts, picked, paths)
-    print_next(Console(soft_wrap=True, highlight=False), "segue", "browse", corpus)
+    print_next(make_console(), "segue", "browse", corpus)
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": row["id"],
         "notation": row["notation"],
@@ -135,7 +135,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for name, counts in facts["counts"].items():
         table = Table(name, *next(iter(counts.values())).keys())
@@ -146,7 +146,8 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
     clips = facts["clips"]
     console.print(
         f"{clips['used']:,} heard + {clips['not drawn']:,} not drawn + {clips['refused']:,} "
-        f"quarantined{_stages(clips['refused by'])} = {plural(clips['listed'], 'clip')} listed"
+        f"quarantined{_format_stages(clips['refused by'])} = "
+        f"{format_count(clips['listed'], 'clip')} listed"
     )
     console.print(f"{facts['with a negative']:.1%} of the samples have a negative")
     if clips["refused"]:
@@ -154,7 +155,7 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
     for name, value in facts.get("checks", {}).items():
         console.print(f"{name}: {value}", markup=False)
     for row in rows:
-        shown = _shown(row)
+        shown = _summarise_row(row)
         console.print(f"\n[bold]{shown['id']}[/]  {shown['seconds']} s  ", end="")
         console.print(shown["notation"], markup=False)
         console.print(f"  caption   {shown['caption']}", markup=False)
@@ -177,12 +178,12 @@ def _print_labels(console: Console, labels: dict[str, Any]) -> None:
         )
     console.print(table)
     if labels["more"]:
-        console.print(f"and {plural(labels['more'], 'label')} with more clips")
+        console.print(f"and {format_count(labels['more'], 'label')} with more clips")
     for each in labels["lacking"]:
         console.print(f"[yellow]note[/]: {escape(Lacking(**each).line)}")
 
 
-def _stages(counts: dict[str, int]) -> str:
+def _format_stages(counts: dict[str, int]) -> str:
     """Who quarantined how many clips."""
     told = ", ".join(f"{count:,} by {stage}" for stage, count in counts.items())
     return f" ({told})" if told else ""

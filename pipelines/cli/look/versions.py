@@ -13,8 +13,8 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
-from pipelines.versions.history import Version, size_of_all, versions_on
-from pipelines.versions.shelf import shelf_at
+from pipelines.versions.history import Version, list_versions, measure_total_size
+from pipelines.versions.shelf import open_shelf
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -36,9 +36,9 @@ def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> N
 
     Example: `segue versions data_manifests/acba`
     """
-    shelf = shelf_at(corpus)
-    found = versions_on(shelf)
-    total = size_of_all(shelf)
+    shelf = open_shelf(corpus)
+    found = list_versions(shelf)
+    total = measure_total_size(shelf)
     if as_json:
         rows = [version.to_json() for version in found]
         print_json({"corpus": shelf.corpus, "versions": rows, "bytes": total})
@@ -46,7 +46,7 @@ def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> N
         _print(shelf.corpus, found, total)
 
 
-def in_units(size: int) -> str:
+def format_size(size: int) -> str:
     """Bytes with the unit that suits them: 1.5 MB."""
     value, unit = float(size), "B"
     for larger in ("kB", "MB", "GB", "TB"):
@@ -66,9 +66,9 @@ def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
             version.time[:MINUTES].replace("T", " ") if version.finished else "",
             f"{version.samples:,}",
             f"{version.present:,} of {version.shards:,}",
-            in_units(version.bytes),
+            format_size(version.bytes),
             version.state.value + (", latest" if version.latest else ""),
         )
     console = Console(soft_wrap=True, highlight=False, width=WIDTH)
     console.print(table)
-    console.print(f"{corpus}: {in_units(total)} on disk")
+    console.print(f"{corpus}: {format_size(total)} on disk")

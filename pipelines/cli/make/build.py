@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from pipelines.build.build import Summary
 from pipelines.build.findings import Findings
@@ -20,10 +19,10 @@ from pipelines.cli.common.options import (
     WorkersOption,
 )
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.make.reproduce import Request, asked_for, show
+from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction, read_request
 from pipelines.engines.executor import processors
-from pipelines.look.counted import plural
+from pipelines.look.counts import format_count
 from pipelines.spec.spec import Spec
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import SpecError
@@ -84,19 +83,19 @@ def build_command(
     Examples: `segue build corpora/acba.yaml --out /data/segue --workers 8`,
     `segue build data_manifests/acba --version 2f6c01d9a4b8`
     """
-    asked, out = asked_for(spec, version, out, stage)
-    where = engine_of(engine, workers)
+    asked, out = read_request(spec, version, out, stage)
+    where = choose_engine(engine, workers)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
     with show_progress(as_json) as observer:
-        if isinstance(asked, Request):
+        if isinstance(asked, ReproductionRequest):
             if engine is not None:
                 raise SpecError("--engine: versions are made again on this machine", mend=LOCALLY)
-            count = worker_count(workers)
+            count = choose_worker_count(workers)
             found = reproduce(asked.places, asked.given, count, observer, settings)
         else:
             summary = run_build(asked, out, where, no_prefect, observer, settings)
-    if isinstance(asked, Request):
-        show(found, as_json)
+    if isinstance(asked, ReproductionRequest):
+        print_reproduction(found, as_json)
         return
     if as_json:
         print_json(summary.to_json())
@@ -134,20 +133,20 @@ def run_build(
     return build_with_prefect(spec, out, where, observer, settings)
 
 
-def engine_of(engine: str | None, workers: int | None) -> str | int:
+def choose_engine(engine: str | None, workers: int | None) -> str | int:
     """The engine that is asked for, or so many local processes.
 
     Raises:
         SpecError: If both are given.
     """
     if engine is None:
-        return worker_count(workers)
+        return choose_worker_count(workers)
     if workers is not None:
         raise SpecError("--engine and --workers are both given", mend=LOCALLY)
     return engine
 
 
-def worker_count(workers: int | None) -> int:
+def choose_worker_count(workers: int | None) -> int:
     """As many workers as processors, unless told otherwise."""
     if workers is not None:
         return workers
@@ -156,14 +155,14 @@ def worker_count(workers: int | None) -> int:
 
 def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
-        f"[bold]{summary.corpus}[/] {summary.version}: {plural(summary.samples, 'sample')}, "
-        f"{summary.hours:.2f} h in {plural(summary.shards, 'shard')}"
+        f"[bold]{summary.corpus}[/] {summary.version}: {format_count(summary.samples, 'sample')}, "
+        f"{summary.hours:.2f} h in {format_count(summary.shards, 'shard')}"
     )
     console.print(
-        f"{plural(summary.rendered, 'shard')} rendered, {summary.skipped:,} there already, "
-        f"{plural(summary.quarantined, 'clip')} quarantined, {summary.seconds:.1f} s"
+        f"{format_count(summary.rendered, 'shard')} rendered, {summary.skipped:,} there already, "
+        f"{format_count(summary.quarantined, 'clip')} quarantined, {summary.seconds:.1f} s"
     )
     manifests = summary.paths["manifests"]
     print_findings(console, Findings.of_json(summary.findings), manifests)

@@ -8,11 +8,10 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from pipelines.cli.common.library import named_source
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
-from pipelines.cli.common.source_settings import SetOption, print_index, with_settings
+from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.sources import Settings, Source, open_source
@@ -47,11 +46,11 @@ def check_command(
 
     Example: `segue check esc50:/data/ESC-50 --index esc50_index.json`
     """
-    source = with_settings(named_source(library), settings or ())
+    source = apply_settings(parse_source(library), settings or ())
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
         raise SourceError(f"{library}: has no files", mend="name a library that lies in a folder")
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if write is not None:
         with show_progress(as_json) as observer:
             count = _write(root, write, observer)

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
-from pipelines.cli.make.build import worker_count
-from pipelines.export.corpus import Summary, export
+from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.make.build import choose_worker_count
+from pipelines.export.corpus import ExportSummary, export_corpus
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
@@ -75,15 +74,17 @@ def export_command(
         )
     corpus = Corpus.open(path)
     with show_progress(as_json) as observer:
-        summary = export(corpus, to, out, tuple(split or ()), worker_count(workers), observer)
+        summary = export_corpus(
+            corpus, to, out, tuple(split or ()), choose_worker_count(workers), observer
+        )
     if as_json:
         print_json(summary.to_json())
     else:
         _print(corpus, summary)
 
 
-def _print(corpus: Corpus, summary: Summary) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+def _print(corpus: Corpus, summary: ExportSummary) -> None:
+    console = make_console()
     console.print(
         f"[bold]{corpus.name}[/] {corpus.version} as {summary.format}: {summary.samples:,} samples "
         f"in {summary.parts:,} parts"

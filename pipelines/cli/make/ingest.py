@@ -14,16 +14,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.cli.common.destination import destination
-from pipelines.cli.common.library import named_source
+from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.common.source_settings import SetOption, print_index, with_settings
-from pipelines.cli.make.build import worker_count
+from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
+from pipelines.cli.make.build import choose_worker_count
 from pipelines.engines.executor import workers as worker_pool
-from pipelines.ingest.ingest import Library, ingest
-from pipelines.ingest.quarantine import refusal_lines, refusals
+from pipelines.ingest.ingest import IngestedLibrary, ingest
+from pipelines.ingest.quarantine import count_refusals, format_refusals
 from pipelines.spec.file import read_spec
 from pipelines.spec.intake import Intake
 from pipelines.spec.spec import AudioSpec, ClipsSpec
@@ -64,12 +63,12 @@ def ingest_command(
     `segue ingest corpora/acba.yaml --workers 8`
     """
     named = [] if out == Path() else ["--out", url_of(out) or str(out)]
-    out = destination(out, stage)
-    intake = replace(_intake(library, settings or ()), limit=limit)
+    out = resolve_destination(out, stage)
+    intake = replace(_read_intake(library, settings or ()), limit=limit)
     if isinstance(intake.source, Unheard):
         _show_listing(intake, as_json)
     else:
-        count = worker_count(workers)
+        count = choose_worker_count(workers)
         with show_progress(as_json) as observer, worker_pool(count) as run:
             found = ingest(intake, out / BANKS, run, count, observer)
         _show(intake, found, as_json)
@@ -77,7 +76,7 @@ def ingest_command(
         _show_next(library, named)
 
 
-def _intake(text: str, settings: Sequence[str] = ()) -> Intake:
+def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
     if Path(text).is_dir() and text not in source_names():
         raise SpecError(
             f"{text}: is a folder, expected a spec or NAME:ROOT",
@@ -85,7 +84,7 @@ def _intake(text: str, settings: Sequence[str] = ()) -> Intake:
         )
     # What has the form of a name is none of a missing file: the nearest source is told.
     if _NAMED.fullmatch(text) and not Path(text).is_file():
-        source = open_source(with_settings(named_source(text), settings))
+        source = open_source(apply_settings(parse_source(text), settings))
         return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
     if settings:
         raise SpecError("--set: goes with NAME:ROOT alone", mend=f"write the setting into {text}")
@@ -93,7 +92,7 @@ def _intake(text: str, settings: Sequence[str] = ()) -> Intake:
 
 
 def _show_next(library: str, out: list[str]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if Path(library).is_file():
         print_next(console, "segue", "plan", library, *out)
     else:
@@ -102,7 +101,7 @@ def _show_next(library: str, out: list[str]) -> None:
         )
 
 
-def _show(intake: Intake, library: Library, as_json: bool) -> None:
+def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
     listed = len(library.clips) + len(library.quarantine)
     splits = Counter(clip["split"] or "(none)" for clip in library.clips)
     above = sum(clip["peak_db"] > 0 for clip in library.clips)
@@ -121,7 +120,7 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
             }
         )
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     print_index(console, intake.source)
     labels = {label for clip in library.clips for label in clip["labels"]}
     seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in library.clips)
@@ -132,7 +131,7 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
     outside = splits["(none)"]
     console.print(
         f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
-        f"+ {outside:,} outside of splits = {listed:,} listed{_limited(intake)}"
+        f"+ {outside:,} outside of splits = {listed:,} listed{_describe_limit(intake)}"
     )
     _print_table(console, ("split", "clips"), splits)
     if above:
@@ -148,7 +147,7 @@ def _show(intake: Intake, library: Library, as_json: bool) -> None:
 def _show_listing(intake: Intake, as_json: bool) -> None:
     """A table without its audio: what it lists."""
     refs = list(islice(intake.source.refs(), intake.limit))
-    refusals = {ref.id: _refusal(ref, intake) for ref in refs}
+    refusals = {ref.id: _find_refusal(ref, intake) for ref in refs}
     refused = [
         {"location": ref.location, "reason": refusals[ref.id], "id": ref.id}
         for ref in refs
@@ -172,10 +171,10 @@ def _show_listing(intake: Intake, as_json: bool) -> None:
             }
         )
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} tags "
-        f"and {labels:,} labels{_limited(intake)}; there is no audio to build from, "
+        f"and {labels:,} labels{_describe_limit(intake)}; there is no audio to build from, "
         "`segue plan` plans over it"
     )
     _print_table(console, ("the library's split", "clips"), splits)
@@ -183,7 +182,7 @@ def _show_listing(intake: Intake, as_json: bool) -> None:
         _print_reasons(console, refused)
 
 
-def _refusal(ref: ClipRef, intake: Intake) -> str:
+def _find_refusal(ref: ClipRef, intake: Intake) -> str:
     if ref.refusal or ref.duration_s is None:
         return ref.refusal
     return intake.acceptance.refusal(ref.duration_s)
@@ -193,7 +192,7 @@ def _count(refs: Iterable[ClipRef], name: str) -> int:
     return sum(len(getattr(ref, name)) for ref in refs)
 
 
-def _limited(intake: Intake) -> str:
+def _describe_limit(intake: Intake) -> str:
     if intake.limit is None:
         return ""
     return f" (limited to the first {intake.limit:,} clips of the library)"
@@ -208,5 +207,5 @@ def _print_table(console: Console, heads: tuple[str, str], counts: Mapping[str, 
 
 
 def _print_reasons(console: Console, quarantine: Iterable[Mapping[str, str]]) -> None:
-    for line in refusal_lines(refusals(quarantine)):
+    for line in format_refusals(count_refusals(quarantine)):
         console.print(f"  {line}", markup=False)

@@ -12,10 +12,10 @@ from rich.markup import escape
 
 from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.show import print_json, print_next
-from pipelines.spec.new.recipes import start_completions, start_of, summaries
-from pipelines.spec.new.template import new_spec
-from pipelines.spec.values import corpus_name
+from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.spec.new.recipes import complete_starts, find_start, summarise_starts
+from pipelines.spec.new.template import render_spec
+from pipelines.spec.values import make_corpus_name
 from synth.base.errors import SpecError
 from synth.sources.own.folder import FolderSource
 
@@ -26,7 +26,7 @@ def new_command(
         typer.Argument(
             metavar="[RECIPE]",
             help="What to make; without it, all that can be made is listed.",
-            autocompletion=start_completions,
+            autocompletion=complete_starts,
         ),
     ] = None,
     source: Annotated[
@@ -53,14 +53,14 @@ def new_command(
         _list(source, out, as_json)
         return
     path = out or Path(f"{recipe}.yaml")
-    corpus = corpus_name(path.stem)
+    corpus = make_corpus_name(path.stem)
     name, _, root = (source or "").partition(":")
     index = None
     if root:
         if name == FolderSource.name:
             index = FolderSource(root=Path(root).expanduser()).find_index()
-        root = _below(path.parent, root)
-    text = new_spec(recipe, corpus, name or None, root or None, index)
+        root = _make_relative(path.parent, root)
+    text = render_spec(recipe, corpus, name or None, root or None, index)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -68,15 +68,15 @@ def new_command(
     except FileExistsError as error:
         raise SpecError(f"{path}: is there already", mend="give another --out") from error
     if as_json:
-        found = start_of(recipe)
+        found = find_start(recipe)
         print_json({"spec": str(path), "recipe": found.recipe, "source": name or found.source})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"wrote {path}" + (f", index: {index}" if index else ""), markup=False)
     print_next(console, "segue", "plan", path)
 
 
-def _below(folder: Path, root: str) -> str:
+def _make_relative(folder: Path, root: str) -> str:
     """A path as the spec names it, from the spec's own folder."""
     if Path(root).expanduser().is_absolute() or folder == Path():
         return root
@@ -91,7 +91,7 @@ def _list(source: str | None, out: Path | None, as_json: bool) -> None:
     """
     if source is not None or out is not None:
         raise SpecError("there is no recipe to write", mend="give one: `segue new` lists them")
-    rows = summaries()
+    rows = summarise_starts()
     if as_json:
         print_json(rows)
         return

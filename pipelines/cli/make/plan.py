@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from pipelines.build.build import plan_library
 from pipelines.build.findings import Findings
-from pipelines.checks.preflight.report import Report
-from pipelines.checks.preflight.run import preflight
-from pipelines.checks.preflight.training import MOST_LOST, Loader, Training
-from pipelines.cli.common.destination import destination
+from pipelines.checks.preflight.report import PreflightReport
+from pipelines.checks.preflight.run import run_preflight
+from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
+from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.common.source_settings import print_index
-from pipelines.cli.make.build import worker_count
-from pipelines.look.counted import plural
+from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.source import print_index
+from pipelines.cli.make.build import choose_worker_count
+from pipelines.look.counts import format_count
 from pipelines.spec.file import read_spec
 from pipelines.store.places import Places
 from synth.base.errors import SpecError
@@ -51,7 +50,7 @@ def plan_command(
         typer.Option(min=1, help="Samples a step, of all GPUs.", rich_help_panel=_TRAINING),
     ] = None,
     loader: Annotated[
-        list[Loader] | None,
+        list[LoaderKind] | None,
         typer.Option(
             help="Loaders that must be able to run; by default trainer and bounded. trainer: "
             "segue train. bounded: dealt shards, epochs of fixed length (open_clip, LAION-CLAP). "
@@ -108,7 +107,7 @@ def plan_command(
             gpus=gpus,
             workers=1 if workers is None else workers,
             batch=batch,
-            loaders=tuple(dict.fromkeys(loader or (Loader.TRAINER, Loader.BOUNDED))),
+            loaders=tuple(dict.fromkeys(loader or (LoaderKind.TRAINER, LoaderKind.BOUNDED))),
             splits=tuple(split or ()),
             keep_groups=keep_groups,
             epochs=epochs,
@@ -121,18 +120,22 @@ def plan_command(
             "--loader, --split, --steps-per-s and --price-per-gpu-hour are of a training run",
             mend="say which: --gpus 8 --workers 4 --batch 256",
         )
-    out = destination(out, stage)
+    out = resolve_destination(out, stage)
     parsed = read_spec(spec)
     if not as_json:
-        print_index(Console(soft_wrap=True, highlight=False), parsed.source.chosen)
+        print_index(make_console(), parsed.source.chosen)
     started = time.monotonic()
     report = None
     with show_progress(as_json) as observer:
         if training is None:
-            library, places, samples = plan_library(parsed, out, worker_count(workers), observer)
+            library, places, samples = plan_library(
+                parsed, out, choose_worker_count(workers), observer
+            )
             blocked = library.blocked
         else:
-            places, samples, report = preflight(parsed, training, out, worker_count(None), observer)
+            places, samples, report = run_preflight(
+                parsed, training, out, choose_worker_count(None), observer
+            )
             blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
     _show(places, samples, seconds, blocked, report, as_json)
@@ -143,12 +146,12 @@ def _show(
     samples: int,
     seconds: float,
     blocked: tuple[Blocked, ...],
-    report: Report | None,
+    report: PreflightReport | None,
     as_json: bool,
 ) -> None:
     findings = Findings.read(places.manifests)
     quarantined = sum(each.clips for each in findings.refusals)
-    manifests = places.shown(places.manifests)
+    manifests = places.format_path(places.manifests)
     if as_json:
         found: dict[str, Any] = {
             "samples": samples,
@@ -160,15 +163,15 @@ def _show(
         }
         print_json(found if report is None else found | {"preflight": report.to_json()})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
-        f"[bold]{places.corpus}[/] {places.version}: {plural(samples, 'sample')}, {seconds} s"
+        f"[bold]{places.corpus}[/] {places.version}: {format_count(samples, 'sample')}, {seconds} s"
     )
     if quarantined:
-        console.print(f"{plural(quarantined, 'clip')} quarantined")
+        console.print(f"{format_count(quarantined, 'clip')} quarantined")
     print_findings(console, findings, manifests)
     print_blocked(console, blocked)
-    console.print(f"plan  {places.shown(places.manifests / 'plan.parquet')}", markup=False)
-    for line in () if report is None else report.lines():
+    console.print(f"plan  {places.format_path(places.manifests / 'plan.parquet')}", markup=False)
+    for line in () if report is None else report.format_lines():
         console.print(line, markup=False)
     print_next(console, "segue", "audit", manifests)

@@ -7,24 +7,23 @@ from pathlib import Path
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
-from pipelines.cli.common.destination import destination
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.destination import resolve_destination
+from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import MANIFESTS, Places
-from pipelines.store.site import mirror_of, open_stage
-from pipelines.versions.history import versions_on
+from pipelines.store.stage import choose_stage, find_mirror
+from pipelines.versions.history import list_versions
 from pipelines.versions.reproduce import Reproduction
-from pipelines.versions.shelf import Shelf, parted_url, shelf_at
+from pipelines.versions.shelf import Shelf, open_shelf, split_url
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import url_of
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReproductionRequest:
     """A finished version that is to be reproduced.
 
     Args:
@@ -36,9 +35,9 @@ class Request:
     given: Spec | None
 
 
-def asked_for(
+def read_request(
     path: Path, version: str | None, out: Path, stage: Path | None = None
-) -> tuple[Spec | Request, Path]:
+) -> tuple[Spec | ReproductionRequest, Path]:
     """What `segue build PATH --version VERSION --out OUT --stage STAGE` asks for.
 
     Returns:
@@ -50,11 +49,11 @@ def asked_for(
         StorageError: If a URL cannot be read.
     """
     if (url := url_of(path)) is not None:
-        places = _version_at(url, version, out, stage)
-        return Request(places, None), places.out
-    root = destination(out, stage)
+        places = _stage_version(url, version, out, stage)
+        return ReproductionRequest(places, None), places.out
+    root = resolve_destination(out, stage)
     if path.is_dir():
-        return Request(_version_in(path, version, out), None), root
+        return ReproductionRequest(_find_version(path, version, out), None), root
     spec = read_spec(path)
     if version is None:
         return spec, root
@@ -69,47 +68,47 @@ def asked_for(
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise SpecError(f"--version {version}: {reason}") from error
     places = Places(root.resolve(), spec.corpus, version)
-    return (Request(places, spec) if _is_finished(places) else spec), root
+    return (ReproductionRequest(places, spec) if _is_finished(places) else spec), root
 
 
 def _is_finished(places: Places) -> bool:
-    mirror = mirror_of(places.out)
+    mirror = find_mirror(places.out)
     path = places.manifests / CORPUS_FILE
     return path.is_file() if mirror is None else mirror.holds(path)
 
 
-def _version_in(path: Path, version: str | None, out: Path) -> Places:
+def _find_version(path: Path, version: str | None, out: Path) -> Places:
     folder = path.resolve()
     if (folder / CORPUS_FILE).is_file():
-        folder, version = folder.parent, _agreed(path, folder.name, version)
-    shelf = shelf_at(path if folder == path.resolve() else folder)
-    version = _known(shelf, path, version)
+        folder, version = folder.parent, _agree_on_version(path, folder.name, version)
+    shelf = open_shelf(path if folder == path.resolve() else folder)
+    version = _find_finished(shelf, path, version)
     if out != Path() and (url_of(out) is not None or out.resolve() != shelf.out):
         raise SpecError(
             f"{path} lies below {shelf.out}, and --out says {url_of(out) or out}",
             mend="leave --out out",
         )
-    return shelf.places(version)
+    return shelf.locate(version)
 
 
-def _version_at(url: str, version: str | None, out: Path, stage: Path | None) -> Places:
+def _stage_version(url: str, version: str | None, out: Path, stage: Path | None) -> Places:
     """A version at a store, to be worked on in a stage."""
     corpus, _, last = url.rpartition("/")
     if corpus.rpartition("/")[2] != MANIFESTS and corpus.rpartition("/")[0].endswith(MANIFESTS):
-        version = _agreed(Path(url), last, version)
+        version = _agree_on_version(Path(url), last, version)
     else:
         corpus = url
-    shelf = shelf_at(Path(corpus))
-    version = _known(shelf, Path(url), version)
-    base, name = parted_url(corpus)
+    shelf = open_shelf(Path(corpus))
+    version = _find_finished(shelf, Path(url), version)
+    base, name = split_url(corpus)
     if out != Path() and url_of(out) != base:
         raise SpecError(
             f"{url} lies below {base}, and --out says {url_of(out) or out}", mend="leave --out out"
         )
-    return Places(open_stage(base, stage), name, version)
+    return Places(choose_stage(base, stage), name, version)
 
 
-def _agreed(path: Path, name: str, version: str | None) -> str:
+def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     """The version that a path and --version name."""
     if version not in (None, name):
         raise SpecError(
@@ -119,10 +118,10 @@ def _agreed(path: Path, name: str, version: str | None) -> str:
     return name
 
 
-def _known(shelf: Shelf, path: Path, version: str | None) -> str:
+def _find_finished(shelf: Shelf, path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
-    version = version or shelf.latest()
-    known = [each.name for each in versions_on(shelf) if each.finished]
+    version = version or shelf.read_latest()
+    known = [each.name for each in list_versions(shelf) if each.finished]
     if version not in known:
         named = url_of(path) or path
         raise CorpusError(
@@ -134,7 +133,7 @@ def _known(shelf: Shelf, path: Path, version: str | None) -> str:
     return version
 
 
-def show(found: Reproduction, as_json: bool) -> None:
+def print_reproduction(found: Reproduction, as_json: bool) -> None:
     """Tell what came of it, and end with status 1 where something is other than it was."""
     if as_json:
         print_json(found.to_json())
@@ -145,7 +144,7 @@ def show(found: Reproduction, as_json: bool) -> None:
 
 
 def _print(found: Reproduction) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if found.differences:
         console.print(
             f"[bold red]not reproduced[/]: {found.corpus} {found.version} would be other than it "

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
-from pipelines.spec.new.meaning import layout, meanings, summary
+from pipelines.spec.new.docstrings import read_layout, read_meanings, read_summary
 from synth.base.errors import SourceError
 from synth.sources import source_class, source_names
 
@@ -35,7 +35,7 @@ def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> N
     Example: `segue sources clotho`
     """
     names = source_names() if name is None else (name,)
-    rows = {each: _told(each, of_many=name is None) for each in names}
+    rows = {each: _describe_source(each, of_many=name is None) for each in names}
     if as_json:
         print_json(rows)
         return
@@ -50,7 +50,7 @@ def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> N
     console.print("\n`segue sources NAME` tells the settings of one, where to get it, its licence.")
 
 
-def _told(name: str, of_many: bool) -> dict[str, Any]:
+def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
     """What is known of a source, as JSON values; one of many that is broken spoils no list."""
     try:
         found = source_class(name)
@@ -71,10 +71,10 @@ def _told(name: str, of_many: bool) -> dict[str, Any]:
         for key, field in found.model_fields.items()
     }
     return {
-        "summary": summary(found),
-        "layout": layout(found),
+        "summary": read_summary(found),
+        "layout": read_layout(found),
         "settings": settings,
-        "about": meanings(found),
+        "about": read_meanings(found),
         "origin": asdict(found.origin) if found.origin else None,
     }
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pipelines.cli.common.destination import refuse_fleeting
 from pipelines.cli.common.options import (
@@ -17,8 +16,8 @@ from pipelines.cli.common.options import (
     WorkersOption,
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import print_json
-from pipelines.cli.make.build import engine_of
+from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import (
     CronOption,
     EveryOption,
@@ -58,7 +57,7 @@ def deploy_command(
     quieten_prefect()
     times = Times.of(cron, every, timezone)
     refuse_fleeting(out)
-    night = make_night(spec, out, engine_of(engine, workers), nightly, times)
+    night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     from pipelines.flows.deployments import deployment_of, known_server, register
 
     deployment_of(night, pool)
@@ -76,7 +75,7 @@ def deploy_command(
     if as_json:
         print_json(facts)
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
     console.print(
         f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "

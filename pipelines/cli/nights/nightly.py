@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.cli.common.destination import destination
+from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import (
     EngineOption,
     JsonOption,
@@ -19,8 +19,8 @@ from pipelines.cli.common.options import (
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
-from pipelines.cli.make.build import engine_of
+from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import NightlyOption
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
@@ -42,7 +42,7 @@ def nightly_command(
 
     Example: `segue nightly corpora/acba.yaml --out /data/segue`
     """
-    out = destination(out, stage)
+    out = resolve_destination(out, stage)
     quieten_prefect()
     read_spec(spec)
     settings = nightly or settings_beside(spec)
@@ -50,7 +50,7 @@ def nightly_command(
     from pipelines.flows import nightly_with_prefect
 
     with show_progress(as_json) as observer:
-        found = nightly_with_prefect(spec, out, engine_of(engine, workers), settings, observer)
+        found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
     if as_json:
         print_json(found)
     else:
@@ -58,7 +58,7 @@ def nightly_command(
 
 
 def _print(found: dict[str, Any]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(
         f"[bold]{found['corpus']}[/] {found['version']}: {found['samples']:,} samples, "
         f"{found['rendered']:,} shards rendered, {found['skipped']:,} there already; promoted"

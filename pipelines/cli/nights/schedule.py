@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.cli.common.destination import destination
+from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import EngineOption, JsonOption, StoreOption, WorkersOption
 from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import print_json
-from pipelines.cli.make.build import engine_of
+from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.make.build import choose_engine
 from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
@@ -64,7 +64,7 @@ def schedule_command(
     Examples: `segue schedule corpora/acba.yaml --cron "0 3 * * *"`, `segue schedule list`,
     `segue schedule pause acba`
     """
-    out = destination(out)
+    out = resolve_destination(out)
     quieten_prefect()
     if what not in ACTIONS:
         if corpus is not None:
@@ -74,7 +74,7 @@ def schedule_command(
                 f"{what}: no spec, and no action", mend=f"the actions are {', '.join(ACTIONS)}"
             )
         times = Times.of(cron, every, timezone)
-        night = make_night(Path(what), out, engine_of(engine, workers), nightly, times)
+        night = make_night(Path(what), out, choose_engine(engine, workers), nightly, times)
         if not (cron or every or now):
             raise SpecError("when?", mend='give --cron "0 3 * * *", --every 6h or --now')
         _serve(night, now, as_json)
@@ -91,10 +91,10 @@ def schedule_command(
             runs = deployments.last_runs(name, most)
             _show("runs", [each.to_json() for each in runs], as_json)
         elif what == "run":
-            _say({"corpus": name, "run": deployments.run_now(name)}, as_json)
+            _print_facts({"corpus": name, "run": deployments.run_now(name)}, as_json)
         else:
             deployments.set_paused(name, what == "pause")
-            _say({"corpus": name, "paused": what == "pause"}, as_json)
+            _print_facts({"corpus": name, "paused": what == "pause"}, as_json)
 
 
 def make_night(
@@ -110,14 +110,14 @@ def make_night(
 def _serve(night: Night, now: bool, as_json: bool) -> None:
     from pipelines.flows.serving import serve
 
-    def ready(address: str) -> None:
+    def announce(address: str) -> None:
         if as_json:
             print_json({"corpus": night.corpus, "api": address})
         else:
             pages = address.removesuffix("/api")
-            _console().print(f"{night.corpus} is on schedule; see {pages}; Ctrl-C ends it")
+            make_console().print(f"{night.corpus} is on schedule; see {pages}; Ctrl-C ends it")
 
-    serve(night, now, ready)
+    serve(night, now, announce)
 
 
 def _show(what: str, rows: Sequence[dict[str, Any]], as_json: bool) -> None:
@@ -125,7 +125,7 @@ def _show(what: str, rows: Sequence[dict[str, Any]], as_json: bool) -> None:
         print_json({what: list(rows)})
         return
     if not rows:
-        _console().print(f"no {what}")
+        make_console().print(f"no {what}")
         return
     table = Table(*rows[0])
     for row in rows:
@@ -133,12 +133,8 @@ def _show(what: str, rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     Console(highlight=False).print(table)
 
 
-def _say(facts: dict[str, Any], as_json: bool) -> None:
+def _print_facts(facts: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        _console().print(", ".join(f"{key} {value}" for key, value in facts.items()))
-
-
-def _console() -> Console:
-    return Console(soft_wrap=True, highlight=False)
+        make_console().print(", ".join(f"{key} {value}" for key, value in facts.items()))

@@ -40,7 +40,7 @@ def lexicon_command(check: CheckOption = False, as_json: JsonOption = False) -> 
     same = old == text
     if check and not same:
         raise LexiconError(
-            f"{path} is not what its sources make: {_first_difference(old, text)}",
+            f"{path} is not what its sources make: {_find_first_difference(old, text)}",
             mend="run: segue lexicon",
         )
     if not same:
@@ -66,7 +66,7 @@ def lexicon_command(check: CheckOption = False, as_json: JsonOption = False) -> 
     print("phrases.csv rebuilt" if not same else "phrases.csv is as its sources make it")
 
 
-def _first_difference(old: str, new: str) -> str:
+def _find_first_difference(old: str, new: str) -> str:
     """The first line that differs, told for an error message."""
     pairs = zip_longest(old.splitlines(), new.splitlines(), fillvalue="nothing")
     for number, (ours, theirs) in enumerate(pairs, start=1):

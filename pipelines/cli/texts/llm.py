@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_read
+from pipelines.cli.common.show import make_console, print_json, print_read
 from pipelines.llm.files import Input
 from pipelines.llm.generate import estimate, generate
-from pipelines.llm.money.prices import told
+from pipelines.llm.money.prices import format_cost
 from pipelines.llm.money.records import Status
-from pipelines.llm.money.stats import Stat, stats
-from pipelines.llm.settings import Settings
+from pipelines.llm.money.stats import Stat, read_stats
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import StopKind
-from pipelines.llm.summary import Estimate, Summary
+from pipelines.llm.summary import GenerateEstimate, GenerateSummary
 from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.errors import SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
@@ -92,10 +91,15 @@ def llm_run_command(
     Example: `segue llm run paraphrase captions.csv --out said.parquet --model gpt-4o-mini
     --budget 2`
     """
-    settings = Settings(
+    settings = GenerateSettings(
         task=task,
         source=Input(
-            source, id_column, _pairs("--column", column), _pairs("--set", set_), split, limit
+            source,
+            id_column,
+            _parse_pairs("--column", column),
+            _parse_pairs("--set", set_),
+            split,
+            limit,
         ),
         out=out,
         endpoint=EndpointSettings(base_url, model, key_variable, timeout),
@@ -132,7 +136,7 @@ def llm_stats_command(
 
     Example: `segue llm stats --store llm-store.sqlite`
     """
-    found = stats(store)
+    found = read_stats(store)
     if as_json:
         print_json({"store": str(store), "tasks": [each.to_json() for each in found]})
         return
@@ -159,14 +163,14 @@ def llm_tasks_command(as_json: JsonOption = False) -> None:
         ]
         print_json({"tasks": rows})
         return
-    console = _console()
+    console = make_console()
     for each in prompts:
         console.print(f"[bold]{each.id}[/]  {escape(each.file.about)}")
         takes = f"; takes {', '.join(each.file.optional)}" if each.file.optional else ""
         console.print(f"  needs {', '.join(each.file.fields)}{takes}", markup=False)
 
 
-def _pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
+def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     found = {}
     for each in given or ():
         name, sign, value = each.partition("=")
@@ -176,15 +180,11 @@ def _pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     return found
 
 
-def _console() -> Console:
-    return Console(soft_wrap=True, highlight=False)
-
-
-def _show_estimate(found: Estimate, model: str, as_json: bool) -> None:
+def _show_estimate(found: GenerateEstimate, model: str, as_json: bool) -> None:
     if as_json:
         print_json({"model": model, **found.to_json()})
         return
-    console = _console()
+    console = make_console()
     console.print(
         f"{found.items:,} items, {found.from_store:,} of them settled; {found.requests:,} requests "
         f"to {model}",
@@ -195,13 +195,13 @@ def _show_estimate(found: Estimate, model: str, as_json: bool) -> None:
         f"{found.output_tokens:,} out"
     )
     console.print(
-        f"{told(found.low)} with short answers, {told(found.high)} if every answer is as long as "
-        "it may be and is asked for twice; nothing was sent"
+        f"{format_cost(found.low)} with short answers, {format_cost(found.high)} if every answer "
+        "is as long as it may be and is asked for twice; nothing was sent"
     )
 
 
-def _show_summary(found: Summary) -> None:
-    console, account = _console(), found.account
+def _show_summary(found: GenerateSummary) -> None:
+    console, account = make_console(), found.account
     console.print(
         f"{found.generator}: {found.answered:,} of {found.items:,} answered, "
         f"{sum(found.failed.values()):,} failed, {found.left:,} open",
@@ -217,8 +217,12 @@ def _show_summary(found: Summary) -> None:
     faults = ", ".join(f"{count:,} {kind}" for kind, count in account.faults.most_common())
     if faults:
         console.print(f"faults on the way: {faults}", markup=False)
-    unsure = f", {told(account.uncertain)} of it perhaps not billed" if account.uncertain else ""
-    console.print(f"cost {told(account.cost)}{unsure}; {told(found.spent)} in all runs for it")
+    unsure = (
+        f", {format_cost(account.uncertain)} of it perhaps not billed" if account.uncertain else ""
+    )
+    console.print(
+        f"cost {format_cost(account.cost)}{unsure}; {format_cost(found.spent)} in all runs for it"
+    )
     if found.travelling:
         console.print(f"{found.travelling:,} items are in a batch: run with --batch to collect it")
     if found.stopped:
@@ -232,15 +236,17 @@ def _show_summary(found: Summary) -> None:
 
 
 def _show_stats(found: Iterable[Stat]) -> None:
-    console = _console()
+    console = make_console()
     for each in found:
         items = ", ".join(f"{each.items.get(name, 0):,} {name}" for name in Status)
-        unsure = f", {told(each.uncertain)} of it perhaps not billed" if each.uncertain else ""
+        unsure = (
+            f", {format_cost(each.uncertain)} of it perhaps not billed" if each.uncertain else ""
+        )
         console.print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
         console.print(f"  items     {items}")
         console.print(f"  requests  {each.requests:,}, {each.faults:,} of them without an answer")
         console.print(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
-        console.print(f"  cost      {told(each.cost)}{unsure}; last {each.last[:19]}")
+        console.print(f"  cost      {format_cost(each.cost)}{unsure}; last {each.last[:19]}")
 
 
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {

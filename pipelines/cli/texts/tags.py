@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_read
-from pipelines.export.tags import Report, caption_file, negate_file, textswap_file
+from pipelines.cli.common.show import make_console, print_json, print_read
+from pipelines.export.tags import (
+    ToolReport,
+    write_caption_file,
+    write_negated_file,
+    write_textswap_file,
+)
 from synth.captions.caption import Style
 from synth.text.negation.negation import Mode
 
@@ -66,7 +70,9 @@ def negate_command(
     """
     modes = _MODES[mode]
     with show_progress(as_json) as observer:
-        report = negate_file(captions, vocabulary, out, modes, style, seed, negators, observer)
+        report = write_negated_file(
+            captions, vocabulary, out, modes, style, seed, negators, observer
+        )
     _show(report, "mode and outcome", as_json)
 
 
@@ -86,7 +92,7 @@ def tag_captions_command(
     Example: `segue tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
     with show_progress(as_json) as observer:
-        report = caption_file(tags, out, style, views, per_category, seed, observer)
+        report = write_caption_file(tags, out, style, views, per_category, seed, observer)
     _show(report, "rows", as_json)
 
 
@@ -106,18 +112,18 @@ def textswap_command(
     Example: `segue textswap autotagging.tsv --out textswap.parquet`
     """
     with show_progress(as_json) as observer:
-        report = textswap_file(vocabulary, out, max_share, observer)
+        report = write_textswap_file(vocabulary, out, max_share, observer)
     _show(report, "pairs", as_json)
 
 
-def _show(report: Report, what: str, as_json: bool) -> None:
+def _show(report: ToolReport, what: str, as_json: bool) -> None:
     if as_json:
-        print_json(report.facts())
+        print_json(report.to_json())
         return
     table = Table(what, "count")
     for name, count in report.counts.items():
         table.add_row(escape(name), f"{count:,}")
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(table)
     console.print(f"{report.path}: {report.rows:,} rows", markup=False)
     print_read(console, report.path)

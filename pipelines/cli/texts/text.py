@@ -13,13 +13,12 @@ from typing import Annotated, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next, print_read
+from pipelines.cli.common.show import make_console, print_json, print_next, print_read
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
 from synth.base.errors import SourceError, SpecError
@@ -87,8 +86,8 @@ def text_command(
     """
     check_output(out, captions)
     columns = column or ["caption"]
-    chosen = _tagger(tagger, tool)
-    found = list(_captions(_read(captions), captions, columns, id_column))
+    chosen = _load_tagger(tagger, tool)
+    found = list(_read_captions(_read(captions), captions, columns, id_column))
     with show_progress(as_json) as observer:
         probed = probe(
             tool,
@@ -100,7 +99,7 @@ def text_command(
         )
     facts = {"tool": tool.value, "tagger": chosen.name, "seed": seed}
     _write(probed, out, facts)
-    counts = _counts(probed)
+    counts = _count_outcomes(probed)
     made = sum(count for (_, outcome), count in counts.items() if outcome == MADE)
     if as_json:
         outcomes: Counter[str] = Counter()
@@ -110,7 +109,7 @@ def text_command(
         print_json({**facts, **totals, "out": str(out)})
         return
     _print(counts, f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}")
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"wrote {out}", markup=False)
     if tool in SETS and made:
         print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
@@ -118,7 +117,7 @@ def text_command(
         print_read(console, out)
 
 
-def _tagger(name: TaggerName, tool: Probe) -> Tagger:
+def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:
     """The swaps were judged with the embedded tagger, so only nv takes spaCy unasked."""
     if name is TaggerName.EMBEDDED or (name is TaggerName.AUTO and tool is not Probe.NV):
         return EmbeddedTagger()
@@ -143,9 +142,9 @@ def _read(path: Path) -> list[_Row]:
                 return list(pq.read_table(path).to_pylist())
             case ".jsonl":
                 lines = path.read_text(encoding="utf-8").splitlines()
-                return _objects([json.loads(line) for line in lines if line.strip()])
+                return _check_objects([json.loads(line) for line in lines if line.strip()])
             case ".json":
-                return _objects(json.loads(path.read_text(encoding="utf-8")))
+                return _check_objects(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, csv.Error, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read: {reason}", mend="mend the file") from error
@@ -154,13 +153,13 @@ def _read(path: Path) -> list[_Row]:
     )
 
 
-def _objects(value: Any) -> list[_Row]:
+def _check_objects(value: Any) -> list[_Row]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ValueError("a list of objects was expected")
     return value
 
 
-def _captions(
+def _read_captions(
     rows: Sequence[_Row], path: Path, columns: Sequence[str], id_column: str
 ) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
@@ -175,10 +174,10 @@ def _captions(
             )
     for row in rows:
         for name in columns:
-            yield ProbeCaption(_told(row.get(id_column)), _told(row.get(name)), name)
+            yield ProbeCaption(_to_text(row.get(id_column)), _to_text(row.get(name)), name)
 
 
-def _told(value: Any) -> str:
+def _to_text(value: Any) -> str:
     """As text; what UTF-8 cannot hold becomes a question mark."""
     return "" if value is None else str(value).encode(errors="replace").decode()
 
@@ -203,7 +202,7 @@ def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> Non
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
 
 
-def _counts(probed: Sequence[Probed]) -> Counter[tuple[str, str]]:
+def _count_outcomes(probed: Sequence[Probed]) -> Counter[tuple[str, str]]:
     return Counter(
         (str(each.outcome.connective), str(each.outcome.reason or MADE)) for each in probed
     )
@@ -218,4 +217,4 @@ def _print(counts: Counter[tuple[str, str]], title: str) -> None:
     for outcome, total in sorted(outcomes.items(), key=lambda pair: (pair[0] != MADE, -pair[1])):
         cells = (f"{counts[word, outcome]:,}" if counts[word, outcome] else "" for word in words)
         table.add_row(outcome, *cells, f"{total:,}")
-    Console(soft_wrap=True, highlight=False).print(table)
+    make_console().print(table)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from pipelines.checks.audit import audit
-from pipelines.checks.blind import blind
+from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
 from pipelines.flows.nights.settings import GateSettings
 from pipelines.store.places import Places
@@ -79,7 +79,7 @@ def compare_metrics(
         CorpusError: If the model was not tested for one of the gates' metrics.
     """
     last = last_version(places)
-    before = read_record(places.sibling(last)).get("metrics", {}) if last else {}
+    before = read_record(places.locate_sibling(last)).get("metrics", {}) if last else {}
     found = []
     for name, margin in gates.metrics.items():
         if name not in metrics:
@@ -184,7 +184,7 @@ def _judge_size(places: Places, last: str | None, gates: GateSettings) -> Gate:
     now = pq.read_metadata(places.manifests / SAMPLES_FILE).num_rows
     if last is None:
         return Gate("samples", now > 0, str(now), "any number, as the first version")
-    before = pq.read_metadata(places.sibling(last).manifests / SAMPLES_FILE).num_rows
+    before = pq.read_metadata(places.locate_sibling(last).manifests / SAMPLES_FILE).num_rows
     wanted = f"{gates.samples:.1%} or more of the {before} of {last}"
     return Gate("samples", now >= gates.samples * before, str(now), wanted)
 
@@ -199,7 +199,7 @@ def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> It
 
 def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.blind is not None:
-        told = blind(places.manifests, gates.blind_samples, observer=observer)
+        told = run_blind_test(places.manifests, gates.blind_samples, observer=observer)
         shown = f"{told.value:.1%} ({told.low:.1%} to {told.high:.1%})"
         yield Gate("blind", told.value <= gates.blind, shown, f"{gates.blind:.1%} or less")
 

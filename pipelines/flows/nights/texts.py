@@ -13,7 +13,7 @@ from pipelines.engines.engine import Engine
 from pipelines.flows.nights.settings import EnrichSettings
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
-from pipelines.llm.settings import Settings
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import StopKind
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.spec.spec import Spec
@@ -62,8 +62,8 @@ def buy(
     return [task.out for task in tasks]
 
 
-def _settings(task: EnrichSettings, corpus: Path) -> Settings:
-    return Settings(
+def _settings(task: EnrichSettings, corpus: Path) -> GenerateSettings:
+    return GenerateSettings(
         task=task.task,
         source=Input(corpus, split=task.split, limit=task.limit),
         out=task.out,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.flows.servers.server import server_process
-from pipelines.store.locks import held
+from pipelines.store.locks import hold_lock
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 
@@ -38,7 +38,7 @@ def scheduling_server(home: Path) -> Iterator[str]:
         f"{home.parent}: a schedule runs here already",
         mend="stop it, give another --out, or let one server serve both by PREFECT_API_URL",
     )
-    with held(home / LOCK_FILE, refusal), _announce(home) as address:
+    with hold_lock(home / LOCK_FILE, refusal), _announce(home) as address:
         yield address
 
 

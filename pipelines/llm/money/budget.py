@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pipelines.llm.money.ledger import DoesNotFitError, Ledger
-from pipelines.llm.money.prices import Nano, Price, most_tokens
-from pipelines.llm.money.records import Member, Order, Paid, State
+from pipelines.llm.money.prices import Nano, Price, bound_tokens
+from pipelines.llm.money.records import Order, Paid, RequestMember, RequestState
 from pipelines.llm.wire.errors import Fault, FaultKind
 from pipelines.llm.wire.request import Reply, Request
 from pipelines.llm.wire.usage import Usage
@@ -66,13 +66,13 @@ class Budget:
         self._in_batch = in_batch
         self.account = Account()
 
-    def worst(self, request: Request) -> Nano:
+    def bound_cost(self, request: Request) -> Nano:
         """The most a request can cost."""
         texts = [content for _, content in request.messages]
-        sent = most_tokens([*texts, request.schema])
-        return self._price.cost(sent, request.max_output_tokens, in_batch=self._in_batch)
+        sent = bound_tokens([*texts, request.schema])
+        return self._price.compute_cost(sent, request.max_output_tokens, in_batch=self._in_batch)
 
-    def order(self, request: Request, members: Sequence[Member]) -> Order:
+    def make_order(self, request: Request, members: Sequence[RequestMember]) -> Order:
         """A request as the store keeps it."""
         parameters = {
             "model": request.model,
@@ -82,7 +82,7 @@ class Budget:
             "schema": request.schema,
         }
         messages = [list(message) for message in request.messages]
-        return Order(request.key, tuple(members), parameters, messages, self.worst(request))
+        return Order(request.key, tuple(members), parameters, messages, self.bound_cost(request))
 
     def reserve(self, orders: Sequence[Order], owner: str = "") -> list[int]:
         """Write requests down before they are sent.
@@ -97,12 +97,14 @@ class Budget:
 
     def settle(self, purchase: int, reply: Reply) -> None:
         """Keep a reply, before anything is made of it."""
-        cost = self.cost(reply.usage)
+        cost = self.compute_cost(reply.usage)
         head = (cost, reply.text, reply.finish, reply.model, reply.request_id)
-        self._ledger.paid(purchase, State.UNREAD, Paid(*head, tokens=_tokens(reply.usage)))
+        self._ledger.record_payment(
+            purchase, RequestState.UNREAD, Paid(*head, tokens=_count_tokens(reply.usage))
+        )
         self.account.add(reply.usage, cost)
 
-    def failed(self, purchase: int, fault: Fault, worst: Nano) -> None:
+    def record_fault(self, purchase: int, fault: Fault, worst: Nano) -> None:
         """Keep a fault; it may have cost something all the same.
 
         A request that was never answered may still be on the provider's bill, so it counts as paid
@@ -111,18 +113,20 @@ class Budget:
         silent = fault.kind is FaultKind.TIMEOUT and fault.usage is None
         lost = silent and not self._in_batch
         usage = fault.usage or Usage(0, 0)
-        cost = worst if lost else self.cost(usage)
-        state = State.LOST if lost else State.FAULT
+        cost = worst if lost else self.compute_cost(usage)
+        state = RequestState.LOST if lost else RequestState.FAULT
         reason = f"{fault.kind}: {fault.message}"
-        self._ledger.paid(purchase, state, Paid(cost, tokens=_tokens(usage), reason=reason))
+        self._ledger.record_payment(
+            purchase, state, Paid(cost, tokens=_count_tokens(usage), reason=reason)
+        )
         self.account.faults[str(fault.kind)] += 1
         self.account.add(usage, cost, uncertain=lost)
 
-    def cost(self, usage: Usage) -> Nano:
+    def compute_cost(self, usage: Usage) -> Nano:
         """What an answer cost."""
         counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-        return self._price.cost(*counts, in_batch=self._in_batch)
+        return self._price.compute_cost(*counts, in_batch=self._in_batch)
 
 
-def _tokens(usage: Usage) -> tuple[int, int, int]:
+def _count_tokens(usage: Usage) -> tuple[int, int, int]:
     return usage.input_tokens, usage.output_tokens, usage.cached_tokens

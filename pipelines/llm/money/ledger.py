@@ -8,8 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pipelines.llm.money.prices import Nano
-from pipelines.llm.money.records import ItemState, Member, Order, Paid, State, Status, Unread
-from pipelines.llm.money.store import Store, now
+from pipelines.llm.money.records import (
+    ItemState,
+    Order,
+    Paid,
+    RequestMember,
+    RequestState,
+    Status,
+    Unread,
+)
+from pipelines.llm.money.store import Store, format_now
 from synth.corpus.schema import canonical_json
 
 TICKET: Final = "ticket:"
@@ -20,7 +28,6 @@ _ITEM: Final = "scope = ? AND item = ?"
 _NEW_ITEM: Final = (
     "INSERT INTO items VALUES (?, ?, 'open', '', '', 0, '[]', 0, NULL, ?) ON CONFLICT DO NOTHING"
 )
-_TAKE: Final = f"UPDATE items SET owner = ?, time = ? WHERE {_ITEM}"
 _SPEND: Final = "UPDATE jobs SET spent = spent + ? WHERE job = ? RETURNING spent"
 _BUY: Final = f"INSERT INTO purchases VALUES (NULL{', ?' * 19})"
 _PAID: Final = (
@@ -54,14 +61,14 @@ class Ledger:
         self.job = job
         self.limit = limit
 
-    def states(self, digests: Sequence[str]) -> dict[str, ItemState]:
+    def read_states(self, digests: Sequence[str]) -> dict[str, ItemState]:
         """How far each item has come; those that are new are left out."""
         found: dict[str, ItemState] = {}
         for start in range(0, len(digests), _AT_ONCE):
             part = digests[start : start + _AT_ONCE]
             query = f"SELECT * FROM items WHERE scope = ? AND item IN ({','.join('?' * len(part))})"
-            rows = self._store.rows(query, self.scope, *part)
-            found |= {row["item"]: _item_state(row) for row in rows}
+            rows = self._store.select(query, self.scope, *part)
+            found |= {row["item"]: _make_item_state(row) for row in rows}
         return found
 
     def claim(self, digests: Sequence[str], owner: str = "") -> dict[str, ItemState]:
@@ -72,8 +79,8 @@ class Ledger:
             owner: For whom; for this process by default.
         """
         mine: dict[str, ItemState] = {}
-        taker, at = owner or self._store.owners.me, now()
-        with self._store.writing() as connection:
+        taker, at = owner or self._store.owners.me, format_now()
+        with self._store.transaction() as connection:
             for digest in digests:
                 where = (self.scope, digest)
                 connection.execute(_NEW_ITEM, (*where, at))
@@ -83,13 +90,13 @@ class Ledger:
                     connection.execute(
                         f"UPDATE items SET owner = ?, time = ? WHERE {_ITEM}", values
                     )
-                    mine[digest] = _item_state(row)
+                    mine[digest] = _make_item_state(row)
         return mine
 
     def release(self, digests: Iterable[str], owner: str = "") -> None:
         """Give claimed items back, as they are."""
         me = owner or self._store.owners.me
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             for digest in digests:
                 query = f"UPDATE items SET owner = NULL WHERE {_ITEM} AND owner = ?"
                 connection.execute(query, (self.scope, digest, me))
@@ -102,7 +109,7 @@ class Ledger:
             return self._store.owners.is_alive(owner)
         number = int(owner.removeprefix(TICKET))
         query = "SELECT 1 FROM tickets WHERE id = ? AND state != 'done'"
-        return bool(self._store.rows(query, number))
+        return bool(self._store.select(query, number))
 
     def reserve(self, orders: Sequence[Order], owner: str = "") -> list[int]:
         """Write requests down as sent, and the most they can cost as spent.
@@ -119,55 +126,57 @@ class Ledger:
         """
         sender = owner or self._store.owners.me
         worst = sum(order.worst for order in orders)
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
             (spent,) = connection.execute(_SPEND, (worst, self.job)).fetchone()
             if self.limit is not None and spent > self.limit:
                 raise DoesNotFitError
-            rows = [self._row(order, sender) for order in orders]
+            rows = [self._make_row(order, sender) for order in orders]
             return [connection.execute(_BUY, row).lastrowid or 0 for row in rows]
 
-    def _row(self, order: Order, sender: str) -> tuple[Any, ...]:
+    def _make_row(self, order: Order, sender: str) -> tuple[Any, ...]:
         members = [[each.digest, each.id, each.fields] for each in order.members]
         sent = (canonical_json(members), canonical_json(order.parameters))
-        at = now()
-        head = (order.key, self.scope, self.job, sender, at, at, str(State.SENT))
+        at = format_now()
+        head = (order.key, self.scope, self.job, sender, at, at, str(RequestState.SENT))
         return (*head, *sent, canonical_json(order.messages), *[""] * 5, 0, 0, 0, order.worst)
 
-    def paid(self, purchase: int, state: State, paid: Paid) -> None:
+    def record_payment(self, purchase: int, state: RequestState, paid: Paid) -> None:
         """Write down what came back for a request; its true cost replaces the worst."""
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             query = "SELECT job, cost FROM purchases WHERE id = ?"
             job, worst = connection.execute(query, (purchase,)).fetchone()
             connection.execute(_SPEND, (paid.cost - worst, job)).fetchone()
-            head = (self._store.owners.me, now(), str(state), paid.text, paid.finish)
+            head = (self._store.owners.me, format_now(), str(state), paid.text, paid.finish)
             tail = (paid.served, paid.request_id, paid.reason, *paid.tokens, paid.cost, purchase)
             connection.execute(_PAID, (*head, *tail))
 
-    def judged(self, states: Mapping[str, ItemState], purchase: int = 0) -> None:
+    def record_states(self, states: Mapping[str, ItemState], purchase: int = 0) -> None:
         """Write down what became of items, of which nobody has a claim then.
 
         Args:
             states: By digest.
             purchase: The reply that was read for it.
         """
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             query = "UPDATE purchases SET state = 'read' WHERE id = ? AND state = 'unread'"
             connection.execute(query, (purchase,))
             for digest, state in states.items():
                 answer = "" if state.answer is None else canonical_json(state.answer)
                 told = (str(state.status), answer, state.reason, state.attempts)
-                rest = (canonical_json(list(state.complaints)), state.together, now())
+                rest = (canonical_json(list(state.complaints)), state.together, format_now())
                 connection.execute(_JUDGED, (*told, *rest, self.scope, digest))
 
-    def unread(self) -> list[Unread]:
+    def take_unread(self) -> list[Unread]:
         """Take the replies that were paid for by processes that died before they read them."""
         return [
-            Unread(row["id"], members_of(row["members"]), row["text"], row["finish"])
-            for row in self._of_the_dead(State.UNREAD, "owner = ?", self._store.owners.me)
+            Unread(row["id"], parse_members(row["members"]), row["text"], row["finish"])
+            for row in self._find_dead_requests(
+                RequestState.UNREAD, "owner = ?", self._store.owners.me
+            )
         ]
 
-    def bury(self) -> int:
+    def mark_lost(self) -> int:
         """Mark requests as lost whose process died.
 
         They may have been answered, so they stay paid for.
@@ -176,13 +185,17 @@ class Ledger:
             How many.
         """
         reason = "the process ended before the reply came"
-        return len(self._of_the_dead(State.SENT, "state = 'lost', reason = ?", reason))
+        return len(
+            self._find_dead_requests(RequestState.SENT, "state = 'lost', reason = ?", reason)
+        )
 
-    def _of_the_dead(self, state: State, change: str, value: str) -> list[sqlite3.Row]:
+    def _find_dead_requests(
+        self, state: RequestState, change: str, value: str
+    ) -> list[sqlite3.Row]:
         me = self._store.owners.me
         query = "SELECT * FROM purchases WHERE scope = ? AND state = ? ORDER BY id"
-        with self._store.writing() as connection:
-            rows = self._store.rows(query, self.scope, str(state))
+        with self._store.transaction() as connection:
+            rows = self._store.select(query, self.scope, str(state))
             dead = [row for row in rows if row["owner"] != me and not self._is_held(row["owner"])]
             for row in dead:
                 connection.execute(
@@ -196,10 +209,10 @@ class Ledger:
             "UPDATE items SET status = 'open', attempts = 0, complaints = '[]', together = 0 "
             f"WHERE {_ITEM} AND status = 'failed'"
         )
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             connection.executemany(query, [(self.scope, each) for each in digests])
 
-    def travelling(self, digests: Sequence[str]) -> int:
+    def count_travelling(self, digests: Sequence[str]) -> int:
         """How many of the items are in batches that are not collected."""
         held = 0
         for start in range(0, len(digests), _AT_ONCE):
@@ -208,21 +221,21 @@ class Ledger:
                 f"SELECT owner FROM items WHERE scope = ? AND owner LIKE '{TICKET}%' "
                 f"AND item IN ({','.join('?' * len(part))})"
             )
-            rows = self._store.rows(query, self.scope, *part)
+            rows = self._store.select(query, self.scope, *part)
             held += sum(self._is_held(row["owner"]) for row in rows)
         return held
 
-    def room(self) -> Nano | None:
+    def compute_room(self) -> Nano | None:
         """What the job may still spend; None: there is no limit."""
-        return None if self.limit is None else self.limit - self.spent()
+        return None if self.limit is None else self.limit - self.compute_spent()
 
-    def spent(self) -> Nano:
+    def compute_spent(self) -> Nano:
         """What the job has spent over all its runs, what is on its way at its worst."""
-        rows = self._store.rows("SELECT spent FROM jobs WHERE job = ?", self.job)
+        rows = self._store.select("SELECT spent FROM jobs WHERE job = ?", self.job)
         return int(rows[0]["spent"]) if rows else 0
 
 
-def _item_state(row: sqlite3.Row) -> ItemState:
+def _make_item_state(row: sqlite3.Row) -> ItemState:
     return ItemState(
         status=Status(row["status"]),
         answer=json.loads(row["answer"]) if row["answer"] else None,
@@ -233,6 +246,6 @@ def _item_state(row: sqlite3.Row) -> ItemState:
     )
 
 
-def members_of(text: str) -> tuple[Member, ...]:
+def parse_members(text: str) -> tuple[RequestMember, ...]:
     """A request's items, as they were written down."""
-    return tuple(Member(digest, name, fields) for digest, name, fields in json.loads(text))
+    return tuple(RequestMember(digest, name, fields) for digest, name, fields in json.loads(text))

@@ -29,7 +29,7 @@ class Owners:
         if self._lock is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._me = uuid.uuid4().hex
-            self._lock = FileLock(self._path(self._me), thread_local=False)
+            self._lock = FileLock(self._lock_path(self._me), thread_local=False)
             self._lock.acquire(blocking=False)
         return self._me
 
@@ -37,7 +37,7 @@ class Owners:
         """Whether the owner of that name still runs; what the dead left is removed."""
         if name == self._me:
             return True
-        path = self._path(name)
+        path = self._lock_path(name)
         if not path.is_file():
             return False
         lock = FileLock(path, thread_local=False)
@@ -53,9 +53,9 @@ class Owners:
         """Let go of this owner's lock."""
         if self._lock is not None:
             self._lock.release()
-            self._path(self._me).unlink(missing_ok=True)
+            self._lock_path(self._me).unlink(missing_ok=True)
             self._lock = None
             self._me = ""
 
-    def _path(self, name: str) -> Path:
+    def _lock_path(self, name: str) -> Path:
         return self._folder / f"{name}{_SUFFIX}"

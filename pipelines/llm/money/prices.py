@@ -48,7 +48,9 @@ class Price(BaseModel):
     batch: Annotated[Decimal, Field(gt=0, le=1)] = Decimal(1)
     noted: date | None = None
 
-    def cost(self, sent: int, answered: int, cached: int = 0, in_batch: bool = False) -> Nano:
+    def compute_cost(
+        self, sent: int, answered: int, cached: int = 0, in_batch: bool = False
+    ) -> Nano:
         """The price of a request, rounded up.
 
         Args:
@@ -85,15 +87,15 @@ def read_prices(path: Path | None = None) -> dict[str, Price]:
     """
     file = resources.files("pipelines.llm.money").joinpath("prices.yaml")
     shipped = file.read_text(encoding="utf-8")
-    prices = _parsed(shipped, "the shipped prices")
+    prices = _parse_prices(shipped, "the shipped prices")
     if path is None:
         return prices
     if not path.is_file():
         raise SpecError(f"--prices {path}: there is no such file", mend="name a YAML file")
-    return prices | _parsed(path.read_text(encoding="utf-8"), f"--prices {path}")
+    return prices | _parse_prices(path.read_text(encoding="utf-8"), f"--prices {path}")
 
 
-def _parsed(text: str, name: str) -> dict[str, Price]:
+def _parse_prices(text: str, name: str) -> dict[str, Price]:
     form = "write `MODEL: {input: 0.15, cached: 0.075, output: 0.60}`, in dollars a million tokens"
     file = parse_yaml(text, name)
     try:
@@ -102,7 +104,7 @@ def _parsed(text: str, name: str) -> dict[str, Price]:
         raise explain_errors(error, file, _Prices, form) from error
 
 
-def price_of(model: str, path: Path | None = None, local: bool = False) -> Price:
+def find_price(model: str, path: Path | None = None, local: bool = False) -> Price:
     """The price of a model; a name that ends in a date has the price of the name without it.
 
     Args:
@@ -127,7 +129,7 @@ def price_of(model: str, path: Path | None = None, local: bool = False) -> Price
     )
 
 
-def estimated_tokens(texts: Iterable[str]) -> int:
+def estimate_tokens(texts: Iterable[str]) -> int:
     """About how many tokens messages take.
 
     English has some four letters a token in all tokenizers in use; every message adds a few. For
@@ -137,12 +139,12 @@ def estimated_tokens(texts: Iterable[str]) -> int:
     return sum(counts) + _TOKENS_A_REQUEST
 
 
-def most_tokens(texts: Iterable[str]) -> int:
+def bound_tokens(texts: Iterable[str]) -> int:
     """More tokens than messages can take: no tokenizer in use makes two tokens of one byte."""
     return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts) + _TOKENS_A_REQUEST
 
 
-def told(cost: Nano) -> str:
+def format_cost(cost: Nano) -> str:
     """A sum for people: $1.23, $0.00042."""
     dollars = cost / NANOS
     if dollars >= 1 or not cost:
@@ -150,6 +152,6 @@ def told(cost: Nano) -> str:
     return f"${dollars:.2g}" if dollars >= 0.0001 else f"${dollars:.7f}"
 
 
-def nanos(dollars: float | Decimal) -> Nano:
+def to_nanos(dollars: float | Decimal) -> Nano:
     """Dollars in billionths."""
     return int(Decimal(str(dollars)) * NANOS)

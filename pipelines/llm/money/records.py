@@ -18,7 +18,7 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-class State(StrEnum):
+class RequestState(StrEnum):
     """What became of a request."""
 
     SENT = "sent"
@@ -69,7 +69,7 @@ class ItemState:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RequestMember:
     """An item in a request: its digest, and what it was asked as."""
 
     digest: str
@@ -90,7 +90,7 @@ class Order:
     """
 
     key: str
-    members: tuple[Member, ...]
+    members: tuple[RequestMember, ...]
     parameters: Mapping[str, Any]
     messages: Sequence[Any]
     worst: Nano
@@ -124,6 +124,6 @@ class Unread:
     """A reply that was paid for and not read yet."""
 
     purchase: int
-    members: tuple[Member, ...]
+    members: tuple[RequestMember, ...]
     text: str
     finish: str

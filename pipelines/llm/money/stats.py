@@ -66,7 +66,7 @@ class Stat:
         }
 
 
-def stats(path: Path) -> list[Stat]:
+def read_stats(path: Path) -> list[Stat]:
     """What a store holds, by prompt and model.
 
     Raises:
@@ -75,16 +75,16 @@ def stats(path: Path) -> list[Stat]:
     if not path.is_file():
         raise SpecError(f"--store {path}: there is no such file", mend="name a store")
     with Store.open(path) as store:
-        found = [_stat(store, row) for row in store.rows(_SCOPES)]
+        found = [_read_stat(store, row) for row in store.select(_SCOPES)]
         return [each for each in found if each.requests or each.items]
 
 
-def _stat(store: Store, scope: Any) -> Stat:
-    (bought,) = store.rows(_PURCHASES, scope["id"])
+def _read_stat(store: Store, scope: Any) -> Stat:
+    (bought,) = store.select(_PURCHASES, scope["id"])
     return Stat(
         generator=f"llm:{scope['prompt']}@{scope['version']}/{scope['model']}",
         parameters=scope["parameters"],
-        items={row["status"]: row["items"] for row in store.rows(_ITEMS, scope["id"])},
+        items={row["status"]: row["items"] for row in store.select(_ITEMS, scope["id"])},
         requests=bought["requests"],
         faults=bought["faults"],
         input_tokens=bought["sent"],

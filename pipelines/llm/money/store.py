@@ -98,7 +98,7 @@ class Store:
         self._connection.close()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction; it waits for those of other processes."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -108,44 +108,44 @@ class Store:
             raise
         self._connection.execute("COMMIT")
 
-    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+    def select(self, query: str, *values: Any) -> list[sqlite3.Row]:
         """What a query finds."""
         with closing(self._connection.execute(query, values)) as cursor:
             return cursor.fetchall()
 
-    def scope(self, scope: Scope) -> int:
+    def find_scope(self, scope: Scope) -> int:
         """The number of a scope; made where it is new."""
         values = (scope.digest, scope.model, canonical_json(scope.parameters))
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT INTO scopes (prompt, version, digest, model, parameters) "
                 "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (scope.prompt, scope.version, *values),
             )
-        return int(self.rows(f"SELECT id FROM scopes WHERE {_SCOPE}", *values)[0]["id"])
+        return int(self.select(f"SELECT id FROM scopes WHERE {_SCOPE}", *values)[0]["id"])
 
-    def capabilities(self, endpoint: str, model: str) -> str | None:
+    def read_capabilities(self, endpoint: str, model: str) -> str | None:
         """What an endpoint was found to be capable of, as JSON."""
         query = "SELECT found FROM capabilities WHERE endpoint = ? AND model = ?"
-        rows = self.rows(query, endpoint, model)
+        rows = self.select(query, endpoint, model)
         return str(rows[0]["found"]) if rows else None
 
     def keep_capabilities(self, endpoint: str, model: str, found: str) -> None:
         """Remember what an endpoint is capable of."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO capabilities VALUES (?, ?, ?, ?)",
-                (endpoint, model, found, now()),
+                (endpoint, model, found, format_now()),
             )
 
     def forget_capabilities(self, endpoint: str, model: str) -> None:
         """Find out anew, next time."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             query = "DELETE FROM capabilities WHERE endpoint = ? AND model = ?"
             connection.execute(query, (endpoint, model))
 
 
-def now() -> str:
+def format_now() -> str:
     """The time, in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.llm.money.ledger import TICKET, Ledger, members_of
+from pipelines.llm.money.ledger import TICKET, Ledger, parse_members
 from pipelines.llm.money.prices import Nano
-from pipelines.llm.money.records import Member, Paid, State
-from pipelines.llm.money.store import Store, now
+from pipelines.llm.money.records import Paid, RequestMember, RequestState
+from pipelines.llm.money.store import Store, format_now
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRequest:
     """A request that travels in a batch.
 
     Args:
@@ -28,13 +28,13 @@ class Sent:
 
     purchase: int
     key: str
-    members: tuple[Member, ...]
+    members: tuple[RequestMember, ...]
     parameters: Mapping[str, Any]
     messages: Sequence[tuple[str, str]]
     worst: Nano
 
 
-def owner_of(number: int) -> str:
+def name_owner(number: int) -> str:
     """Who has the items and requests of a ticket."""
     return f"{TICKET}{number}"
 
@@ -51,53 +51,53 @@ class Tickets:
         self._store = store
         self._ledger = ledger
 
-    def new(self) -> int:
+    def create(self) -> int:
         """A ticket without a batch; its number."""
-        values = (self._ledger.scope, self._ledger.job, self._store.owners.me, now())
-        with self._store.writing() as connection:
+        values = (self._ledger.scope, self._ledger.job, self._store.owners.me, format_now())
+        with self._store.transaction() as connection:
             query = "INSERT INTO tickets VALUES (NULL, ?, ?, ?, 'open', '', ?)"
             return connection.execute(query, values).lastrowid or 0
 
     def keep(self, number: int, ticket: str) -> None:
         """Remember the batch of a ticket."""
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             query = "UPDATE tickets SET ticket = ?, time = ? WHERE id = ?"
-            connection.execute(query, (ticket, now(), number))
+            connection.execute(query, (ticket, format_now(), number))
 
     def close(self, number: int) -> None:
         """The ticket is dealt with; what it still holds is free."""
-        with self._store.writing() as connection:
+        with self._store.transaction() as connection:
             connection.execute("UPDATE tickets SET state = 'done' WHERE id = ?", (number,))
 
     def drop(self, number: int, reason: str) -> None:
         """The batch was never handed in: its requests cost nothing, and its items are free."""
-        for each in self.sent(number):
-            self._ledger.paid(each.purchase, State.FAULT, Paid(0, reason=reason))
+        for each in self.list_sent(number):
+            self._ledger.record_payment(each.purchase, RequestState.FAULT, Paid(0, reason=reason))
         self.close(number)
 
-    def open_ones(self) -> list[tuple[int, str]]:
+    def take_open(self) -> list[tuple[int, str]]:
         """Take the tickets that no living process looks after: numbers, and what was kept."""
         query = "SELECT * FROM tickets WHERE scope = ? AND state = 'open' ORDER BY id"
         me, owners = self._store.owners.me, self._store.owners
-        with self._store.writing() as connection:
-            rows = self._store.rows(query, self._ledger.scope)
+        with self._store.transaction() as connection:
+            rows = self._store.select(query, self._ledger.scope)
             mine = [row for row in rows if row["owner"] == me or not owners.is_alive(row["owner"])]
             for row in mine:
                 values = (me, row["id"])
                 connection.execute("UPDATE tickets SET owner = ? WHERE id = ?", values)
         return [(row["id"], row["ticket"]) for row in mine]
 
-    def sent(self, number: int) -> list[Sent]:
+    def list_sent(self, number: int) -> list[SentRequest]:
         """The requests of a ticket that are not paid yet."""
         query = "SELECT * FROM purchases WHERE owner = ? AND state = 'sent' ORDER BY id"
         return [
-            Sent(
+            SentRequest(
                 purchase=row["id"],
                 key=row["key"],
-                members=members_of(row["members"]),
+                members=parse_members(row["members"]),
                 parameters=json.loads(row["parameters"]),
                 messages=[(role, content) for role, content in json.loads(row["messages"])],
                 worst=row["cost"],
             )
-            for row in self._store.rows(query, owner_of(number))
+            for row in self._store.select(query, name_owner(number))
         ]

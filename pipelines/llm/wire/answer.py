@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pipelines.llm.wire.errors import Fault, FaultKind
-from pipelines.llm.wire.request import Reply, Request, estimated_tokens, estimated_usage
+from pipelines.llm.wire.request import Reply, Request, estimate_tokens, estimate_usage
 from pipelines.llm.wire.usage import Usage
 
 BLANKS: Final = 256
@@ -23,7 +23,7 @@ _FINISHED_BADLY: Final = {
 }
 
 
-def runs_away(text: str, max_output_tokens: int) -> str:
+def find_runaway(text: str, max_output_tokens: int) -> str:
     """Why `text` will not come to a sensible end; empty if it still may.
 
     Args:
@@ -41,7 +41,7 @@ def runs_away(text: str, max_output_tokens: int) -> str:
     return ""
 
 
-class Gathered:
+class GatheredAnswer:
     """An answer as far as it has come.
 
     Args:
@@ -66,7 +66,7 @@ class Gathered:
         """Adds a whole completion, or a piece of a streamed one."""
         self._id = self._id or str(body.get("id") or "")
         self._model = self._model or str(body.get("model") or "")
-        self._usage = _usage(body.get("usage")) or self._usage
+        self._usage = _parse_usage(body.get("usage")) or self._usage
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
             return
@@ -84,9 +84,9 @@ class Gathered:
         self._pieces += 1
         if len(self._text) - self._checked >= _CHECK_EVERY and not self.runaway:
             self._checked = len(self._text)
-            self.runaway = runs_away(self._text, self.request.max_output_tokens)
+            self.runaway = find_runaway(self._text, self.request.max_output_tokens)
 
-    def cost(self, *, timed_out: bool = False) -> Usage | None:
+    def estimate_usage(self, *, timed_out: bool = False) -> Usage | None:
         """What the answer so far costs, reported or counted from above; None for nothing.
 
         Args:
@@ -95,14 +95,14 @@ class Gathered:
         if self._usage is not None:
             return self._usage
         if self._text or self._refusal:
-            written = estimated_tokens(self._text + self._refusal)
+            written = estimate_tokens(self._text + self._refusal)
             allowed = min(written, self.request.max_output_tokens)
-            return estimated_usage(self.request, max(self._pieces, allowed))
+            return estimate_usage(self.request, max(self._pieces, allowed))
         if timed_out and self.opened:
-            return estimated_usage(self.request, self.request.max_output_tokens)
+            return estimate_usage(self.request, self.request.max_output_tokens)
         return None
 
-    def reply(self, clean: Callable[[str], str]) -> Reply:
+    def make_reply(self, clean: Callable[[str], str]) -> Reply:
         """The answer, if it is complete.
 
         Args:
@@ -111,19 +111,19 @@ class Gathered:
         Raises:
             Fault: It is not.
         """
-        fault = self._fault(clean)
+        fault = self._find_fault(clean)
         if fault is not None:
             raise fault
         return Reply(
             text=self._text,
             finish=self._finish,
-            usage=self.cost() or estimated_usage(self.request, 0),
+            usage=self.estimate_usage() or estimate_usage(self.request, 0),
             model=self._model or self.request.model,
             request_id=self.request_id or self._id,
         )
 
-    def _fault(self, clean: Callable[[str], str]) -> Fault | None:
-        usage = self.cost()
+    def _find_fault(self, clean: Callable[[str], str]) -> Fault | None:
+        usage = self.estimate_usage()
         bad = _FINISHED_BADLY.get(self._finish)
         if self.runaway and self._finish in ("", "length"):
             return Fault(FaultKind.RUNAWAY, self.runaway, usage=usage)
@@ -140,7 +140,7 @@ class Gathered:
         return None
 
 
-def _usage(usage: object) -> Usage | None:
+def _parse_usage(usage: object) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     details = usage.get("prompt_tokens_details")

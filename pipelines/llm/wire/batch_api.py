@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipelines.llm.wire.answer import Gathered
-from pipelines.llm.wire.errors import Fault, FaultKind, kind_of
-from pipelines.llm.wire.request import Reply, Request, request_body
+from pipelines.llm.wire.answer import GatheredAnswer
+from pipelines.llm.wire.errors import Fault, FaultKind, classify_status
+from pipelines.llm.wire.request import Reply, Request, make_request_body
 from synth.base.errors import SpecError
 from synth.base.rng import digest
 
@@ -94,9 +94,9 @@ async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket
         Fault: The endpoint does not take the batch.
     """
     by_key = {request.key: request for request in requests}
-    lines = _lines(endpoint, by_key)
+    lines = _encode_lines(endpoint, by_key)
     mark = digest("llm batch", *sorted(by_key))
-    found = await _submitted(endpoint, mark)
+    found = await _find_submitted(endpoint, mark)
     if found is None:
         files, batches = endpoint.client.files, endpoint.client.batches
         name = f"segue-{mark[:16]}.jsonl"
@@ -120,7 +120,7 @@ async def poll(endpoint: Endpoint, ticket: BatchTicket) -> BatchState:
         Fault: The endpoint does not say.
     """
     batch = await endpoint.call(endpoint.client.batches.retrieve(ticket.batch))
-    return _state(batch, len(ticket.keys))
+    return _make_state(batch, len(ticket.keys))
 
 
 async def collect(
@@ -133,31 +133,31 @@ async def collect(
         Fault: The endpoint does not hand the files out.
     """
     batch = await endpoint.call(endpoint.client.batches.retrieve(ticket.batch))
-    if not _state(batch, len(ticket.keys)).is_over:
+    if not _make_state(batch, len(ticket.keys)).is_over:
         raise SpecError(f"batch {ticket.batch} is {batch.status}", mend="poll it until it is over")
     wanted, replies, faults = set(ticket.keys), dict[str, Reply](), dict[str, Fault]()
     for file in (batch.output_file_id, batch.error_file_id):
-        for key, line in _of_keys(await _downloaded(endpoint, file), wanted):
+        for key, line in _select_lines(await _download(endpoint, file), wanted):
             try:
-                replies[key] = _reply(endpoint, line)
+                replies[key] = _parse_reply(endpoint, line)
             except Fault as fault:
                 faults[key] = fault
     for key in ticket.keys:
         if key in replies:
             faults.pop(key, None)
         elif key not in faults:
-            faults[key] = _missing(endpoint, batch)
+            faults[key] = _make_missing_fault(endpoint, batch)
     return replies, faults
 
 
-def _lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
+def _encode_lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
     lines = [
         json.dumps(
             {
                 "custom_id": key,
                 "method": "POST",
                 "url": _ADDRESS,
-                "body": request_body(request, endpoint.capabilities, stream=False),
+                "body": make_request_body(request, endpoint.capabilities, stream=False),
             },
             separators=(",", ":"),
         )
@@ -174,48 +174,48 @@ def _lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
     return data
 
 
-async def _submitted(endpoint: Endpoint, mark: str) -> str | None:
+async def _find_submitted(endpoint: Endpoint, mark: str) -> str | None:
     """A batch of exactly these requests that is under way or has brought answers."""
 
-    async def recent() -> list[Batch]:
+    async def list_recent() -> list[Batch]:
         return (await endpoint.client.batches.list(limit=100)).data or []
 
     try:
-        batches = await endpoint.call(recent())
+        batches = await endpoint.call(list_recent())
     except Fault as fault:
         if fault.kind in (FaultKind.BAD_REQUEST, FaultKind.MODEL):
             return None  # An endpoint without a list.
         raise
     for batch in batches:
-        answered = batch.status in _ANSWERED and bool(_state(batch, 0).completed)
+        answered = batch.status in _ANSWERED and bool(_make_state(batch, 0).completed)
         if (batch.metadata or {}).get(_MARK) == mark and (batch.status in _UNDER_WAY or answered):
             return batch.id
     return None
 
 
-def _state(batch: Batch, total: int) -> BatchState:
+def _make_state(batch: Batch, total: int) -> BatchState:
     counts = batch.request_counts
     if counts is None:
         return BatchState(batch.status, total, 0, 0)
     return BatchState(batch.status, counts.total, counts.completed, counts.failed)
 
 
-async def _downloaded(endpoint: Endpoint, file: str | None) -> bytes:
+async def _download(endpoint: Endpoint, file: str | None) -> bytes:
     if not file:
         return b""
     answer = await endpoint.call(endpoint.client.files.content(file))
     return answer.content
 
 
-def _of_keys(data: bytes, wanted: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _select_lines(data: bytes, wanted: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The readable lines that answer the wanted keys."""
-    for line in _parsed(data.splitlines()):
+    for line in _parse_lines(data.splitlines()):
         key = line.get("custom_id")
         if isinstance(key, str) and key in wanted:
             yield key, line
 
 
-def _parsed(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+def _parse_lines(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         try:
             value = json.loads(line)
@@ -225,30 +225,30 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
             yield value
 
 
-def _reply(endpoint: Endpoint, line: Mapping[str, Any]) -> Reply:
-    response = _mapping(line.get("response"))
-    body = _mapping(response.get("body"))
-    error = _mapping(line.get("error")) or _mapping(body.get("error"))
+def _parse_reply(endpoint: Endpoint, line: Mapping[str, Any]) -> Reply:
+    response = _as_mapping(line.get("response"))
+    body = _as_mapping(response.get("body"))
+    error = _as_mapping(line.get("error")) or _as_mapping(body.get("error"))
     status = response.get("status_code")
     if error or status != 200:
         number = status if isinstance(status, int) and status >= 400 else None
         message = str(error.get("message") or f"status {status}")
-        kind = kind_of(number, error.get("code"), error.get("type"))
-        raise Fault(kind, endpoint.redacted(message))
-    gathered = Gathered(_UNKNOWN)
+        kind = classify_status(number, error.get("code"), error.get("type"))
+        raise Fault(kind, endpoint.redact(message))
+    gathered = GatheredAnswer(_UNKNOWN)
     gathered.request_id = str(response.get("request_id") or "")
     gathered.take(body)
-    return gathered.reply(endpoint.redacted)
+    return gathered.make_reply(endpoint.redact)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _missing(endpoint: Endpoint, batch: Batch) -> Fault:
+def _make_missing_fault(endpoint: Endpoint, batch: Batch) -> Fault:
     errors = (batch.errors.data if batch.errors else None) or []
     if batch.status == "failed" and errors:
-        kind = kind_of(None, errors[0].code)
-        return Fault(kind, endpoint.redacted(f"the batch failed: {errors[0].message}"))
+        kind = classify_status(None, errors[0].code)
+        return Fault(kind, endpoint.redact(f"the batch failed: {errors[0].message}"))
     kind, message = _MISSING.get(batch.status, (FaultKind.SERVER, "the batch failed"))
     return Fault(kind, message)

@@ -15,10 +15,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from pipelines.llm.wire.answer import Gathered
+from pipelines.llm.wire.answer import GatheredAnswer
 from pipelines.llm.wire.capabilities import Capabilities
-from pipelines.llm.wire.errors import NO_KEY, Fault, FaultKind, kind_of, redacted, retry_after
-from pipelines.llm.wire.request import Reply, Request, request_body
+from pipelines.llm.wire.errors import (
+    NO_KEY,
+    Fault,
+    FaultKind,
+    classify_status,
+    read_retry_after,
+    redact,
+)
+from pipelines.llm.wire.request import Reply, Request, make_request_body
 from synth.base.errors import SpecError
 
 if TYPE_CHECKING:
@@ -68,7 +75,7 @@ class Endpoint:
 
     async def __aenter__(self) -> Self:
         _check_address(self.settings.base_url)
-        self._key = _key(self.settings.key_variable)
+        self._key = _read_key(self.settings.key_variable)
         self._client = _new_client(self.settings, self._key)
         return self
 
@@ -108,11 +115,13 @@ class Endpoint:
         Raises:
             Fault: It brought no complete answer.
         """
-        gathered = Gathered(request)
-        fault = await self._attempt(gathered, request_body(request, able, stream=able.streaming))
+        gathered = GatheredAnswer(request)
+        fault = await self._attempt(
+            gathered, make_request_body(request, able, stream=able.streaming)
+        )
         if fault is not None:  # Raised out here, it drags no exception with the key along.
             raise fault
-        return gathered.reply(self.redacted)
+        return gathered.make_reply(self.redact)
 
     async def call(self, action: Awaitable[T]) -> T:
         """The outcome of a call of the client for files and batches, its errors turned into faults.
@@ -125,16 +134,16 @@ class Endpoint:
         except Exception as error:
             if not _comes_from_outside(error):
                 raise
-            fault = self._fault(error)
+            fault = self._make_fault(error)
         if fault.kind is FaultKind.MODEL:  # A 404 here is a file or a batch that is gone.
             fault = Fault(FaultKind.BAD_REQUEST, fault.message)
         raise fault
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """`text` on one short line, without the key and without anything that looks like one."""
-        return redacted(text, self._key)
+        return redact(text, self._key)
 
-    async def _attempt(self, gathered: Gathered, body: dict[str, Any]) -> Fault | None:
+    async def _attempt(self, gathered: GatheredAnswer, body: dict[str, Any]) -> Fault | None:
         streams = bool(body.get("stream"))
         try:
             async with asyncio.timeout(self.settings.timeout_s) as limit:
@@ -142,43 +151,43 @@ class Endpoint:
                 if streams:
                     await _read_stream(answer, gathered, limit)
                 else:
-                    gathered.take(_plain(answer))
+                    gathered.take(_to_plain(answer))
         except TimeoutError:
             if gathered.runaway:
                 return None
             gathered.opened = gathered.opened or not streams
             message = f"no complete answer within {self.settings.timeout_s:g} s"
-            return Fault(FaultKind.TIMEOUT, message, usage=gathered.cost(timed_out=True))
+            return Fault(FaultKind.TIMEOUT, message, usage=gathered.estimate_usage(timed_out=True))
         except Exception as error:
             if not _comes_from_outside(error):
                 raise
-            fault = self._fault(error)
-            fault.usage = gathered.cost(timed_out=fault.kind is FaultKind.TIMEOUT)
+            fault = self._make_fault(error)
+            fault.usage = gathered.estimate_usage(timed_out=fault.kind is FaultKind.TIMEOUT)
             return fault
         return None
 
-    def _fault(self, error: Exception) -> Fault:
+    def _make_fault(self, error: Exception) -> Fault:
         import openai
 
-        message = self.redacted(str(error))
+        message = self.redact(str(error))
         match error:
             case openai.APITimeoutError():
                 return Fault(FaultKind.TIMEOUT, "the endpoint took too long to answer")
             case openai.APIConnectionError():
-                cause = self.redacted(f"{message} {error.__cause__ or ''}")
+                cause = self.redact(f"{message} {error.__cause__ or ''}")
                 return Fault(FaultKind.CONNECTION, cause)
             case openai.APIStatusError():
-                kind = kind_of(error.status_code, error.code, error.type)
-                return Fault(kind, message, retry_after=retry_after(error.response.headers))
+                kind = classify_status(error.status_code, error.code, error.type)
+                return Fault(kind, message, retry_after=read_retry_after(error.response.headers))
             case openai.APIError():
-                return Fault(kind_of(None, error.code, error.type), message)
+                return Fault(classify_status(None, error.code, error.type), message)
         if _is_of_transport(error):
             late = type(error).__name__.endswith("Timeout")
             return Fault(FaultKind.TIMEOUT if late else FaultKind.CONNECTION, message)
         return Fault(FaultKind.SERVER, f"the answer is not what the API promises: {message}")
 
 
-async def _read_stream(stream: Any, gathered: Gathered, limit: asyncio.Timeout) -> None:
+async def _read_stream(stream: Any, gathered: GatheredAnswer, limit: asyncio.Timeout) -> None:
     """Reads to the end; once it runs away, the time limit is now.
 
     Only a cancelled read unwinds the client's generators in order, so that nothing of them is left
@@ -191,7 +200,7 @@ async def _read_stream(stream: Any, gathered: Gathered, limit: asyncio.Timeout) 
         gathered.take(json.loads(await stream.response.aread()))
         return
     async for chunk in stream:
-        gathered.take(_plain(chunk))
+        gathered.take(_to_plain(chunk))
         if gathered.runaway:
             limit.reschedule(0.0)
 
@@ -208,7 +217,7 @@ def _is_of_transport(error: Exception) -> bool:
     return type(error).__module__.partition(".")[0] in _TRANSPORTS
 
 
-def _plain(answer: Any) -> Mapping[str, Any]:
+def _to_plain(answer: Any) -> Mapping[str, Any]:
     """An answer as plain data; nothing, where the endpoint sent something else."""
     if not hasattr(answer, "to_dict"):
         return {}
@@ -236,7 +245,7 @@ def _check_address(url: str) -> None:
         raise SpecError(f"the endpoint's base_url {url!r} is no http address")
 
 
-def _key(variable: str) -> str:
+def _read_key(variable: str) -> str:
     if variable == NO_KEY:
         return NO_KEY
     if not variable.isidentifier():

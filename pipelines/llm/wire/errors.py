@@ -110,7 +110,7 @@ class Fault(SegueError):  # noqa: N818
         self.usage = usage
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _fault, (self.kind, self.message, self.retry_after, self.usage)
+        return _make_fault, (self.kind, self.message, self.retry_after, self.usage)
 
     @property
     def is_final(self) -> bool:
@@ -123,11 +123,13 @@ class Fault(SegueError):  # noqa: N818
         return self.kind in PASSING
 
 
-def _fault(kind: FaultKind, message: str, retry_after: float | None, usage: Usage | None) -> Fault:
+def _make_fault(
+    kind: FaultKind, message: str, retry_after: float | None, usage: Usage | None
+) -> Fault:
     return Fault(kind, message, retry_after=retry_after, usage=usage)
 
 
-def redacted(text: str, key: str) -> str:
+def redact(text: str, key: str) -> str:
     """`text` on one short line, without `key` and without anything that looks like a key."""
     if key and key != NO_KEY:
         text = text.replace(key, _HIDDEN)
@@ -135,7 +137,7 @@ def redacted(text: str, key: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
-def kind_of(status: int | None, *codes: object) -> FaultKind:
+def classify_status(status: int | None, *codes: object) -> FaultKind:
     """The kind of an error that came as an HTTP status, as words of its body, or both.
 
     Args:
@@ -153,7 +155,7 @@ def kind_of(status: int | None, *codes: object) -> FaultKind:
     return _STATUSES.get(status, FaultKind.BAD_REQUEST)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds, or an HTTP date).
 
     A date is counted from the answer's own `Date`, so that a wrong clock here does no harm.
@@ -161,21 +163,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     Args:
         headers: Headers of the answer, their names in lower case or case-insensitive.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
+    milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000.0
     value = headers.get("retry-after", "")
-    seconds = _number(value)
+    seconds = _parse_number(value)
     if seconds is not None:
         return seconds
-    then = _date(value)
+    then = _parse_date(value)
     if then is None:
         return None
-    now = _date(headers.get("date", ""))
+    now = _parse_date(headers.get("date", ""))
     return max(0.0, then - (time.time() if now is None else now))
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
@@ -183,7 +185,7 @@ def _number(text: str) -> float | None:
     return max(0.0, value) if math.isfinite(value) else None
 
 
-def _date(text: str) -> float | None:
+def _parse_date(text: str) -> float | None:
     try:
         return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):

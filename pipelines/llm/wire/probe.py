@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.errors import Fault, FaultKind
 from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.wire.retry import Policy, Sleep, with_retries
+from pipelines.llm.wire.retry import Policy, Sleep, ask_with_retries
 from pipelines.llm.wire.usage import NOTHING
 
 if TYPE_CHECKING:
@@ -79,18 +79,18 @@ class _Probe:
 
     async def run(self) -> Capabilities:
         able = Capabilities()
-        reply = await self._accepted(able, _SCHEMA)
+        reply = await self._try_request(able, _SCHEMA)
         if reply is None:
-            able = await self._ladder()
+            able = await self._climb()
         elif not _holds(reply):
             able = replace(able, schema=SchemaSupport.IGNORED)
-            if await self._accepted(able, _SCHEMA) is None:
+            if await self._try_request(able, _SCHEMA) is None:
                 able = replace(able, json_object=False)
         return replace(able, spent=self.spent)
 
-    async def _ladder(self) -> Capabilities:
+    async def _climb(self) -> Capabilities:
         """From the plainest request upwards, one thing at a time."""
-        able = await self._plainest()
+        able = await self._try_plainest()
         steps: tuple[Callable[[Capabilities], Capabilities], ...] = (
             lambda able: replace(able, streaming=True, stream_usage=True),
             lambda able: replace(able, streaming=True),
@@ -99,28 +99,28 @@ class _Probe:
         )
         for step in steps:
             more = step(able)
-            if more != able and await self._accepted(more, "") is not None:
+            if more != able and await self._try_request(more, "") is not None:
                 able = more
-        return await self._with_format(able)
+        return await self._try_format(able)
 
-    async def _plainest(self) -> Capabilities:
-        if await self._accepted(_LEAST, "") is not None:
+    async def _try_plainest(self) -> Capabilities:
+        if await self._try_request(_LEAST, "") is not None:
             return _LEAST
         older = replace(_LEAST, limit="max_tokens")
         await self._ask(older, "")
         return older
 
-    async def _with_format(self, able: Capabilities) -> Capabilities:
+    async def _try_format(self, able: Capabilities) -> Capabilities:
         full = replace(able, schema=SchemaSupport.HONOURED)
-        reply = await self._accepted(full, _SCHEMA)
+        reply = await self._try_request(full, _SCHEMA)
         if reply is not None and _holds(reply):
             return replace(full, json_object=True)
         support = SchemaSupport.REJECTED if reply is None else SchemaSupport.IGNORED
         looser = replace(able, schema=support, json_object=True)
-        accepted = await self._accepted(looser, _SCHEMA) is not None
+        accepted = await self._try_request(looser, _SCHEMA) is not None
         return replace(looser, json_object=accepted)
 
-    async def _accepted(self, able: Capabilities, schema: str) -> str | None:
+    async def _try_request(self, able: Capabilities, schema: str) -> str | None:
         """What came back, empty where it was unusable; None where the request was rejected."""
         try:
             return await self._ask(able, schema)
@@ -130,9 +130,9 @@ class _Probe:
             return None
 
     async def _ask(self, able: Capabilities, schema: str) -> str:
-        request = _question(self._endpoint.settings.model, schema)
+        request = _make_question(self._endpoint.settings.model, schema)
 
-        async def once(request: Request) -> Reply:
+        async def ask_once(request: Request) -> Reply:
             try:
                 reply = await self._endpoint.ask_as(request, able)
             except Fault as fault:
@@ -143,10 +143,10 @@ class _Probe:
             self.spent += reply.usage
             return reply
 
-        return (await with_retries(once, request, self._policy, self._sleep)).text
+        return (await ask_with_retries(ask_once, request, self._policy, self._sleep)).text
 
 
-def _question(model: str, schema: str) -> Request:
+def _make_question(model: str, schema: str) -> Request:
     messages = (("user", "Write one short greeting. If you are asked for JSON, answer in JSON."),)
     return Request("probe", 1, model, messages, schema, PROBE_TOKENS, 0.7, 7)
 

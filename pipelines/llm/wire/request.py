@@ -74,23 +74,23 @@ class Reply:
     request_id: str
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """A count from above for languages in Latin letters: one token for three bytes."""
     return -(-len(text.encode()) // _BYTES_PER_TOKEN)
 
 
-def estimated_usage(request: Request, output: int) -> Usage:
+def estimate_usage(request: Request, output: int) -> Usage:
     """What `output` tokens of an answer to `request` cost, where the endpoint did not say."""
-    asked = sum(estimated_tokens(content) + 8 for _, content in request.messages)
-    return Usage(asked + estimated_tokens(request.schema), output, estimated=True)
+    asked = sum(estimate_tokens(content) + 8 for _, content in request.messages)
+    return Usage(asked + estimate_tokens(request.schema), output, estimated=True)
 
 
-def request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[str, Any]:
+def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[str, Any]:
     """The body of a chat completion, in the words this endpoint accepts.
 
     Where the endpoint does not hold answers to a schema, the last message spells the schema out.
     """
-    shape, note = _answer_shape(request, able)
+    shape, note = _make_answer_shape(request, able)
     *first, (role, content) = request.messages
     messages = [*first, (role, content + note)]
     body: dict[str, Any] = {
@@ -111,7 +111,7 @@ def request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[
     return body
 
 
-def _answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, Any], str]:
+def _make_answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, Any], str]:
     if not request.schema:
         return {}, ""
     if able.holds_schema:

@@ -35,7 +35,7 @@ class Policy:
     deadline_s: float = 900.0
 
 
-class Gate:
+class RequestGate:
     """Bounds how many requests an endpoint has at a time, and holds all back when one is told to.
 
     Args:
@@ -64,7 +64,7 @@ class Gate:
     async def __aenter__(self) -> None:
         await self._places.acquire()
         try:
-            await self._until_open()
+            await self._wait_until_open()
         except BaseException:
             self._places.release()
             raise
@@ -77,26 +77,26 @@ class Gate:
     ) -> None:
         self._places.release()
 
-    async def _until_open(self) -> None:
+    async def _wait_until_open(self) -> None:
         served = float("-inf")
         while self._closed_until > max(served, self._clock()):
             served = self._closed_until
             await self._sleep(served - self._clock())
 
 
-def backoff_s(request: Request, attempt: int, policy: Policy) -> float:
+def compute_backoff(request: Request, attempt: int, policy: Policy) -> float:
     """Seconds to wait after the `attempt`-th failure (from 1): full jitter, and always the same."""
     ceiling = min(policy.cap_s, policy.base_s * 2.0 ** (attempt - 1))
     return uniform_hash("llm backoff", request.key, str(attempt)) * ceiling
 
 
-async def with_retries(
+async def ask_with_retries(
     ask: Ask,
     request: Request,
     policy: Policy,
     sleep: Sleep = asyncio.sleep,
     *,
-    gate: Gate | None = None,
+    gate: RequestGate | None = None,
     clock: Clock = time.monotonic,
 ) -> Reply:
     """The reply to `request`, asked again as its faults allow.
@@ -132,19 +132,19 @@ async def with_retries(
                 continue
             if not fault.is_passing:
                 raise
-            wait = fault.retry_after or backoff_s(request, attempt, policy)
+            wait = fault.retry_after or compute_backoff(request, attempt, policy)
             if clock() + wait > end:
                 raise
         await sleep(wait)
 
 
-def _check_gate(gate: Gate | None, left_s: float) -> None:
+def _check_gate(gate: RequestGate | None, left_s: float) -> None:
     if gate is not None and gate.wait_s > left_s:
         message = f"the endpoint asked everybody to wait {gate.wait_s:.0f} s, which is too long"
         raise Fault(FaultKind.RATE_LIMIT, message, retry_after=gate.wait_s)
 
 
-async def _attempt(ask: Ask, request: Request, gate: Gate | None) -> Reply:
+async def _attempt(ask: Ask, request: Request, gate: RequestGate | None) -> Reply:
     if gate is None:
         return await ask(request)
     async with gate:

@@ -18,13 +18,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.audio import Sounds, media_type, part
+from pipelines.look.browse.audio import SampleAudio, guess_media_type, parse_range
 from pipelines.look.browse.filters import Filter
 from pipelines.look.browse.guard import Guard, Hosts
 from pipelines.look.browse.query import Facets, Manifest
-from pipelines.look.browse.texts import found_in, link, marked
-from pipelines.look.browse.view import View, view
-from pipelines.look.counted import plural
+from pipelines.look.browse.texts import find_words, make_link, mark_words
+from pipelines.look.browse.view import SampleView, make_view
+from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SegueError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
@@ -35,7 +35,7 @@ _HERE: Final = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Library:
+class BrowsedCorpus:
     """A corpus, or a plan that is not rendered, open for browsing.
 
     Args:
@@ -46,10 +46,10 @@ class Library:
 
     place: str
     manifest: Manifest
-    sounds: Sounds | None
+    sounds: SampleAudio | None
 
     @classmethod
-    def open(cls, place: Path) -> Library:
+    def open(cls, place: Path) -> BrowsedCorpus:
         """Open what `find_manifest` takes.
 
         Raises:
@@ -58,7 +58,7 @@ class Library:
         """
         path = find_manifest(place)
         rendered = path.name == SAMPLES_FILE
-        sounds = Sounds(Corpus.open(path.parent)) if rendered else None
+        sounds = SampleAudio(Corpus.open(path.parent)) if rendered else None
         return cls(url_of(place) or str(place), Manifest(path), sounds)
 
     @property
@@ -76,54 +76,54 @@ class Library:
 class Pages:
     """The answers, one method a route; Starlette runs them in threads."""
 
-    library: Library
+    library: BrowsedCorpus
     templates: Jinja2Templates
 
-    def index(self, request: Request) -> Response:
+    def show_index(self, request: Request) -> Response:
         """The whole page: filters, one page of results, one sample."""
-        context = self._results(request)
+        context = self._find_results(request)
         rows = context["page"].rows
         name = request.query_params.get("sample") or (rows[0]["id"] if rows else "")
-        shown = self._view(name) if name else None
+        shown = self._make_view(name) if name else None
         facets: Facets = self.library.manifest.facets
         context |= {"facets": facets, "view": shown, "selected": name}
         return self.templates.TemplateResponse(request, "index.html", context)
 
-    def results(self, request: Request) -> Response:
+    def show_results(self, request: Request) -> Response:
         """One page of results, to be put into the whole page."""
-        context = self._results(request)
+        context = self._find_results(request)
         context["selected"] = request.query_params.get("sample", "")
         return self.templates.TemplateResponse(request, "_results.html", context)
 
-    def sample(self, request: Request) -> Response:
+    def show_sample(self, request: Request) -> Response:
         """One sample, to be put into the whole page."""
         context = {
             "library": self.library,
-            "view": self._view(request.path_params["id"]),
+            "view": self._make_view(request.path_params["id"]),
             "filter": Filter.of(request.query_params),
         }
         return self.templates.TemplateResponse(request, "_sample.html", context)
 
-    def audio(self, request: Request) -> Response:
+    def send_audio(self, request: Request) -> Response:
         """A sample's audio file, or the part of it that `Range` asks for."""
         if self.library.sounds is None:
             raise HTTPException(404, "this corpus is planned, and not rendered: it has no audio")
-        row = self._row(request.path_params["id"])
+        row = self._find_row(request.path_params["id"])
         tag = f'"{row["sha256"]}"'
         headers = {"ETag": tag}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         data = self.library.sounds.read(row)
         same = request.headers.get("if-range", tag) == tag
-        asked = part(len(data), request.headers.get("range") if same else None)
+        asked = parse_range(len(data), request.headers.get("range") if same else None)
         return Response(
             data[asked.start : asked.end],
             asked.status,
             headers | asked.headers,
-            media_type(row["member"]),
+            guess_media_type(row["member"]),
         )
 
-    def failure(self, request: Request, error: Exception) -> Response:
+    def show_failure(self, request: Request, error: Exception) -> Response:
         """What went wrong, as a page or as JSON, whichever is asked for."""
         if isinstance(error, HTTPException):
             status, message, mend = error.status_code, error.detail, ""
@@ -136,23 +136,23 @@ class Pages:
         context = {"library": self.library, "message": message, "mend": mend, "status": status}
         return self.templates.TemplateResponse(request, "error.html", context, status)
 
-    def _results(self, request: Request) -> dict[str, Any]:
+    def _find_results(self, request: Request) -> dict[str, Any]:
         wanted = Filter.of(request.query_params)
-        number = _whole(request.query_params.get("page", ""))
-        page = self.library.manifest.page(wanted, number, PAGE_SIZE)
+        number = _parse_page_number(request.query_params.get("page", ""))
+        page = self.library.manifest.find_page(wanted, number, PAGE_SIZE)
         return {"library": self.library, "filter": wanted, "page": page, "size": PAGE_SIZE}
 
-    def _row(self, name: str) -> Mapping[str, Any]:
-        row = self.library.manifest.sample(name)
+    def _find_row(self, name: str) -> Mapping[str, Any]:
+        row = self.library.manifest.find_sample(name)
         if row is None:
             raise HTTPException(404, f"there is no sample {name!r} in this corpus")
         return row
 
-    def _view(self, name: str) -> View:
-        return view(self.library.manifest, self._row(name))
+    def _make_view(self, name: str) -> SampleView:
+        return make_view(self.library.manifest, self._find_row(name))
 
 
-def create_app(library: Library, hosts: Hosts) -> Starlette:
+def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
     """The application that shows a library to requests that name one of `hosts`."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
@@ -161,26 +161,30 @@ def create_app(library: Library, hosts: Hosts) -> Starlette:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["marked"] = marked
-    environment.globals |= {"found_in": found_in, "link": link, "plural": plural}
+    environment.filters["mark_words"] = mark_words
+    environment.globals |= {
+        "find_words": find_words,
+        "format_count": format_count,
+        "make_link": make_link,
+    }
     pages = Pages(library, Jinja2Templates(env=environment))
     return Starlette(
         routes=[
-            Route("/", pages.index, methods=["GET"]),
-            Route("/results", pages.results, methods=["GET"]),
-            Route("/samples/{id}", pages.sample, methods=["GET"]),
-            Route("/audio/{id}", pages.audio, methods=["GET"]),
+            Route("/", pages.show_index, methods=["GET"]),
+            Route("/results", pages.show_results, methods=["GET"]),
+            Route("/samples/{id}", pages.show_sample, methods=["GET"]),
+            Route("/audio/{id}", pages.send_audio, methods=["GET"]),
             Mount("/static", StaticFiles(directory=_HERE / "static")),
         ],
         middleware=[Middleware(Guard, hosts=hosts)],
         exception_handlers={
-            HTTPException: pages.failure,
-            SegueError: pages.failure,
-            OSError: pages.failure,
+            HTTPException: pages.show_failure,
+            SegueError: pages.show_failure,
+            OSError: pages.show_failure,
         },
     )
 
 
-def _whole(text: str) -> int:
+def _parse_page_number(text: str) -> int:
     """A page's number; anything else is the first page."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1

@@ -19,7 +19,7 @@ _KEPT: Final = 12
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 
 
-class Sounds:
+class SampleAudio:
     """The audio of a corpus's samples; the last few are kept, for players ask for parts."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -51,7 +51,7 @@ class Sounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ByteRange:
     """What is sent of a file, as RFC 9110 has it.
 
     Args:
@@ -76,7 +76,7 @@ class Part:
         )
 
 
-def part(size: int, asked: str | None) -> Part:
+def parse_range(size: int, asked: str | None) -> ByteRange:
     """The part that a `Range` header asks for; several ranges, or other units, give the whole.
 
     Args:
@@ -85,17 +85,17 @@ def part(size: int, asked: str | None) -> Part:
     """
     found = _RANGE.fullmatch(asked.strip()) if asked else None
     if found is None or found.groups() == ("", ""):
-        return Part(200, 0, size, size)
+        return ByteRange(200, 0, size, size)
     first, last = found.groups()
     if not first:
         start, end = max(0, size - int(last)), size
     else:
         start, end = int(first), min(size, int(last) + 1 if last else size)
         if last and int(last) < start:
-            return Part(200, 0, size, size)
-    return Part(206, start, end, size) if start < end else Part(416, 0, 0, size)
+            return ByteRange(200, 0, size, size)
+    return ByteRange(206, start, end, size) if start < end else ByteRange(416, 0, 0, size)
 
 
-def media_type(member: str) -> str:
+def guess_media_type(member: str) -> str:
     """Of a member of a shard, by its name's ending."""
     return MEDIA_TYPES[AudioFormat(member.rsplit(".", 1)[-1])]

@@ -58,7 +58,7 @@ class Crossfade:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class TimeTick:
     """A mark of the time axis, `left` in percent."""
 
     text: str
@@ -90,7 +90,7 @@ class Drawing:
 
     bars: tuple[Bar, ...]
     crossfades: tuple[Crossfade, ...]
-    ticks: tuple[Tick, ...]
+    ticks: tuple[TimeTick, ...]
     tree: Node
     seconds: float
 
@@ -124,9 +124,9 @@ def draw(
     """
     heard = timeline(scene)
     whole = max(frames, heard.frames, 1)
-    colours = _colours(heard, colours or {})
+    colours = _assign_colours(heard, colours or {})
 
-    def percent(length: Frames) -> float:
+    def to_percent(length: Frames) -> float:
         return round(100 * length / whole, 3)
 
     return Drawing(
@@ -137,46 +137,48 @@ def draw(
                 start_s=place.onset / sample_rate,
                 end_s=place.offset / sample_rate,
                 gain_db=place.excerpt.gain_db,
-                left=percent(place.onset),
-                width=percent(place.frames),
+                left=to_percent(place.onset),
+                width=to_percent(place.frames),
                 colour=colours[place.label],
             )
             for place in heard.placements
         ),
         crossfades=tuple(
-            Crossfade(start / sample_rate, end / sample_rate, percent(start), percent(end - start))
-            for start, end in _crossfades(scene, 0)
+            Crossfade(
+                start / sample_rate, end / sample_rate, to_percent(start), to_percent(end - start)
+            )
+            for start, end in _find_crossfades(scene, 0)
         ),
-        ticks=_ticks(whole / sample_rate),
-        tree=_tree(scene, 0, sample_rate, colours),
+        ticks=_place_ticks(whole / sample_rate),
+        tree=_draw_tree(scene, 0, sample_rate, colours),
         seconds=whole / sample_rate,
     )
 
 
-def _colours(heard: Timeline, given: Mapping[str, int]) -> dict[str, int]:
+def _assign_colours(heard: Timeline, given: Mapping[str, int]) -> dict[str, int]:
     names = dict.fromkeys((*given, *(place.label for place in heard.placements)))
     return {name: at % COLOURS for at, name in enumerate(names)}
 
 
-def _starts(scene: Concat | Overlay, onset: Frames) -> tuple[Frames, Frames]:
+def _find_starts(scene: Concat | Overlay, onset: Frames) -> tuple[Frames, Frames]:
     """When the two parts of a composition begin."""
     if isinstance(scene, Concat):
         return onset, onset + duration(scene.first) - scene.crossfade
     return onset + max(0, -scene.offset), onset + max(0, scene.offset)
 
 
-def _crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Frames]]:
+def _find_crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Frames]]:
     """First frame, and one past the last, of every crossfade."""
     if isinstance(scene, Event):
         return
-    first, second = _starts(scene, onset)
+    first, second = _find_starts(scene, onset)
     if isinstance(scene, Concat) and scene.crossfade:
         yield second, second + scene.crossfade
-    yield from _crossfades(scene.first, first)
-    yield from _crossfades(scene.second, second)
+    yield from _find_crossfades(scene.first, first)
+    yield from _find_crossfades(scene.second, second)
 
 
-def _tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) -> Node:
+def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) -> Node:
     match scene:
         case Event(label):
             heard = scene.heard
@@ -198,14 +200,17 @@ def _tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) ->
             name, kind = "together", "overlay"
         case _:
             assert_never(scene)
-    first, second = _starts(scene, onset)
-    parts = _tree(scene.first, first, rate, colours), _tree(scene.second, second, rate, colours)
+    first, second = _find_starts(scene, onset)
+    parts = (
+        _draw_tree(scene.first, first, rate, colours),
+        _draw_tree(scene.second, second, rate, colours),
+    )
     return Node(kind, name, told, 0, parts)
 
 
-def _ticks(seconds: float) -> tuple[Tick, ...]:
+def _place_ticks(seconds: float) -> tuple[TimeTick, ...]:
     step = next((each for each in _STEPS_S if seconds / each <= _MOST_TICKS), 600.0)
     count = int(seconds / step + 1e-9) + 1
     return tuple(
-        Tick(f"{at * step:g} s", round(100 * at * step / seconds, 3)) for at in range(count)
+        TimeTick(f"{at * step:g} s", round(100 * at * step / seconds, 3)) for at in range(count)
     )

@@ -31,67 +31,72 @@ class Explainer:
     tolerance: Tolerance
     sample_rate: int
 
-    def why_false(self, claim: Claim) -> str | None:
+    def explain(self, claim: Claim) -> str | None:
         """The reason; None where the timeline does not refute the claim."""
-        return self._reason(claim) if refutes(self.heard, claim, self.tolerance) else None
+        return self._explain_claim(claim) if refutes(self.heard, claim, self.tolerance) else None
 
-    def _reason(self, claim: Claim) -> str:
+    def _explain_claim(self, claim: Claim) -> str:
         match claim:
             case And(first, second):
-                return self._reason(first if self._fails(first) else second)
+                return self._explain_claim(first if self._fails(first) else second)
             case Not(inner):
                 so = "heard" if isinstance(inner, Event) else "so"
-                return f"it denies {spoken(inner)}, which is {so}: {self._times(inner)}"
+                times = self._describe_times(inner)
+                return f"it denies {describe_claim(inner)}, which is {so}: {times}"
             case Only(inner):
                 if self._fails(inner):
-                    return self._reason(inner)
+                    return self._explain_claim(inner)
                 named = claim_labels(inner)
                 others = sorted(
                     label
                     for label in self.heard.labels() - named
                     if not any(could_be_called(label, name) for name in named)
                 )
-                return f"{_listed(others)} can be heard, too"
+                return f"{_join_labels(others)} can be heard, too"
             case Event(label):
-                heard = _listed(sorted(self.heard.labels()))
-                return f"{_quoted(label)} is not heard; heard: {heard}"
+                heard = _join_labels(sorted(self.heard.labels()))
+                return f"{_quote(label)} is not heard; heard: {heard}"
             case Concat() | Overlay():
-                return self._composition(claim)
+                return self._explain_composition(claim)
             case _:
                 assert_never(claim)
 
-    def _composition(self, claim: Concat | Overlay) -> str:
+    def _explain_composition(self, claim: Concat | Overlay) -> str:
         """The reason in the first operand that fails by itself, else in the first such pair."""
         parts = operands(claim)
         for each in parts:
             if self._fails(each):
-                return self._reason(each)
+                return self._explain_claim(each)
         for first, second in combinations(parts, 2):
             pair = type(claim)(first, second)
             if self._fails(pair):
-                return self._pair(pair)
-        return f"each part is heard, but never all at once as said: {self._times(claim)}"
+                return self._explain_pair(pair)
+        return f"each part is heard, but never all at once as said: {self._describe_times(claim)}"
 
-    def _pair(self, pair: Concat | Overlay) -> str:
-        first, second = spoken(pair.first), spoken(pair.second)
-        times = f"{self._times(pair.first)}; {self._times(pair.second)}"
+    def _explain_pair(self, pair: Concat | Overlay) -> str:
+        first, second = describe_claim(pair.first), describe_claim(pair.second)
+        times = f"{self._describe_times(pair.first)}; {self._describe_times(pair.second)}"
         if isinstance(pair, Concat):
             return f"{first} does not start before {second}: {times}"
         shared = max(
             (
                 min(one.offset, other.offset) - max(one.onset, other.onset)
-                for one in self._sounds(pair.first)
-                for other in self._sounds(pair.second)
+                for one in self._find_sounds(pair.first)
+                for other in self._find_sounds(pair.second)
             ),
             default=0,
         )
-        brush = f"; the {self._seconds(shared)} s they share are a transition" if shared > 0 else ""
+        brush = (
+            f"; the {self._format_seconds(shared)} s they share are a transition"
+            if shared > 0
+            else ""
+        )
         return f"{first} and {second} are never heard together: {times}{brush}"
 
     def _fails(self, claim: Claim) -> bool:
         return refutes(self.heard, claim, self.tolerance)
 
-    def _sounds(self, claim: Claim) -> list[Placement]:
+    def _find_sounds(self, claim: Claim) -> list[Placement]:
         """The sounds that a claim's labels may mean, those that bear them first."""
         named = claim_labels(claim)
         own = [place for place in self.heard.placements if place.label in named]
@@ -103,38 +108,39 @@ class Explainer:
         ]
         return own + others
 
-    def _times(self, claim: Claim) -> str:
-        sounds = self._sounds(claim)
+    def _describe_times(self, claim: Claim) -> str:
+        sounds = self._find_sounds(claim)
         told = [
-            f"{place.label} {self._seconds(place.onset)} to {self._seconds(place.offset)} s"
+            f"{place.label} {self._format_seconds(place.onset)} to "
+            f"{self._format_seconds(place.offset)} s"
             for place in sorted(sounds, key=lambda place: place.onset)
         ]
         return ", ".join(told) or "none of it is heard"
 
-    def _seconds(self, frames: int) -> str:
+    def _format_seconds(self, frames: int) -> str:
         return f"{frames / self.sample_rate:.2f}"
 
 
-def spoken(claim: Claim) -> str:
+def describe_claim(claim: Claim) -> str:
     """A claim in few words, its scenes in notation."""
     match claim:
         case And(first, second):
-            return f"{spoken(first)} and {spoken(second)}"
+            return f"{describe_claim(first)} and {describe_claim(second)}"
         case Not(inner):
-            return f"no {spoken(inner)}"
+            return f"no {describe_claim(inner)}"
         case Only(inner):
-            return f"only {spoken(inner)}"
+            return f"only {describe_claim(inner)}"
         case Event(label):
-            return _quoted(label)
+            return _quote(label)
         case Concat() | Overlay():
-            return _quoted(format_scene(claim))
+            return _quote(format_scene(claim))
         case _:
             assert_never(claim)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"“{text}”"
 
 
-def _listed(labels: list[str]) -> str:
+def _join_labels(labels: list[str]) -> str:
     return ", ".join(labels) or "nothing"

@@ -46,25 +46,25 @@ class Filter:
         """From the parameters of a request, each named as its field."""
         return cls(**{each.name: asked.get(each.name, "").strip() for each in fields(cls)})
 
-    def asked(self) -> dict[str, str]:
+    def to_params(self) -> dict[str, str]:
         """The fields that ask for something."""
         values = {each.name: str(getattr(self, each.name)) for each in fields(self)}
         return {name: value for name, value in values.items() if value}
 
 
-def condition_of(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
+def build_condition(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
     """A filter as a condition and its values; what the reader wrote is in the values alone.
 
     Args:
         wanted: The filter.
         mixes: The sets of clip licences that make a mix of the wanted licence.
     """
-    asked = wanted.asked()
+    asked = wanted.to_params()
     words = {f"word{at}": word for at, word in enumerate(asked.pop("text", "").split())}
     conditions = [_CONDITIONS[name] for name in asked]
     values: dict[str, Any] = {**asked, **words}
     if words:
-        conditions.append(_holds_words(list(words)))
+        conditions.append(_build_words_condition(list(words)))
     if wanted.relation == NONE:
         values["relation"] = ""
     if wanted.licence:
@@ -72,15 +72,15 @@ def condition_of(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str,
     return " AND ".join(conditions) or "true", values
 
 
-def _holds_words(names: Sequence[str]) -> str:
+def _build_words_condition(names: Sequence[str]) -> str:
     """Whether one sentence, the notation or the id holds all of the words."""
 
-    def within(text: str) -> str:
+    def match_all(text: str) -> str:
         return " AND ".join(f"contains(lower({text}), lower(${name}))" for name in names)
 
     listed = " OR ".join(
-        f"len(list_filter({column}, lambda each: {within('each.text')})) > 0"
+        f"len(list_filter({column}, lambda each: {match_all('each.text')})) > 0"
         for column in ("positives", "negatives")
     )
-    single = " OR ".join(f"({within(column)})" for column in ("caption", "notation", "id"))
+    single = " OR ".join(f"({match_all(column)})" for column in ("caption", "notation", "id"))
     return f"({single} OR {listed})"

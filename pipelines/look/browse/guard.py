@@ -90,14 +90,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         host = Headers(scope=scope).get("host")
         if self._hosts.allow(host):
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_with_headers)
         else:
             refusal = PlainTextResponse("this server does not go by that name\n", 421)
-            await refusal(scope, receive, guarded)
+            await refusal(scope, receive, send_with_headers)

@@ -16,8 +16,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.look.browse.filters import NONE, PARTS, Filter, condition_of
-from pipelines.store.parquet import check, damaged, literally
+from pipelines.look.browse.filters import NONE, PARTS, Filter, build_condition
+from pipelines.store.parquet import check_columns, escape_glob, make_damage_error
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
@@ -44,7 +44,7 @@ _MAKE_PARTS: Final = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ResultPage:
     """One page of what a filter finds.
 
     Args:
@@ -86,8 +86,8 @@ class Manifest:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        metadata = check(path, PLAN)
-        check(path.with_name(CLIPS_FILE), CLIPS)
+        metadata = check_columns(path, PLAN)
+        check_columns(path.with_name(CLIPS_FILE), CLIPS)
         self.rows = metadata.num_rows
         """How many samples there are."""
         audible = (metadata.metadata or {}).get(AUDIBLE.encode())
@@ -106,7 +106,7 @@ class Manifest:
         self._database.load_extension("parquet")
         self._database.execute("SET GLOBAL parquet_metadata_cache = true")
         for name, file in (("samples", path), ("clips", path.with_name(CLIPS_FILE))):
-            self._database.read_parquet(literally(file)).create_view(name)
+            self._database.read_parquet(escape_glob(file)).create_view(name)
         self._lock = threading.Lock()
         self._found = lru_cache(_FILTERS_KEPT)(self._find)
 
@@ -115,16 +115,16 @@ class Manifest:
         self._database.close()
         self._spill.cleanup()
 
-    def page(self, wanted: Filter, number: int, size: int) -> Page:
+    def find_page(self, wanted: Filter, number: int, size: int) -> ResultPage:
         """The samples that a filter finds, `size` a page; a number past the end gives the last."""
         found = self._found(wanted)
         pages = max(1, -(-len(found) // size))
         number = min(max(number, 1), pages)
         skipped = size * (number - 1)
-        rows = self._at(found[skipped : skipped + size])
-        return Page(tuple(rows), number, pages, len(found))
+        rows = self._read_summaries(found[skipped : skipped + size])
+        return ResultPage(tuple(rows), number, pages, len(found))
 
-    def _at(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def _read_summaries(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The summaries at some ascending places of the plan, with their sentences' texts."""
         if not len(places):
             return []
@@ -134,12 +134,12 @@ class Manifest:
             {"first": int(places[0]), "last": int(places[-1]), "places": places.tolist()},
         )
 
-    def sample(self, name: str) -> dict[str, Any] | None:
+    def find_sample(self, name: str) -> dict[str, Any] | None:
         """The whole row of one sample, by its id."""
         rows = self._ask("SELECT * FROM samples WHERE id = $id LIMIT 1", {"id": name})
         return rows[0] if rows else None
 
-    def siblings(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def find_siblings(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The other samples of a row's minimal-pair group, `MAX_SIBLINGS` at most."""
         return self._ask(
             f'SELECT {_ROW}, notation, scene FROM samples WHERE shard = $shard AND "group" = $group'
@@ -147,7 +147,7 @@ class Manifest:
             {key: row[key] for key in ("shard", "group", "id")},
         )
 
-    def clips(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def find_clips(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Rows of `clips.parquet` by clip id, without measurements."""
         rows = self._ask(
             "SELECT id, source, location, recording, licence, attribution, tags FROM clips"
@@ -166,16 +166,16 @@ class Manifest:
     def _facets(self) -> Facets:
         licences: Counter[str] = Counter()
         for parts, samples in self._mixes.items():
-            licences[mix_licence(parts)] += samples
+            licences[find_mix_licence(parts)] += samples
         return Facets(
-            split=self._counts("SELECT split AS value FROM samples"),
-            relation=self._counts("SELECT relation AS value FROM samples"),
-            kind=self._counts(
+            split=self._count_values("SELECT split AS value FROM samples"),
+            relation=self._count_values("SELECT relation AS value FROM samples"),
+            kind=self._count_values(
                 "SELECT unnest(list_distinct(list_transform(negatives, lambda each: each.kind)))"
                 " AS value FROM samples"
             ),
             licence=tuple(licences.most_common()),
-            label=self._counts("SELECT unnest(list_distinct(labels)) AS value FROM samples")[
+            label=self._count_values("SELECT unnest(list_distinct(labels)) AS value FROM samples")[
                 :MAX_LABELS
             ],
         )
@@ -188,7 +188,7 @@ class Manifest:
         rows = self._ask(query, {})
         return {tuple(row["licences"]): row["n"] for row in rows}
 
-    def _counts(self, values: str) -> Counts:
+    def _count_values(self, values: str) -> Counts:
         rows = self._ask(
             f"SELECT value, count(*) AS n FROM ({values}) GROUP BY value ORDER BY n DESC, value", {}
         )
@@ -196,15 +196,15 @@ class Manifest:
 
     def _find(self, wanted: Filter) -> NDArray[np.int64]:
         """The places in the plan of what a filter finds, ascending."""
-        mixes = self._mixes_under(wanted.licence) if wanted.licence else []
-        condition, values = condition_of(wanted, mixes)
+        mixes = self._find_mixes(wanted.licence) if wanted.licence else []
+        condition, values = build_condition(wanted, mixes)
         query = f'SELECT "index" FROM samples WHERE {condition} ORDER BY "index"'
         with self._answer(query, values) as found:
             return np.asarray(found.fetchnumpy()["index"], np.int64)
 
-    def _mixes_under(self, licence: str) -> list[list[str]]:
+    def _find_mixes(self, licence: str) -> list[list[str]]:
         with self._lock:
-            return [list(parts) for parts in self._mixes if mix_licence(parts) == licence]
+            return [list(parts) for parts in self._mixes if find_mix_licence(parts) == licence]
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         with self._answer(query, values) as found:
@@ -218,9 +218,9 @@ class Manifest:
             with self._database.cursor() as cursor:
                 yield cursor.execute(query, dict(values))
         except duckdb.Error as error:
-            raise damaged(self.path.parent, error) from error
+            raise make_damage_error(self.path.parent, error) from error
 
 
-def mix_licence(parts: Sequence[str]) -> str:
+def find_mix_licence(parts: Sequence[str]) -> str:
     """Id of the licence of a sample whose clips have these."""
     return effective_licence(parse_licence(part) for part in parts).id

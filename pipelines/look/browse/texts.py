@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 from pipelines.look.browse.filters import Filter
 
 
-def link(place: str, wanted: Filter, page: int = 1, sample: str = "") -> str:
+def make_link(place: str, wanted: Filter, page: int = 1, sample: str = "") -> str:
     """A link within the page that keeps the filter."""
-    asked = wanted.asked()
+    asked = wanted.to_params()
     if page > 1:
         asked["page"] = str(page)
     if sample:
@@ -22,7 +22,7 @@ def link(place: str, wanted: Filter, page: int = 1, sample: str = "") -> str:
     return f"{place}?{urlencode(asked)}" if asked else place
 
 
-def marked(text: str, words: str) -> Markup:
+def mark_words(text: str, words: str) -> Markup:
     """The text, escaped, with every occurrence of the words marked."""
     wanted = sorted(set(words.split()), key=len, reverse=True)
     if not wanted:
@@ -34,11 +34,11 @@ def marked(text: str, words: str) -> Markup:
     )
 
 
-def found_in(row: Mapping[str, Any], words: str) -> tuple[str, str] | None:
+def find_words(row: Mapping[str, Any], words: str) -> tuple[str, str] | None:
     """The sentence beside the caption that holds the words, and whether it is true or false.
 
     Args:
-        row: A summary, as `Manifest.page` gives it.
+        row: A summary, as `Manifest.find_page` gives it.
         words: What was searched for; none, or ones that the caption holds, give None.
     """
     wanted = words.lower().split()

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.look.browse.drawing import Drawing, draw
 from pipelines.look.browse.explain import Explainer
-from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, mix_licence
+from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import from_json
@@ -19,7 +19,7 @@ from synth.truth.truth import Tolerance, proves
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class JudgedCaption:
     """A caption, and what its timeline says of it.
 
     Args:
@@ -47,37 +47,37 @@ class Sibling:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SampleView:
     """One sample as it is shown."""
 
     row: Mapping[str, Any]
     drawing: Drawing
-    caption: Sentence
-    positives: tuple[Sentence, ...]
-    negatives: tuple[Sentence, ...]
+    caption: JudgedCaption
+    positives: tuple[JudgedCaption, ...]
+    negatives: tuple[JudgedCaption, ...]
     licence: str
     clips: tuple[Mapping[str, Any], ...]
     siblings: tuple[Sibling, ...]
     more_siblings: bool
 
 
-def view(manifest: Manifest, row: Mapping[str, Any]) -> View:
+def make_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     """Judge and draw a row of the manifest.
 
     Raises:
         CorpusError: If the row holds what is no scene or no claim.
     """
     try:
-        return _view(manifest, row)
+        return _build_view(manifest, row)
     except (ValueError, SceneError) as error:
         raise CorpusError(
             f"{manifest.path}: sample {row['id']}: {error}", mend="build or plan again"
         ) from error
 
 
-def _view(manifest: Manifest, row: Mapping[str, Any]) -> View:
+def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     scene = from_json(json.loads(row["scene"]))
-    clips = manifest.clips(sorted(set(row["clips"])))
+    clips = manifest.find_clips(sorted(set(row["clips"])))
     tags = {name: [tag["name"] for tag in clip["tags"]] for name, clip in clips.items()}
     heard = annotate(timeline(scene), tags)
     judge = None
@@ -86,36 +86,36 @@ def _view(manifest: Manifest, row: Mapping[str, Any]) -> View:
         judge = Explainer(heard, tolerance, row["sample_rate"])
     main = {"text": row["caption"], "claim": row["claim"], "kind": row["relation"]}
     drawing = draw(scene, row["frames"], row["sample_rate"])
-    siblings = manifest.siblings(row)
+    siblings = manifest.find_siblings(row)
     licences = [clips[name]["licence"] if name in clips else "" for name in row["clips"]]
-    return View(
+    return SampleView(
         row=row,
         drawing=drawing,
-        caption=_true(main | {"generator": row["generator"]}, judge),
-        positives=tuple(_true(each, judge) for each in row["positives"]),
-        negatives=tuple(_false(each, judge) for each in row["negatives"]),
-        licence=mix_licence(licences),
+        caption=_judge_true(main | {"generator": row["generator"]}, judge),
+        positives=tuple(_judge_true(each, judge) for each in row["positives"]),
+        negatives=tuple(_judge_false(each, judge) for each in row["negatives"]),
+        licence=find_mix_licence(licences),
         clips=tuple(clips[name] for name in dict.fromkeys(row["clips"]) if name in clips),
-        siblings=tuple(Sibling(each, _drawn(each, drawing.colours)) for each in siblings),
+        siblings=tuple(Sibling(each, _draw_row(each, drawing.colours)) for each in siblings),
         more_siblings=len(siblings) == MAX_SIBLINGS,
     )
 
 
-def _drawn(row: Mapping[str, Any], colours: Mapping[str, int]) -> Drawing:
+def _draw_row(row: Mapping[str, Any], colours: Mapping[str, int]) -> Drawing:
     scene = from_json(json.loads(row["scene"]))
     return draw(scene, row["frames"], row["sample_rate"], colours)
 
 
-def _true(caption: Mapping[str, str], judge: Explainer | None) -> Sentence:
+def _judge_true(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:
     holds = None
     if judge is not None:
         claim = claim_from_json(json.loads(caption["claim"]))
         holds = proves(judge.heard, claim, judge.tolerance)
-    return Sentence(caption["text"], caption["kind"], caption["generator"], holds)
+    return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds)
 
 
-def _false(caption: Mapping[str, str], judge: Explainer | None) -> Sentence:
+def _judge_false(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:
     claim = claim_from_json(json.loads(caption["claim"]))
-    reason = None if judge is None else judge.why_false(claim)
+    reason = None if judge is None else judge.explain(claim)
     holds = None if judge is None else reason is not None
-    return Sentence(caption["text"], caption["kind"], caption["generator"], holds, reason)
+    return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds, reason)

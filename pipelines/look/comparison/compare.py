@@ -10,15 +10,15 @@ import duckdb
 
 from pipelines.build.differences import SHOWN
 from pipelines.look.comparison import queries
-from pipelines.look.comparison.side import Change, Side, changes
-from pipelines.look.console.connection import sealed
+from pipelines.look.comparison.side import Change, Side, find_changes
+from pipelines.look.console.connection import open_sealed
 
 EXAMPLES: Final = 3
 """Ids that are named of each kind, and of each reason; of a clip's reasons `SHOWN` are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ChangeGroup:
     """Rows that one thing became of, or that one thing is the reason of.
 
     Args:
@@ -32,12 +32,12 @@ class Kind:
     name: str
     count: int
     first: tuple[str, ...]
-    reasons: tuple[Kind, ...] = ()
+    reasons: tuple[ChangeGroup, ...] = ()
     more_reasons: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableChanges:
     """What differs in the rows of a table.
 
     Args:
@@ -48,7 +48,7 @@ class Rows:
 
     a: int
     b: int
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ChangeGroup, ...]
 
     @property
     def same(self) -> int:
@@ -76,11 +76,11 @@ class Comparison:
     a: Side
     b: Side
     settings: tuple[Change, ...]
-    clips: Rows
+    clips: TableChanges
     algorithms: tuple[Change, ...]
     libraries: tuple[Change, ...]
-    samples: Rows
-    shards: Rows
+    samples: TableChanges
+    shards: TableChanges
     hear_a_changed_clip: int
     hear_a_moved_clip: int
 
@@ -145,58 +145,60 @@ def compare(first: Path, second: Path) -> Comparison:
         for name, table in side.tables.items()
     }
     audible = a.rendered and b.rendered
-    with sealed(tables) as connection:
+    with open_sealed(tables) as connection:
         for query in (
-            queries.clip_changes(a.clip_columns & b.clip_columns),
-            queries.keyed("a", a.corpus, audible),
-            queries.keyed("b", b.corpus, audible),
-            queries.sample_changes(audible),
-            queries.shard_changes(a.corpus, b.corpus),
+            queries.build_clip_changes(a.clip_columns & b.clip_columns),
+            queries.build_keyed_view("a", a.corpus, audible),
+            queries.build_keyed_view("b", b.corpus, audible),
+            queries.build_sample_changes(audible),
+            queries.build_shard_changes(a.corpus, b.corpus),
         ):
             connection.execute(query)
         return Comparison(
             a=a,
             b=b,
-            settings=tuple(changes(a.settings, b.settings)) if audible else (),
-            clips=_rows(connection, "clip", "clips", "why"),
-            algorithms=tuple(changes(a.algorithms, b.algorithms)) if audible else (),
-            libraries=tuple(changes(a.libraries, b.libraries)) if audible else (),
-            samples=_rows(connection, "sample", "samples", "unnest(parts)"),
-            shards=_rows(connection, "shard", "shards", None),
-            hear_a_changed_clip=_number(connection, queries.HEAR_A_CHANGED_CLIP),
-            hear_a_moved_clip=_number(connection, queries.HEAR_A_MOVED_CLIP),
+            settings=tuple(find_changes(a.settings, b.settings)) if audible else (),
+            clips=_read_changes(connection, "clip", "clips", "why"),
+            algorithms=tuple(find_changes(a.algorithms, b.algorithms)) if audible else (),
+            libraries=tuple(find_changes(a.libraries, b.libraries)) if audible else (),
+            samples=_read_changes(connection, "sample", "samples", "unnest(parts)"),
+            shards=_read_changes(connection, "shard", "shards", None),
+            hear_a_changed_clip=_read_number(connection, queries.HEAR_A_CHANGED_CLIP),
+            hear_a_moved_clip=_read_number(connection, queries.HEAR_A_MOVED_CLIP),
         )
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, name: str, table: str, reason: str | None) -> Rows:
+def _read_changes(
+    connection: duckdb.DuckDBPyConnection, name: str, table: str, reason: str | None
+) -> TableChanges:
     """What differs in a table, of which `NAME_changes` lists the rows that do."""
-    a, b = (_number(connection, f"SELECT count(*) FROM {side}_{table}") for side in "ab")
+    a, b = (_read_number(connection, f"SELECT count(*) FROM {side}_{table}") for side in "ab")
     changed = f"FROM {name}_changes"
     kinds = []
-    for kind in _counted(connection, f"SELECT id, change AS value {changed}"):
+    for kind in _count_groups(connection, f"SELECT id, change AS value {changed}"):
         if reason is not None:
             values = f"SELECT id, {reason} AS value {changed} WHERE change = '{kind.name}'"
-            distinct = _number(connection, f"SELECT count(DISTINCT value) FROM ({values})")
-            reasons = _counted(connection, values, SHOWN if name == "clip" else EXAMPLES)
+            distinct = _read_number(connection, f"SELECT count(DISTINCT value) FROM ({values})")
+            reasons = _count_groups(connection, values, SHOWN if name == "clip" else EXAMPLES)
             kind = replace(kind, reasons=reasons, more_reasons=distinct - len(reasons))
         kinds.append(kind)
-    return Rows(a, b, tuple(kinds))
+    return TableChanges(a, b, tuple(kinds))
 
 
-def _counted(
+def _count_groups(
     connection: duckdb.DuckDBPyConnection, values: str, examples: int = EXAMPLES
-) -> tuple[Kind, ...]:
+) -> tuple[ChangeGroup, ...]:
     """The most frequent values, how many rows each has, and the first of them."""
     query = f"""
         SELECT value, count(*), list_sort(min(id, {examples})) FROM ({values})
         GROUP BY value ORDER BY count(*) DESC, value LIMIT {SHOWN}
     """
     return tuple(
-        Kind(value, count, tuple(first))
+        ChangeGroup(value, count, tuple(first))
         for value, count, first in connection.execute(query).fetchall()
     )
 
 
-def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+def _read_number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     (found,) = connection.execute(query).fetchone() or (0,)
     return int(found)

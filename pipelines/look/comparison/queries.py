@@ -26,7 +26,7 @@ MOVE: Final = """
 """From which split a clip went to which."""
 
 
-def clip_changes(shared: Collection[str]) -> str:
+def build_clip_changes(shared: Collection[str]) -> str:
     """One row a clip that differs: its id, what became of it, and why.
 
     Args:
@@ -40,7 +40,7 @@ def clip_changes(shared: Collection[str]) -> str:
     )
     return f"""
         CREATE TEMP TABLE clip_changes AS
-        WITH {_clip_states("a")}, {_clip_states("b")}, joined AS (
+        WITH {_build_clip_states("a")}, {_build_clip_states("b")}, joined AS (
             SELECT id, a.admitted AS in_a, b.admitted AS in_b, a.refusal AS ours,
                 b.refusal AS theirs, a.split <> b.split AS moved,
                 CASE WHEN a.sha256 IS DISTINCT FROM b.sha256 THEN 'the file'
@@ -63,7 +63,7 @@ def clip_changes(shared: Collection[str]) -> str:
     """
 
 
-def _clip_states(side: str) -> str:
+def _build_clip_states(side: str) -> str:
     """Every clip of a side, with the reason where it was refused."""
     return f"""
         {side}_refused AS (
@@ -78,7 +78,7 @@ def _clip_states(side: str) -> str:
     """
 
 
-def keyed(side: str, corpus: str, audible: bool) -> str:
+def build_keyed_view(side: str, corpus: str, audible: bool) -> str:
     """The samples of a side with the hashes of their parts, by their id without the corpus's name.
 
     Args:
@@ -86,17 +86,17 @@ def keyed(side: str, corpus: str, audible: bool) -> str:
         corpus: Its name.
         audible: Whether to compare the audio, too.
     """
-    parts = PARTS | {"place": PARTS["place"].format(shard=_without(corpus, "shard"))}
+    parts = PARTS | {"place": PARTS["place"].format(shard=_strip_corpus(corpus, "shard"))}
     if audible:
         parts[AUDIO] = "hash(sha256)"
     hashes = ", ".join(f"{part} AS {name}_hash" for name, part in parts.items())
     return f"""
         CREATE TEMP VIEW {side}_keyed AS
-        SELECT {_without(corpus, "id")} AS key, id, clips, {hashes} FROM {side}_samples
+        SELECT {_strip_corpus(corpus, "id")} AS key, id, clips, {hashes} FROM {side}_samples
     """
 
 
-def sample_changes(audible: bool) -> str:
+def build_sample_changes(audible: bool) -> str:
     """One row a sample that differs: its key, its id, what became of it, and in which parts."""
     names = [*PARTS, AUDIO] if audible else list(PARTS)
     parts = ", ".join(
@@ -132,20 +132,21 @@ HEAR_A_CHANGED_CLIP: Final = """
 """
 
 
-def shard_changes(a: str, b: str) -> str:
+def build_shard_changes(a: str, b: str) -> str:
     """One row a shard that differs: its key, its name, and what became of it."""
     return f"""
         CREATE TEMP TABLE shard_changes AS
         SELECT coalesce(b.shard, a.shard) AS id,
             CASE WHEN a.shard IS NULL THEN 'added' WHEN b.shard IS NULL THEN 'removed'
                 ELSE 'changed' END AS change
-        FROM (SELECT {_without(a, "shard")} AS key, shard, digest FROM a_shards) a
-        FULL JOIN (SELECT {_without(b, "shard")} AS key, shard, digest FROM b_shards) b USING (key)
+        FROM (SELECT {_strip_corpus(a, "shard")} AS key, shard, digest FROM a_shards) a
+        FULL JOIN (SELECT {_strip_corpus(b, "shard")} AS key, shard, digest FROM b_shards) b
+            USING (key)
         WHERE a.digest IS DISTINCT FROM b.digest
     """
 
 
-def _without(corpus: str, column: str) -> str:
+def _strip_corpus(corpus: str, column: str) -> str:
     """A name without that of its corpus in front."""
     head = f"{corpus}-".replace("'", "''")
     return f"CASE WHEN starts_with({column}, '{head}') THEN {column}[{len(corpus) + 2}:] " + (

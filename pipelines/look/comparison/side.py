@@ -16,7 +16,7 @@ from pipelines.build.plan import SHARDS_FILE
 from pipelines.build.settings import flat_settings
 from pipelines.spec.file import read_spec
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check
+from pipelines.store.parquet import check_columns
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.storage import display_path
@@ -53,9 +53,9 @@ class Side:
         manifest = find_manifest(path)
         folder = manifest.parent
         planned = manifest.name == PLAN_FILE
-        check(manifest, PLAN if planned else SAMPLES)
+        check_columns(manifest, PLAN if planned else SAMPLES)
         for file, schema in _FILES.values():
-            check(folder / file, schema)
+            check_columns(folder / file, schema)
         facts = None if planned else Corpus.open(folder).facts
         return cls(manifest, folder.parent.name if facts is None else facts["corpus"], facts)
 
@@ -120,7 +120,7 @@ class Change:
     b: Any
 
 
-def changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Change]:
+def find_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Change]:
     """Where two mappings differ, in their order."""
     for name in dict.fromkeys([*a, *b]):
         if a.get(name) != b.get(name):

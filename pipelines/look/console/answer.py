@@ -41,7 +41,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryAnswer:
     """The rows that a query finds, batch by batch; to be read once.
 
     Args:
@@ -54,7 +54,7 @@ class Answer:
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
-    def rows(self, most: int | None = None) -> tuple[list[dict[str, Any]], int]:
+    def read_rows(self, most: int | None = None) -> tuple[list[dict[str, Any]], int]:
         """The first `most` rows as JSON values, None for all; and how many there are."""
         rows: list[dict[str, Any]] = []
         total = 0
@@ -62,7 +62,7 @@ class Answer:
             taken = batch.num_rows if most is None else min(batch.num_rows, most - len(rows))
             values = [column.slice(0, taken).to_pylist() for column in batch.columns]
             rows += (
-                {each.name: _plain(value) for each, value in zip(self.columns, row, strict=True)}
+                {each.name: _to_plain(value) for each, value in zip(self.columns, row, strict=True)}
                 for row in zip(*values, strict=True)
             )
             total += batch.num_rows
@@ -81,7 +81,7 @@ class Answer:
             SpecError: If a column is of a type that such a file cannot hold.
         """
         as_text = path.suffix == ".csv"
-        schema = _schema_of_csv(self.schema) if as_text else self.schema
+        schema = _make_csv_schema(self.schema) if as_text else self.schema
         total = 0
         try:
             with (
@@ -115,7 +115,7 @@ def check_answer_file(out: Path) -> None:
         raise SpecError(f"--out {out}: lies among a corpus's files", mend="write to another folder")
 
 
-def named_apart(names: Iterable[str]) -> list[str]:
+def make_unique(names: Iterable[str]) -> list[str]:
     """Names of columns, each of its own: a repeated one gets a number."""
     found: dict[str, None] = {}
     for name in names:
@@ -124,7 +124,7 @@ def named_apart(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _schema_of_csv(schema: pa.Schema) -> pa.Schema:
+def _make_csv_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(
         [field.with_type(pa.string()) if _is_text_in_csv(field.type) else field for field in schema]
     )
@@ -138,15 +138,15 @@ def _is_text_in_csv(kind: pa.DataType) -> bool:
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == kind:
         return column
-    return pa.array(map(_text, column.to_pylist()), kind)
+    return pa.array(map(_to_text, column.to_pylist()), kind)
 
 
-def _text(value: Any) -> str | None:
-    plain = _plain(value)
+def _to_text(value: Any) -> str | None:
+    plain = _to_plain(value)
     return plain if plain is None or isinstance(plain, str) else json.dumps(plain)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """A value as JSON has it: whole numbers stay whole, bytes are Base64, times are ISO 8601."""
     match value:
         case None | bool() | int() | str():
@@ -160,8 +160,8 @@ def _plain(value: Any) -> Any:
         case datetime() | date() | time():
             return value.isoformat()
         case dict():
-            return {name: _plain(each) for name, each in value.items()}
+            return {name: _to_plain(each) for name, each in value.items()}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_to_plain(each) for each in value]
         case _:
             return str(value)

@@ -30,7 +30,7 @@ class Function:
 
 
 @contextmanager
-def sealed(
+def open_sealed(
     tables: Mapping[str, ds.Dataset],
     functions: Mapping[str, Function] | None = None,
     views: Mapping[str, str] | None = None,

@@ -12,13 +12,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from pipelines.look.console.answer import Answer, Column, named_apart
-from pipelines.look.console.connection import sealed
-from pipelines.look.console.functions import EVENTS_OF, receipts_in
-from pipelines.look.console.refusal import explained, refuse_all_but_a_query
-from pipelines.look.console.tables import TABLES, Table
+from pipelines.look.console.answer import Column, QueryAnswer, make_unique
+from pipelines.look.console.connection import open_sealed
+from pipelines.look.console.functions import EVENTS_OF, make_receipts_function
+from pipelines.look.console.refusal import explain_errors, refuse_all_but_a_query
+from pipelines.look.console.tables import TABLES, TableDescription
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check
+from pipelines.store.parquet import check_columns
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, SAMPLES
 
@@ -36,7 +36,7 @@ class Database:
     """
 
     folder: Path
-    tables: tuple[Table, ...]
+    tables: tuple[TableDescription, ...]
     connection: duckdb.DuckDBPyConnection
 
     @classmethod
@@ -54,29 +54,29 @@ class Database:
         tables = tuple(table for table in TABLES if not (planned and table.file == SAMPLES_FILE))
         files = {table.name: folder / table.file for table in tables if table.file}
         for file in files.values():
-            check(file, _CHECKED.get(file.name, pa.schema([])))
-        with sealed(
+            check_columns(file, _CHECKED.get(file.name, pa.schema([])))
+        with open_sealed(
             {name: ds.dataset(file) for name, file in files.items()},
-            {"events_of": EVENTS_OF, "receipts_of": receipts_in(folder)},
+            {"events_of": EVENTS_OF, "receipts_of": make_receipts_function(folder)},
             {table.name: table.query for table in tables if table.query},
         ) as connection:
             yield cls(folder, tables, connection)
 
-    def columns(self, table: Table) -> tuple[Column, ...]:
+    def list_columns(self, table: TableDescription) -> tuple[Column, ...]:
         """The columns of a table with their DuckDB types."""
-        return _columns(self.connection.sql(f"SELECT * FROM {table.name}"))
+        return _list_columns(self.connection.sql(f"SELECT * FROM {table.name}"))
 
     @contextmanager
-    def ask(self, query: str) -> Iterator[Answer]:
+    def ask(self, query: str) -> Iterator[QueryAnswer]:
         """The answer to one SELECT, which is found while it is read.
 
         Raises:
             SpecError: If it is not one SELECT, or DuckDB refuses it; with DuckDB's own words.
         """
-        with explained(self.tables):
+        with explain_errors(self.tables):
             refuse_all_but_a_query(self.connection.extract_statements(query))
             relation = self.connection.sql(query)
-            columns = _columns(relation)
+            columns = _list_columns(relation)
             reader = relation.to_arrow_reader()
         schema = pa.schema(
             [
@@ -85,15 +85,17 @@ class Database:
             ]
         )
         with closing(reader):
-            yield Answer(columns, schema, _told(reader, self.tables))
+            yield QueryAnswer(columns, schema, _explain_batches(reader, self.tables))
 
 
-def _told(reader: pa.RecordBatchReader, tables: tuple[Table, ...]) -> Iterator[pa.RecordBatch]:
+def _explain_batches(
+    reader: pa.RecordBatchReader, tables: tuple[TableDescription, ...]
+) -> Iterator[pa.RecordBatch]:
     """The batches; what goes wrong on the way is told as what goes wrong before."""
-    with explained(tables):
+    with explain_errors(tables):
         yield from reader
 
 
-def _columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
-    names = named_apart(relation.columns)
+def _list_columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
+    names = make_unique(relation.columns)
     return tuple(Column(*pair) for pair in zip(names, map(str, relation.types), strict=True))

@@ -41,25 +41,25 @@ _ARROW: Final = {
 }
 
 
-def receipts_in(folder: Path) -> Function:
+def make_receipts_function(folder: Path) -> Function:
     """What certifies a shard, by its name; nothing, or one receipt."""
-    return Function(lambda names: _receipts(folder, names), f"{_struct(_RECEIPT)}[]")
+    return Function(lambda names: _list_receipts(folder, names), f"{_format_struct(_RECEIPT)}[]")
 
 
-def _struct(fields: Mapping[str, str]) -> str:
+def _format_struct(fields: Mapping[str, str]) -> str:
     listed = ", ".join('"' + name + '" ' + kind for name, kind in fields.items())
     return f"STRUCT({listed})"
 
 
-def _arrow(fields: Mapping[str, str]) -> pa.StructType:
+def _make_struct(fields: Mapping[str, str]) -> pa.StructType:
     return pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()])
 
 
-def _events(scenes: pa.Array) -> pa.Array:
-    return pa.array(map(_placed, scenes.to_pylist()), pa.list_(_arrow(_EVENT)))
+def _list_events(scenes: pa.Array) -> pa.Array:
+    return pa.array(map(_read_scene, scenes.to_pylist()), pa.list_(_make_struct(_EVENT)))
 
 
-def _placed(scene: str) -> list[dict[str, Any]]:
+def _read_scene(scene: str) -> list[dict[str, Any]]:
     return [
         {
             "place": place,
@@ -74,12 +74,12 @@ def _placed(scene: str) -> list[dict[str, Any]]:
     ]
 
 
-def _receipts(folder: Path, shards: pa.Array) -> pa.Array:
-    found = [_receipt(folder, shard) for shard in shards.to_pylist()]
-    return pa.array(found, pa.list_(_arrow(_RECEIPT)))
+def _list_receipts(folder: Path, shards: pa.Array) -> pa.Array:
+    found = [_read_receipt(folder, shard) for shard in shards.to_pylist()]
+    return pa.array(found, pa.list_(_make_struct(_RECEIPT)))
 
 
-def _receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
+def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
     if Path(shard).name != shard:  # a query may call this with a text of its own
         return []
     path = folder / RECEIPTS / f"{shard}.json"
@@ -95,5 +95,5 @@ def _receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
     return [found | {"libraries": sorted(receipt.libraries.items())}]
 
 
-EVENTS_OF: Final = Function(_events, f"{_struct(_EVENT)}[]")
+EVENTS_OF: Final = Function(_list_events, f"{_format_struct(_EVENT)}[]")
 """The events of scenes as JSON, placed in time."""

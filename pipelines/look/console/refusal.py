@@ -10,7 +10,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from pipelines.look.console.tables import Table
+from pipelines.look.console.tables import TableDescription
 from synth.base.errors import SpecError
 
 _HELP: Final = "`segue inspect CORPUS --tables` lists the tables and their columns"
@@ -42,7 +42,7 @@ def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
 
 
 @contextmanager
-def explained(tables: Iterable[Table]) -> Iterator[None]:
+def explain_errors(tables: Iterable[TableDescription]) -> Iterator[None]:
     """What DuckDB says of a query that fails in the block, as one clear error.
 
     Raises:

@@ -11,7 +11,7 @@ from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableDescription:
     """A table.
 
     Args:
@@ -63,14 +63,16 @@ _SAMPLE: Final = "Id of the sample."
 _WHEN: Final = "in frames at the corpus's rate"
 
 TABLES: Final = (
-    Table(
+    TableDescription(
         "samples",
         "A sample, planned and rendered; not there before a build has ended.",
         {**_PLANNED, **_MEASURED},
         file=SAMPLES_FILE,
     ),
-    Table("plan", "A sample as planned, before any audio is made.", _PLANNED, file=PLAN_FILE),
-    Table(
+    TableDescription(
+        "plan", "A sample as planned, before any audio is made.", _PLANNED, file=PLAN_FILE
+    ),
+    TableDescription(
         "clips",
         "A clip of the sound library that ingest admitted.",
         {
@@ -98,7 +100,7 @@ TABLES: Final = (
         },
         file=CLIPS_FILE,
     ),
-    Table(
+    TableDescription(
         "quarantine",
         "A clip that could not be used; clips that only the recipe refused are in clips, too.",
         {
@@ -109,7 +111,7 @@ TABLES: Final = (
         },
         file=QUARANTINE_FILE,
     ),
-    Table(
+    TableDescription(
         "shards",
         "A shard, as planned.",
         {
@@ -122,7 +124,7 @@ TABLES: Final = (
         },
         file=SHARDS_FILE,
     ),
-    Table(
+    TableDescription(
         "receipts",
         "A shard that is finished, and what certifies it.",
         {
@@ -134,7 +136,7 @@ TABLES: Final = (
         },
         query="SELECT r.* FROM (SELECT unnest(receipts_of(shard)) AS r FROM shards)",
     ),
-    Table(
+    TableDescription(
         "events",
         "A sound of a sample, in time.",
         {
@@ -157,7 +159,7 @@ TABLES: Final = (
             FROM (SELECT id, split, sample_rate, unnest(events_of(scene)) AS e FROM plan)
         """,
     ),
-    Table(
+    TableDescription(
         "captions",
         "A sentence about a sample, true or false.",
         {
@@ -187,13 +189,13 @@ TABLES: Final = (
             )
         """,
     ),
-    Table(
+    TableDescription(
         "clip_labels",
         "A label of a clip.",
         {"clip": "Id of the clip.", "label": "One of its labels."},
         query="SELECT id AS clip, unnest(labels) AS label FROM clips",
     ),
-    Table(
+    TableDescription(
         "clip_tags",
         "A tag of a clip.",
         {

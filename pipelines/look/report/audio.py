@@ -10,7 +10,7 @@ from typing import Any, Final
 import soundfile
 import soxr
 
-from pipelines.look.browse.audio import Sounds
+from pipelines.look.browse.audio import SampleAudio
 from synth.audio.dsp import Pcm
 from synth.corpus.corpus import REMOVED_FILE, Corpus
 from synth.corpus.shards import decode_audio
@@ -36,7 +36,7 @@ class Listening:
 
     def __init__(self, corpus: Corpus | None) -> None:
         gone = corpus is not None and (corpus.folder / REMOVED_FILE).is_file()
-        self._sounds = None if corpus is None or gone else Sounds(corpus)
+        self._sounds = None if corpus is None or gone else SampleAudio(corpus)
         self._reason = REMOVED if gone else NO_AUDIO
         self._left = MOST_BYTES
 

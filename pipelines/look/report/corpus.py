@@ -21,7 +21,7 @@ from pipelines.look.page import Histogram, Page, histogram, render_page
 from pipelines.look.report.rights import Rights, rights
 from pipelines.look.report.samples import examples
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check, damaged
+from pipelines.store.parquet import check_columns, make_damage_error
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
@@ -69,13 +69,13 @@ def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = No
         StorageError: If it lies at a URL that cannot be read.
     """
     manifest = find_manifest(path)
-    check(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)
-    check(manifest.with_name(CLIPS_FILE), CLIPS)
-    check(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
+    check_columns(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)
+    check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
+    check_columns(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
     try:
         return _page(manifest, samples, observer or Silent())
     except pa.ArrowException as error:
-        raise damaged(manifest.parent, error) from error
+        raise make_damage_error(manifest.parent, error) from error
 
 
 def _page(manifest: Path, samples: int, observer: Observer) -> Page:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.build.documents.attribution import licence_facts
-from pipelines.look.inspection import shares
+from pipelines.look.inspection import count_shares
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
 
@@ -53,7 +53,7 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     return Rights(
         whole=facts["licence"],
         reason=facts["licence_reason"],
-        mixes=shares(list(mixes.elements())),
+        mixes=count_shares(list(mixes.elements())),
         clips=len(clips),
         recordings=len({clip["recording"] for clip in clips}),
         credited=len(attributions),

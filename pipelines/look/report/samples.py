@@ -94,7 +94,7 @@ def _example(
             Negative(
                 text=each["text"],
                 kind=each["kind"],
-                reason=judge.why_false(claim_from_json(json.loads(each["claim"]))) or "",
+                reason=judge.explain(claim_from_json(json.loads(each["claim"]))) or "",
             )
             for each in row["negatives"]
         ),

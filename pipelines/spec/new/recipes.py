@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from pipelines.spec.new.meaning import summary
+from pipelines.spec.new.docstrings import read_summary
 from synth.base.errors import SegueError, SpecError
 from synth.base.names import suggestion
 from synth.recipes import RECIPES
@@ -41,7 +41,7 @@ class Start:
     @property
     def summary(self) -> str:
         """What it makes, in one line."""
-        return self.told or summary(self.model).removeprefix(f"`{self.recipe}`: ")
+        return self.told or read_summary(self.model).removeprefix(f"`{self.recipe}`: ")
 
 
 _KNOWN: Final[Mapping[str, Start]] = {
@@ -55,33 +55,33 @@ _KNOWN: Final[Mapping[str, Start]] = {
 }
 
 
-def start_names() -> tuple[str, ...]:
+def list_starts() -> tuple[str, ...]:
     """All that a spec can start from."""
     return tuple(dict.fromkeys((*RECIPES, *_KNOWN)))
 
 
-def start_completions(incomplete: str) -> list[str]:
+def complete_starts(incomplete: str) -> list[str]:
     """For a shell: the names that begin so."""
-    return [name for name in start_names() if name.startswith(incomplete)]
+    return [name for name in list_starts() if name.startswith(incomplete)]
 
 
-def start_of(name: str) -> Start:
+def find_start(name: str) -> Start:
     """What is known under a name.
 
     Raises:
         SpecError: If nothing is.
     """
-    if name not in start_names():
-        raise SpecError(f"no recipe {name!r}", mend=suggestion(name, start_names()))
+    if name not in list_starts():
+        raise SpecError(f"no recipe {name!r}", mend=suggestion(name, list_starts()))
     return _KNOWN.get(name, Start(name))
 
 
-def summaries() -> dict[str, str]:
+def summarise_starts() -> dict[str, str]:
     """One line for each name; one of a package that is broken spoils no list."""
     found = {}
-    for name in start_names():
+    for name in list_starts():
         try:
-            found[name] = start_of(name).summary
+            found[name] = find_start(name).summary
         except SegueError as error:
             found[name] = f"cannot be used: {error.message}"
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -12,10 +12,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from pipelines.spec.new.meaning import meanings, purpose
-from pipelines.spec.new.recipes import start_of
-from pipelines.spec.new.splits import splits_of
-from pipelines.spec.new.values import allowed
+from pipelines.spec.new.docstrings import read_meanings, read_purpose
+from pipelines.spec.new.recipes import find_start
+from pipelines.spec.new.values import describe_allowed
 from pipelines.spec.spec import Spec
 from synth.sources import source_class
 
@@ -23,9 +22,24 @@ WIDTH: Final = 100
 _INDENT: Final = "  "
 _BREAK: Final = 70  # YAML's lines are broken after the value that goes beyond
 _ROOT: Final = "root"
+_SHARES: Final = {"train": 0.7, "val": 0.15, "test": 0.15}
+_FIVE_FOLDS: Final = {"train": [1, 2, 3], "val": [4], "test": [5]}
+_OWN_SPLITS: Final[Mapping[str, Mapping[str, Sequence[str | int]]]] = {
+    "audiocaps": {"train": ["train"], "val": ["val"], "test": ["test"]},
+    "audioset_strong": {"train": ["train"], "test": ["eval"]},
+    "clotho": {"train": ["development"], "val": ["validation"], "test": ["evaluation"]},
+    "esc10": _FIVE_FOLDS,
+    "esc50": _FIVE_FOLDS,
+    "fma": {"train": ["training"], "val": ["validation"], "test": ["test"]},
+    "foley": _FIVE_FOLDS,
+    "fsd50k": {"train": ["train"], "val": ["val"], "test": ["eval"]},
+    "jam": _FIVE_FOLDS,
+    "musiccaps": {"train": ["train"], "test": ["eval"]},
+    "urbansound8k": {"train": [*range(1, 9)], "val": [9], "test": [10]},
+}
 
 
-def new_spec(
+def render_spec(
     name: str,
     corpus: str,
     source: str | None = None,
@@ -35,7 +49,7 @@ def new_spec(
     """The YAML of a spec, every setting of which has a comment of what it means and may be.
 
     Args:
-        name: One of `start_names`.
+        name: One of `list_starts`.
         corpus: Its name.
         source: A source's name; by default one that comes with Segue and suits the recipe.
         root: The source's folder; by default one that has to be changed.
@@ -45,7 +59,7 @@ def new_spec(
         SpecError: If there is no such recipe.
         SourceError: If there is no such source.
     """
-    start = start_of(name)
+    start = find_start(name)
     given: dict[str, Any] = {}
     chosen = source or start.source
     library = source_class(chosen)
@@ -57,18 +71,18 @@ def new_spec(
         "source": (chosen, library, given),
         "recipe": (start.recipe, start.model, start.settings),
     }
-    own = {"corpus": corpus, "splits": splits_of(chosen)}
-    told = meanings(Spec)
-    lines = [*_comment(f"{name}: {start.summary}", ""), *_comment(_HEAD, ""), "#"]
-    lines += [*_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
+    own = {"corpus": corpus, "splits": choose_splits(chosen)}
+    told = read_meanings(Spec)
+    lines = [*_wrap_comment(f"{name}: {start.summary}", ""), *_wrap_comment(_HEAD, ""), "#"]
+    lines += [*_wrap_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
     for key, field in Spec.model_fields.items():
         if key in choices:
             called, model, settings = choices[key]
-            lines += [*_comment(told[key], ""), f"{key}:"]
+            lines += [*_wrap_comment(told[key], ""), f"{key}:"]
             empty = " {}" if not model.model_fields else ""
-            lines += [f"{_INDENT}{called}:{empty}", *_block(model, settings, _INDENT * 2)]
+            lines += [f"{_INDENT}{called}:{empty}", *_render_block(model, settings, _INDENT * 2)]
         else:
-            lines += _setting(key, field, told[key], own, "")
+            lines += _render_setting(key, field, told[key], own, "")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -88,27 +102,27 @@ _TRAINING: Final = {
 }
 
 
-def _block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _render_block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
     """The settings of a model."""
-    told = meanings(model)
+    told = read_meanings(model)
     for key, field in model.model_fields.items():
-        yield from _setting(key, field, told[key], given, indent)
+        yield from _render_setting(key, field, told[key], given, indent)
 
 
-def _setting(
+def _render_setting(
     key: str, field: FieldInfo, told: str, given: Mapping[str, Any], indent: str
 ) -> Iterator[str]:
     """One setting: its comment, and its value below it."""
-    nested = _model_in(field)
+    nested = _find_model(field)
     if nested is not None and key not in given and field.default is not None:
-        yield from _comment(purpose(nested), indent)
+        yield from _wrap_comment(read_purpose(nested), indent)
         yield f"{indent}{key}:"
-        yield from _block(nested, {}, indent + _INDENT)
+        yield from _render_block(nested, {}, indent + _INDENT)
         return
     needed = "; required" if field.is_required() else ""
-    yield from _comment(f"{told} [{allowed(field)}{needed}]", indent)
+    yield from _wrap_comment(f"{told} [{describe_allowed(field)}{needed}]", indent)
     if nested is not None:
-        yield from _commented(nested, indent)
+        yield from _render_commented(nested, indent)
     value = given[key] if key in given else field.get_default(call_default_factory=True)
     plain = to_jsonable_python(value)
     text = yaml.safe_dump(
@@ -121,15 +135,17 @@ def _setting(
     yield from textwrap.indent(text.rstrip("\n"), indent).split("\n")
 
 
-def _commented(model: type[BaseModel], indent: str) -> Iterator[str]:
+def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:
     """The settings of a part that is not there by default."""
-    told = meanings(model)
+    told = read_meanings(model)
     for key, field in model.model_fields.items():
         default = "required" if field.is_required() else f"default {field.default}"
-        yield from _comment(f"- {key}: {told[key]} [{allowed(field)}; {default}]", indent)
+        yield from _wrap_comment(
+            f"- {key}: {told[key]} [{describe_allowed(field)}; {default}]", indent
+        )
 
 
-def _model_in(field: FieldInfo) -> type[BaseModel] | None:
+def _find_model(field: FieldInfo) -> type[BaseModel] | None:
     """The class of a setting that has settings of its own."""
     for each in (field.annotation, *get_args(field.annotation)):
         if isinstance(each, type) and issubclass(each, BaseModel):
@@ -137,8 +153,13 @@ def _model_in(field: FieldInfo) -> type[BaseModel] | None:
     return None
 
 
-def _comment(text: str, indent: str) -> list[str]:
+def _wrap_comment(text: str, indent: str) -> list[str]:
     prefix = f"{indent}# "
     return textwrap.wrap(
         text, WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False
     )
+
+
+def choose_splits(source: str) -> dict[str, Any]:
+    """What a new spec over a source has as `splits`: folds or splits of its own, or shares."""
+    return dict(_OWN_SPLITS.get(source, _SHARES))

@@ -22,15 +22,15 @@ _PLAIN: Final[dict[Any, str]] = {
 }
 
 
-def allowed(field: FieldInfo) -> str:
+def describe_allowed(field: FieldInfo) -> str:
     """What a field takes: `number above 0 up to 30, or null`."""
-    return _words(field.annotation, field.metadata)
+    return _describe_type(field.annotation, field.metadata)
 
 
-def _words(kind: Any, limits: Iterable[Any] = ()) -> str:
+def _describe_type(kind: Any, limits: Iterable[Any] = ()) -> str:
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _words(parts[0], (*parts[1:], *limits))
+        return _describe_type(parts[0], (*parts[1:], *limits))
     if origin is Literal:
         return " or ".join(map(str, parts))
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -38,21 +38,25 @@ def _words(kind: Any, limits: Iterable[Any] = ()) -> str:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return "settings of its own"
     if origin in (tuple, list):
-        return _list(parts) + _bounds(limits)
+        return _describe_list(parts) + _describe_bounds(limits)
     if origin is dict:
-        return f"{{{_words(parts[0])}: {_words(parts[1])}}}" + _bounds(limits)
+        return f"{{{_describe_type(parts[0])}: {_describe_type(parts[1])}}}" + _describe_bounds(
+            limits
+        )
     if parts:
-        return ", or ".join(_words(part, () if part is NoneType else limits) for part in parts)
-    return _PLAIN.get(kind, "any value") + _bounds(limits)
+        return ", or ".join(
+            _describe_type(part, () if part is NoneType else limits) for part in parts
+        )
+    return _PLAIN.get(kind, "any value") + _describe_bounds(limits)
 
 
-def _list(parts: tuple[Any, ...]) -> str:
+def _describe_list(parts: tuple[Any, ...]) -> str:
     if len(parts) == 1 or parts[-1] is Ellipsis:
-        return f"[{_words(parts[0])}, ...]"
-    return f"[{', '.join(map(_words, parts))}]"
+        return f"[{_describe_type(parts[0])}, ...]"
+    return f"[{', '.join(map(_describe_type, parts))}]"
 
 
-def _bounds(limits: Iterable[Any]) -> str:
+def _describe_bounds(limits: Iterable[Any]) -> str:
     """` above 0 up to 30`, of what pydantic notes of a field."""
     found: dict[str, Any] = {}
     for limit in limits:

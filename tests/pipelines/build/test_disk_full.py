@@ -17,7 +17,7 @@ import yaml
 from builds import TINY, product, segue
 
 from pipelines.build.build import build
-from pipelines.export.corpus import export
+from pipelines.export.corpus import export_corpus
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
@@ -129,12 +129,12 @@ def test_export_goes_on_where_the_disk_was_full(
     corpus, out = Corpus.open(tiny_corpus / "data_manifests" / "tiny"), disk.root / "exported"
     disk.leave(pages(tiny_corpus.rglob("*.tar")) // 2)
     with pytest.raises(DiskFullError, match="the disk is full"):
-        export(corpus, "hf", out)
+        export_corpus(corpus, "hf", out)
     assert not disk.partials()
     disk.widen()
-    again = export(corpus, "hf", out)
+    again = export_corpus(corpus, "hf", out)
     assert 0 < again.skipped < again.parts
-    export(corpus, "hf", tmp_path / "whole")
+    export_corpus(corpus, "hf", tmp_path / "whole")
     files = [path.relative_to(out) for path in sorted(out.rglob("*")) if path.is_file()]
     assert all(
         (out / each).read_bytes() == (tmp_path / "whole" / each).read_bytes() for each in files

@@ -13,7 +13,7 @@ from pipelines.build.build import Summary
 from pipelines.build.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import _show as show_plan
-from pipelines.ingest.quarantine import refusal_lines, refusals
+from pipelines.ingest.quarantine import count_refusals, format_refusals
 from pipelines.store.places import Places
 
 SHORT = "sounds for {} s; a crossfade of 0.5 s needs twice its length"
@@ -100,6 +100,6 @@ def test_labels_that_no_caption_tells_of_need_no_phrase(places: Places) -> None:
 
 def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
     rows = [refused(str(n), "x.wav", f"reason {'abcdefghijklmnopqrstuvw'[n]}") for n in range(23)]
-    lines = refusal_lines(refusals(rows))
+    lines = format_refusals(count_refusals(rows))
     assert len(lines) == 21
     assert lines[-1] == "and 3 for other reasons"

@@ -17,7 +17,7 @@ from builds import TINY, merged, product, segue
 
 from pipelines.build.build import build, plan_only
 from pipelines.checks.audit import Audit, audit
-from pipelines.checks.blind import blind
+from pipelines.checks.blind import run_blind_test
 from pipelines.cli.look.audit import audit_command
 from pipelines.look.inspection import describe
 from pipelines.spec.spec import Spec
@@ -333,7 +333,7 @@ def test_inspect_prints_the_scenes_tables(scenes_corpus: Path) -> None:
 
 
 def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
-    told = blind(large_plan, 160)
+    told = run_blind_test(large_plan, 160)
     assert told.value <= 0.52
     assert told.low <= told.value <= told.high
     assert told.n > 1000
@@ -344,7 +344,7 @@ def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> Non
     recipe = {"triplets": {"crossfade_s": 0.25, "repeats": 8, "style": style}}
     spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
     places, _ = plan_only(Spec.model_validate(spec), tmp_path, 0, Silent())
-    assert 0.45 <= blind(places.manifests, 8000).value <= 0.52
+    assert 0.45 <= run_blind_test(places.manifests, 8000).value <= 0.52
 
 
 def telltale(rows: Rows) -> None:
@@ -363,16 +363,16 @@ def longer(rows: Rows) -> None:
 def test_a_rigged_corpus_is_told_by_its_looks(
     scenes_corpus: Path, tmp_path: Path, change: Change, least: float
 ) -> None:
-    told = blind(tampered(scenes_corpus, tmp_path, change), 8000)
+    told = run_blind_test(tampered(scenes_corpus, tmp_path, change), 8000)
     assert told.value > least
     assert told.low > 0.52
 
 
 def test_the_blind_test_is_the_same_twice(scenes_corpus: Path) -> None:
-    assert blind(scenes_corpus, 100) == blind(scenes_corpus, 100)
+    assert run_blind_test(scenes_corpus, 100) == run_blind_test(scenes_corpus, 100)
 
 
 def test_too_few_groups_for_a_blind_test_are_a_clear_error(tmp_path: Path) -> None:
     folder = planned(tmp_path, recipe={"scenes": {"scenes": 8}})
     with pytest.raises(CorpusError, match="needs 5 groups or more"):
-        blind(folder, 8000)
+        run_blind_test(folder, 8000)

@@ -18,7 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from pipelines.checks.doctor import decoders, disk, machine, packages, services
-from pipelines.checks.doctor.check import Check, State
+from pipelines.checks.doctor.check import Check, CheckState
 from pipelines.cli.look import doctor as command
 
 KEY = "sk-this-is-nobodys-business"
@@ -55,12 +55,12 @@ def by_name(checks: Iterator[Check]) -> dict[str, Check]:
 
 
 def test_what_is_not_well_says_what_it_costs_and_how_to_mend_it() -> None:
-    groups = (packages.package_checks(), decoders.decoder_checks(), machine.machine_checks())
+    groups = (packages.check_packages(), decoders.check_decoders(), machine.check_machine())
     for group in groups:
         for check in group:
             assert check.needed_for
             assert check.found
-            assert (check.state is State.OK) == (check.mend == "")
+            assert (check.state is CheckState.OK) == (check.mend == "")
 
 
 def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
@@ -74,13 +74,13 @@ def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
         return "0.1" if name == "pyarrow" else there(name)
 
     monkeypatch.setattr(packages.metadata, "version", version)
-    found = by_name(packages.package_checks())
-    assert found["packages"].state is State.WRONG
-    assert found["pyarrow"].state is State.WRONG
+    found = by_name(packages.check_packages())
+    assert found["packages"].state is CheckState.WRONG
+    assert found["pyarrow"].state is CheckState.WRONG
     assert "0.1, and >=" in found["pyarrow"].found
     assert found["torch"] == Check(
         "torch",
-        State.MISSING,
+        CheckState.MISSING,
         "not installed",
         packages.NEEDED_FOR["torch"],
         "pip install -c constraints.txt torch",
@@ -92,11 +92,11 @@ def test_programs_and_models_that_are_not_there_are_missing(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(decoders, "find_spec", lambda _: None)
-    found = by_name(decoders.decoder_checks())
-    assert found["ffmpeg"].state is found["ffprobe"].state is State.MISSING
+    found = by_name(decoders.check_decoders())
+    assert found["ffmpeg"].state is found["ffprobe"].state is CheckState.MISSING
     assert "apt install ffmpeg" in found["ffmpeg"].mend
     assert "segue-audio[nlp]" in found["word tagger"].mend
-    assert {found[f"libsndfile {form}"].state for form in ("FLAC", "OGG", "MP3")} == {State.OK}
+    assert {found[f"libsndfile {form}"].state for form in ("FLAC", "OGG", "MP3")} == {CheckState.OK}
 
 
 def test_a_tagger_that_lacks_its_model_alone_wants_the_model_alone(
@@ -104,14 +104,14 @@ def test_a_tagger_that_lacks_its_model_alone_wants_the_model_alone(
 ) -> None:
     monkeypatch.setattr(decoders, "find_spec", lambda name: name == "spacy" or None)
     monkeypatch.setattr(decoders.metadata, "version", lambda _: "3.8")
-    mend = by_name(decoders.decoder_checks())["word tagger"].mend
+    mend = by_name(decoders.check_decoders())["word tagger"].mend
     assert mend.startswith("python -m spacy download ")
 
 
 def test_disks_are_tried_and_left_as_they_were(tmp_path: Path) -> None:
-    found = by_name(disk.disk_checks(tmp_path / "not" / "yet"))
+    found = by_name(disk.check_disks(tmp_path / "not" / "yet"))
     check = found[f"--out {tmp_path}/not/yet"]
-    assert check.state is not State.WRONG
+    assert check.state is not CheckState.WRONG
     assert list(tmp_path.iterdir()) == []
 
 
@@ -121,41 +121,43 @@ def test_a_file_system_without_locks_is_wrong(
 ) -> None:
     from contextlib import nullcontext
 
-    monkeypatch.setattr(disk, "held", lambda *_: nullcontext())
-    check = by_name(disk.disk_checks(tmp_path))[f"--out {tmp_path}"]
-    assert check.state is State.WRONG
+    monkeypatch.setattr(disk, "hold_lock", lambda *_: nullcontext())
+    check = by_name(disk.check_disks(tmp_path))[f"--out {tmp_path}"]
+    assert check.state is CheckState.WRONG
     assert "a lock can be had twice" in check.found
 
 
 def test_a_store_is_not_tried() -> None:
-    check = by_name(disk.disk_checks(Path("s3://bucket/prefix")))["--out s3://bucket/prefix"]
-    assert check.state is State.OK
+    check = by_name(disk.check_disks(Path("s3://bucket/prefix")))["--out s3://bucket/prefix"]
+    assert check.state is CheckState.OK
 
 
 def test_a_container_with_less_processors_than_it_sees_is_told(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("50000 100000\n")
-    check = machine._processors(tmp_path)
-    assert check.state is State.MISSING
+    check = machine._check_processors(tmp_path)
+    assert check.state is CheckState.MISSING
     assert "the container has 0.5" in check.found
     (tmp_path / "cpu.max").write_text("max 100000\n")
-    assert machine._processors(tmp_path).state is State.OK
+    assert machine._check_processors(tmp_path).state is CheckState.OK
 
 
 def test_gpus_are_told_with_memory_and_bf16() -> None:
     gpu = {"device": "cuda:0", "name": "H100", "memory": 80_000_000_000, "bf16": True}
-    (check,) = machine._devices({"torch": "2", "build": "built for CUDA 12", "devices": [gpu]})
-    assert check.state is State.OK
+    (check,) = machine._check_found_devices(
+        {"torch": "2", "build": "built for CUDA 12", "devices": [gpu]}
+    )
+    assert check.state is CheckState.OK
     assert check.found == "H100, 80.00 GB, with bf16; torch 2, built for CUDA 12"
-    (none,) = machine._devices({"torch": "2", "build": "built for CPU", "devices": []})
-    assert none.state is State.MISSING
+    (none,) = machine._check_found_devices({"torch": "2", "build": "built for CPU", "devices": []})
+    assert none.state is CheckState.MISSING
 
 
 def test_an_endpoint_that_lists_models_is_well(
     endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(services.KEY_VARIABLE, raising=False)
-    (check,) = services.endpoint_checks(endpoint)
-    assert check.state is State.OK
+    (check,) = services.check_endpoint(endpoint)
+    assert check.state is CheckState.OK
     assert check.found == f"{endpoint} without a key: 2 models"
 
 
@@ -164,8 +166,8 @@ def test_a_refused_key_is_told_and_never_shown(
 ) -> None:
     monkeypatch.setattr(Models, "key", "another")
     monkeypatch.setenv(services.KEY_VARIABLE, KEY)
-    (check,) = services.endpoint_checks(endpoint)
-    assert check.state is State.WRONG
+    (check,) = services.check_endpoint(endpoint)
+    assert check.state is CheckState.WRONG
     assert services.KEY_VARIABLE in check.found
     assert KEY not in str(check)
 
@@ -178,27 +180,27 @@ def test_a_key_goes_to_nobody_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_without_endpoint_and_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(services.KEY_VARIABLE, raising=False)
-    (check,) = services.endpoint_checks(None)
-    assert check.state is State.MISSING
+    (check,) = services.check_endpoint(None)
+    assert check.state is CheckState.MISSING
 
 
 def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
-    check = services._prefect_server("http://user:secret@127.0.0.1:9/api")
-    assert check.state is State.WRONG
+    check = services._check_prefect_server("http://user:secret@127.0.0.1:9/api")
+    assert check.state is CheckState.WRONG
     assert "secret" not in str(check)
-    assert services._prefect_server("").state is State.OK
+    assert services._check_prefect_server("").state is CheckState.OK
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", CheckState)
 def test_only_what_is_wrong_ends_with_status_one(
-    state: State, monkeypatch: pytest.MonkeyPatch
+    state: CheckState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = replace(Check("disk", State.OK, "full", "all", "free some"), state=state)
-    monkeypatch.setattr(command, "all_checks", lambda *_: iter([check]))
+    check = replace(Check("disk", CheckState.OK, "full", "all", "free some"), state=state)
+    monkeypatch.setattr(command, "run_checks", lambda *_: iter([check]))
     app = typer.Typer()
     app.command()(command.doctor_command)
     done = CliRunner().invoke(app, ["--json"])
-    assert done.exit_code == (state is State.WRONG)
+    assert done.exit_code == (state is CheckState.WRONG)
     assert json.loads(done.stdout)["checks"][0]["state"] == state
     shown = CliRunner().invoke(app, []).stdout
-    assert ("mend: free some" in shown) == (state is not State.OK)
+    assert ("mend: free some" in shown) == (state is not CheckState.OK)

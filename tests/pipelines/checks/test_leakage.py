@@ -14,7 +14,7 @@ import soundfile
 from known_sounds import RATE, event
 
 from pipelines.build.build import build
-from pipelines.checks.leakage import compare_corpora, compare_splits, used_clips
+from pipelines.checks.leakage import compare_corpora, compare_splits, read_used_clips
 from pipelines.spec.spec import Spec
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError
@@ -120,7 +120,7 @@ def test_one_split_can_be_compared(corpus_a: Path) -> None:
 
 
 def test_only_clips_that_samples_use_count(corpus_a: Path) -> None:
-    used = [row["id"] for row in used_clips(corpus_a)]
+    used = [row["id"] for row in read_used_clips(corpus_a)]
     assert [name.rsplit("/", 1)[1] for name in used] == ["0.wav", "1.wav", "2.wav", "3.wav"]
     (catalogue,) = corpus_a.glob("*/clips.parquet")
     assert pq.read_table(catalogue).num_rows == 5

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from pipelines.build.build import build
 from pipelines.checks.preflight import disk
-from pipelines.checks.preflight.deal import Deal, dealt
-from pipelines.checks.preflight.judge import best_shards, findings, mends, refuse_unfit
-from pipelines.checks.preflight.report import Report
-from pipelines.checks.preflight.run import preflight
+from pipelines.checks.preflight.deal import Deal, deal_shards
+from pipelines.checks.preflight.judge import find_best_shards, find_faults, mends, refuse_unfit
+from pipelines.checks.preflight.report import PreflightReport
+from pipelines.checks.preflight.run import run_preflight
 from pipelines.checks.preflight.share import TrainerShare
-from pipelines.checks.preflight.splits import PlannedSplit, packed
-from pipelines.checks.preflight.training import Loader, Training
+from pipelines.checks.preflight.splits import PlannedSplit, pack_shards
+from pipelines.checks.preflight.training import LoaderKind, Training
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
@@ -45,7 +45,7 @@ def rank_of(rank: int, ranks: int, worker: int, workers: int) -> Iterator[None]:
 
 
 def planned(groups: Sequence[int], shards: int, name: str = "train") -> PlannedSplit:
-    return PlannedSplit(name, tuple(groups), tuple(packed(groups, shards)))
+    return PlannedSplit(name, tuple(groups), tuple(pack_shards(groups, shards)))
 
 
 # The deal
@@ -56,7 +56,7 @@ def test_every_shard_is_dealt_once_as_cards_are(
     shards: list[int], ranks: int, workers: int
 ) -> None:
     numbered = list(enumerate(shards))
-    hands = dealt(numbered, ranks, workers)
+    hands = deal_shards(numbered, ranks, workers)
     given_out: list[list[list[Any]]] = [[[] for _ in range(workers)] for _ in range(ranks)]
     for number, card in enumerate(numbered):
         turn, rank = divmod(number, ranks)
@@ -67,7 +67,7 @@ def test_every_shard_is_dealt_once_as_cards_are(
 
 @given(st.integers(0, 60), counts, counts)
 def test_the_deal_is_that_of_webdataset(shards: int, ranks: int, workers: int) -> None:
-    ours = dealt(range(shards), ranks, workers)
+    ours = deal_shards(range(shards), ranks, workers)
     for rank in range(ranks):
         for worker in range(workers):
             with rank_of(rank, ranks, worker, workers):
@@ -223,17 +223,17 @@ def test_packing_never_divides_a_group(groups: list[int], samples: int) -> None:
             shards[-1] += size
         else:
             shards.append(size)
-    assert packed(groups, samples) == shards
+    assert pack_shards(groups, samples) == shards
 
 
 @pytest.mark.parametrize("samples", [1, 4, 9, 1000])
 def test_packing_is_the_plans_own(tiny: Callable[..., Spec], ingested: Path, samples: int) -> None:
     spec = tiny(shards={"samples": samples})
-    training = Training(1, 1, 3, loaders=(Loader.TRAINER,))
-    places, total, report = preflight(spec, training, ingested, 0, Silent())
+    training = Training(1, 1, 3, loaders=(LoaderKind.TRAINER,))
+    places, total, report = run_preflight(spec, training, ingested, 0, Silent())
     assert sum(split.samples for split in report.splits) == total
     for split in report.splits:
-        assert list(split.shards) == packed(split.groups, samples)
+        assert list(split.shards) == pack_shards(split.groups, samples)
     assert not places.shards.exists()
 
 
@@ -247,20 +247,20 @@ def test_fewer_shards_than_loader_workers_are_refused_with_shards_that_fit() -> 
         refuse_unfit([split], training)
     found = re.search(r"shards: {samples: (\d+)}", caught.value.mend)
     assert found is not None
-    assert not findings([split.repacked(int(found[1]))], training)
+    assert not find_faults([split.repack(int(found[1]))], training)
     fewer = re.search(r"--workers (\d+)", caught.value.mend)
     assert fewer is not None
-    assert not findings([split], Training(8, int(fewer[1]), 256))
+    assert not find_faults([split], Training(8, int(fewer[1]), 256))
 
 
 @pytest.mark.parametrize(
     ("groups", "shards", "training", "words"),
     [
-        ([3] * 100, 3, Training(2, 1, 400, loaders=(Loader.TRAINER,)), "do not fill a batch"),
+        ([3] * 100, 3, Training(2, 1, 400, loaders=(LoaderKind.TRAINER,)), "do not fill a batch"),
         ([12] * 100, 12, Training(2, 1, 8), "a group of 12 samples does not fit a batch of 8"),
         ([12] * 100, 12, Training(8, 1, 64), "holds 5 groups of up to 12 samples, too few for 8"),
         ([1] * 101, 10, Training(11, 1, 22), r"may get 1 sample \(in 1 of 11 shards\)"),
-        ([1] * 90, 30, Training(2, 1, 60, loaders=(Loader.PLAIN,)), "take 1 to 2 steps"),
+        ([1] * 90, 30, Training(2, 1, 60, loaders=(LoaderKind.PLAIN,)), "take 1 to 2 steps"),
     ],
 )
 def test_what_would_starve_or_hang_a_rank_is_refused(
@@ -277,26 +277,26 @@ def test_what_would_starve_or_hang_a_rank_is_refused(
     st.integers(1, 4),
     st.integers(0, 3),
     st.integers(1, 12),
-    st.sets(st.sampled_from(list(Loader)), min_size=1),
+    st.sets(st.sampled_from(list(LoaderKind)), min_size=1),
 )
 def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a_mend(
-    groups: list[int], shards: int, gpus: int, workers: int, each: int, loaders: set[Loader]
+    groups: list[int], shards: int, gpus: int, workers: int, each: int, loaders: set[LoaderKind]
 ) -> None:
     split = planned(groups, shards)
     training = Training(gpus, workers, gpus * each, loaders=tuple(loaders))
-    found = findings([split], training)
+    found = find_faults([split], training)
     if found:
         assert mends([split], training)
-        best = best_shards([split], training)
-        assert best is None or not findings([split.repacked(best)], training)
+        best = find_best_shards([split], training)
+        assert best is None or not find_faults([split.repack(best)], training)
         return
     deal = split.deal(training)
-    if loaders != {Loader.TRAINER}:
+    if loaders != {LoaderKind.TRAINER}:
         assert deal.steps > 0
         assert all(samples >= each for samples in deal.samples_of_workers)
-    if Loader.PLAIN in loaders:
+    if LoaderKind.PLAIN in loaders:
         assert set(deal.steps_of_ranks) == {deal.steps}
-    if Loader.TRAINER in loaders:
+    if LoaderKind.TRAINER in loaders:
         assert split.share(training).steps > 0
         assert min(split.share(training).units_of_ranks) > 0
 
@@ -314,22 +314,22 @@ def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
     tiny: Callable[..., Spec], tmp_path: Path, training: Training, mend: str
 ) -> None:
     with pytest.raises(SpecError) as caught:
-        preflight(tiny(), training, tmp_path / "out", 0, Silent())
+        run_preflight(tiny(), training, tmp_path / "out", 0, Silent())
     assert mend in caught.value.mend
     assert not (tmp_path / "out").exists()
 
 
 def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
     with pytest.raises(SpecError, match="no split val") as caught:
-        preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
+        run_preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
     assert "train, test" in caught.value.mend
 
 
 # Disk, time, cost
 
 
-def tiny_report(spec: Spec, out: Path, **changes: Any) -> Report:
-    return preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
+def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
+    return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
 
 
 def test_the_disk_is_foretold(tiny: Callable[..., Spec], tmp_path: Path) -> None:

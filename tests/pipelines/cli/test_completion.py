@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pipelines.cli.common.completion import MARKS, corpus_completions, source_completions
-from pipelines.spec.new.recipes import start_completions
+from pipelines.spec.new.recipes import complete_starts
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 
 _PROGRAM = "import sys; sys.argv = ['segue']; from pipelines.cli.app import main; main()"
@@ -57,5 +57,5 @@ def test_manifest_folders_are_completed(tmp_path: Path) -> None:
 
 
 def test_recipes_and_sources_are_completed() -> None:
-    assert start_completions("t") == ["tag_captions", "triplets"]
+    assert complete_starts("t") == ["tag_captions", "triplets"]
     assert source_completions("esc") == ["esc10", "esc50"]

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import synth.base.entry_points as registry
-from pipelines.cli.make.ingest import _intake
+from pipelines.cli.make.ingest import _read_intake
 from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
@@ -75,7 +75,7 @@ def test_the_nearest_name_is_told(name: str, mend: str) -> None:
 @pytest.mark.parametrize("library", ["ESC50:/data/ESC-50", "esc51", "Folder:"])
 def test_a_misspelt_source_is_no_missing_spec(library: str) -> None:
     with pytest.raises(SourceError, match="did you mean"):
-        _intake(library)
+        _read_intake(library)
 
 
 def test_one_broken_package_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from pipelines.cli.texts.tags import negate_command, tag_captions_command, textswap_command
-from pipelines.export.tags import negate_file
+from pipelines.export.tags import write_negated_file
 from synth.base.errors import SourceError
 from synth.captions.caption import Style
 from synth.text.negation.negation import Mode
@@ -78,7 +78,7 @@ def test_negate_in_one_mode_and_style_ends_with_json(files: Path) -> None:
 def test_equal_seeds_make_equal_bytes(files: Path) -> None:
     made = [files / f"{number}.parquet" for number in range(3)]
     for path, seed in zip(made, (1, 1, 2), strict=True):
-        negate_file(
+        write_negated_file(
             files / "captions.csv", files / "tags.csv", path, tuple(Mode), Style.PAPER, seed
         )
     first, again, other = (path.read_bytes() for path in made)

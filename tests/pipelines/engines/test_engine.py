@@ -42,7 +42,7 @@ from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner
 from pipelines.engines.passport import Passport, Refusal, facts
-from pipelines.ingest.decoder import Decoder, Task
+from pipelines.ingest.decoder import Decoder, DecodingTask
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
@@ -501,16 +501,16 @@ def test_decoders_start_below_a_nanny(cluster: Cluster, tmp_path: Path, tiny: Ti
     (tmp_path / "bell" / "b.wav").write_bytes(b"no sound")
     intake = tiny(source={"folder": {"root": str(tmp_path), "licence": "CC0-1.0"}}).intake
 
-    def decode(task: Task) -> list[str]:
+    def decode(task: DecodingTask) -> list[str]:
         decoder = Decoder(task)
         try:
-            return [type(it).__name__ for it in decoder.outcomes(list(task.source.refs()))]
+            return [type(it).__name__ for it in decoder.decode_all(list(task.source.refs()))]
         finally:
             decoder.close()
 
     assert isinstance(intake.source, Source)
     with engine(cluster.address) as it:
-        found = it.run(decode, Task(intake.source, intake.rate, intake.acceptance))
+        found = it.run(decode, DecodingTask(intake.source, intake.rate, intake.acceptance))
     assert found == ["Taken", "str"]
 
 

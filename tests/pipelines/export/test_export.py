@@ -20,7 +20,7 @@ from builds import segue
 from observers import Phases
 
 from pipelines.cli.make.export import export_command
-from pipelines.export.corpus import export
+from pipelines.export.corpus import export_corpus
 from pipelines.store.locks import sole_writer
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
@@ -88,9 +88,9 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_second_run_writes_nothing(corpus: Corpus, tmp_path: Path, name: str) -> None:
-    first = export(corpus, name, tmp_path / "out")
+    first = export_corpus(corpus, name, tmp_path / "out")
     before = times(tmp_path / "out")
-    second = export(corpus, name, tmp_path / "out")
+    second = export_corpus(corpus, name, tmp_path / "out")
     assert (first.written, first.skipped) == (12, 0)
     assert (second.written, second.skipped) == (0, 12)
     assert times(tmp_path / "out") == before
@@ -98,8 +98,8 @@ def test_a_second_run_writes_nothing(corpus: Corpus, tmp_path: Path, name: str) 
 
 def test_the_same_bytes_at_any_number_of_workers(corpus: Corpus, tmp_path: Path) -> None:
     for name in ("lhotse", "hf", "laion"):
-        export(corpus, name, tmp_path / f"{name}-0", worker_count=0)
-        export(corpus, name, tmp_path / f"{name}-2", worker_count=2)
+        export_corpus(corpus, name, tmp_path / f"{name}-0", worker_count=0)
+        export_corpus(corpus, name, tmp_path / f"{name}-2", worker_count=2)
         assert content(tmp_path / f"{name}-0") == content(tmp_path / f"{name}-2")
 
 
@@ -114,7 +114,7 @@ def test_command_ends_with_one_json_line(manifests: Path, tmp_path: Path) -> Non
 
 
 def test_splits_can_be_chosen(corpus: Corpus, tmp_path: Path) -> None:
-    made = export(corpus, "nemo", tmp_path, splits=["test"])
+    made = export_corpus(corpus, "nemo", tmp_path, splits=["test"])
     assert (made.samples, made.parts) == (72, 6)
     assert (tmp_path / "test_manifest.jsonl").is_file()
     assert not (tmp_path / "train_manifest.jsonl").exists()
@@ -133,10 +133,10 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_bytes(
     assert wait_for(lambda: is_left_alone(out))
     kept = receipts(out)
     (out / "audio/train/.tiny.flac.1-1.partial").write_bytes(b"torn")
-    again = export(corpus, "jams", out)
+    again = export_corpus(corpus, "jams", out)
     assert again.skipped == kept >= 2
     assert again.written == 12 - kept
-    export(corpus, "jams", tmp_path / "undisturbed")
+    export_corpus(corpus, "jams", tmp_path / "undisturbed")
     assert content(out) == content(tmp_path / "undisturbed")
 
 
@@ -156,11 +156,11 @@ def test_interrupt_ends_cleanly_and_says_how_to_go_on(manifests: Path, tmp_path:
 
 def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:
     first, second = Phases(), Phases()
-    export(corpus, "dcase", tmp_path, observer=first)
+    export_corpus(corpus, "dcase", tmp_path, observer=first)
     before = content(tmp_path)
     next((tmp_path / "audio" / "train").iterdir()).unlink()
     (tmp_path / "metadata" / "train.tsv").write_text("torn")
-    again = export(corpus, "dcase", tmp_path, observer=second)
+    again = export_corpus(corpus, "dcase", tmp_path, observer=second)
     assert again.written == 1
     assert (first.total, first.before, first.ended) == ({"export": 12}, {"export": 0}, ["export"])
     assert (second.total, second.before, second.ended) == (
@@ -174,17 +174,17 @@ def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:
 def test_foreign_folders_are_refused_and_left_alone(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(SpecError, match="holds files that are not of an export"):
-        export(corpus, "hf", tmp_path)
+        export_corpus(corpus, "hf", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_another_export_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    export(corpus, "nemo", tmp_path)
+    export_corpus(corpus, "nemo", tmp_path)
     before = content(tmp_path)
     with pytest.raises(SpecError, match="holds another export: format nemo instead of dcase"):
-        export(corpus, "dcase", tmp_path)
+        export_corpus(corpus, "dcase", tmp_path)
     with pytest.raises(SpecError, match=r"splits train\+test instead of test"):
-        export(corpus, "nemo", tmp_path, splits=["test"])
+        export_corpus(corpus, "nemo", tmp_path, splits=["test"])
     assert content(tmp_path) == before
 
 
@@ -213,7 +213,7 @@ def test_a_damaged_shard_is_a_clear_error(tiny_corpus: Path, tmp_path: Path, wor
     data[5000] ^= 1
     shard.write_bytes(data)
     with pytest.raises(CorpusError, match=rf"{shard.name}: damaged") as failed:
-        export(corpus, "nemo", tmp_path / "out", worker_count=workers)
+        export_corpus(corpus, "nemo", tmp_path / "out", worker_count=workers)
     assert "build" in failed.value.mend
     assert not (tmp_path / "out" / "test_manifest.jsonl").exists()
 
@@ -241,7 +241,7 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
 
 
 def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None:
-    export(corpus, "hf", tmp_path / "out")
+    export_corpus(corpus, "hf", tmp_path / "out")
     with pytest.raises(CorpusError, match="no finished corpus here"):
         export_command(tmp_path / "out", "esc", tmp_path / "esc")
 
@@ -251,7 +251,7 @@ def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
     corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
     """The table counted all clips of the library, and audio was copied out with no credit."""
-    export(corpus, name, tmp_path / "out")
+    export_corpus(corpus, name, tmp_path / "out")
     ledger = (tmp_path / "out" / "ATTRIBUTION.csv").read_bytes()
     assert ledger == (corpus.shards / "ATTRIBUTION.csv").read_bytes()
     read_me = (tmp_path / "out" / "README.md").read_text()
@@ -263,7 +263,7 @@ def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
 def test_an_esc_export_read_as_esc50_takes_no_licence_or_credit_of_esc50(
     corpus: Corpus, tmp_path: Path
 ) -> None:
-    export(corpus, "esc", tmp_path / "out")
+    export_corpus(corpus, "esc", tmp_path / "out")
     for ref in Esc50(root=tmp_path / "out").refs():
         assert (ref.licence, ref.attribution) == ("unknown", "")
         assert ref.recording.startswith("esc50/")

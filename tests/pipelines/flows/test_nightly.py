@@ -150,7 +150,7 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
 ) -> None:
     said = tmp_path / "said.parquet"
     task = EnrichSettings(task="paraphrase", out=said, model="m", local=True)
-    stopped = SimpleNamespace(stopped=Stop.interrupted())
+    stopped = SimpleNamespace(stopped=Stop.for_interrupt())
     monkeypatch.setattr(texts, "generate", lambda settings, observer: stopped)
     monkeypatch.setattr(
         texts, "locate_library", lambda *_: (None, SimpleNamespace(manifests=tmp_path))

@@ -23,8 +23,8 @@ from builds import segue
 from hostile import RATE, Hostile
 
 from pipelines.engines.executor import workers
-from pipelines.ingest.ingest import Library, ingest
-from pipelines.ingest.parts import MAX_PART_CLIPS, chunks
+from pipelines.ingest.ingest import IngestedLibrary, ingest
+from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from pipelines.spec.intake import Intake
 from synth.audio.bank import Bank
 from synth.base.errors import SourceError
@@ -52,17 +52,17 @@ class Counting(Silent):
 
 def take(
     source: Source, out: Path, count: int = 0, observer: Observer | None = None, **settings: Any
-) -> Library:
+) -> IngestedLibrary:
     intake = Intake(source, RATE, **{"acceptance": LIMIT} | settings)
     with workers(count) as run:
         return ingest(intake, out, run, count, observer or Silent())
 
 
-def reasons(library: Library) -> dict[str, str]:
+def reasons(library: IngestedLibrary) -> dict[str, str]:
     return {row["location"]: row["reason"] for row in library.quarantine}
 
 
-def accepted(library: Library) -> list[str]:
+def accepted(library: IngestedLibrary) -> list[str]:
     return [clip["location"] for clip in library.clips]
 
 
@@ -176,8 +176,8 @@ def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
 
     ids = [f"x/{n}" for n in range(60_000)]
     endless = [ClipRef(i, i, ()) for i in ids if uniform_hash("part", i) * 64 >= 1]
-    assert {len(chunk) for chunk in chunks(endless[: 256 * 9])} == {256}
-    sizes = [len(chunk) for chunk in chunks(ClipRef(i, i, ()) for i in ids)]
+    assert {len(chunk) for chunk in chunk_refs(endless[: 256 * 9])} == {256}
+    sizes = [len(chunk) for chunk in chunk_refs(ClipRef(i, i, ()) for i in ids)]
     assert sum(sizes) == 60_000
     assert 56 < np.mean(sizes) < 72
 

@@ -13,7 +13,7 @@ from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings
 from pipelines.llm.generate import generate
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.stops import StopKind
-from pipelines.llm.summary import Summary
+from pipelines.llm.summary import GenerateSummary
 from pipelines.llm.wire.errors import Fault, FaultKind
 from synth.base.progress import Silent
 
@@ -23,7 +23,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
 
 
-def _run(folder: Path, server: LlmServer, rows: list[dict[str, Any]], **changes: Any) -> Summary:
+def _run(
+    folder: Path, server: LlmServer, rows: list[dict[str, Any]], **changes: Any
+) -> GenerateSummary:
     return generate(settings(folder, server.base_url, rows, batch=True, **changes), Silent())
 
 

@@ -11,7 +11,7 @@ import pytest
 from llm_server import LlmServer
 
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import Fault, FaultKind, redacted
+from pipelines.llm.wire.errors import Fault, FaultKind, redact
 from pipelines.llm.wire.request import Request
 from synth.base.errors import SpecError
 
@@ -81,7 +81,7 @@ def test_a_wrong_key_is_final_and_not_repeated(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text: str) -> None:
-    clean = redacted(text, KEY)
+    clean = redact(text, KEY)
     assert "[key]" in clean
     for secret in (KEY, "abcdef", "abc.def", "wxyz"):
         assert secret not in clean
@@ -89,8 +89,8 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
 
 def test_ordinary_words_are_left_alone_and_long_ones_cut() -> None:
     text = "none of these: a key-value store, task-force, risk-averse listeners"
-    assert redacted(text, "none") == text
-    assert len(redacted("x" * 10_000, "")) < 500
+    assert redact(text, "none") == text
+    assert len(redact("x" * 10_000, "")) < 500
 
 
 @pytest.mark.parametrize(

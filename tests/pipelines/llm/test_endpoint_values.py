@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.llm.wire.answer import runs_away
-from pipelines.llm.wire.errors import FaultKind, kind_of
-from pipelines.llm.wire.errors import retry_after as wait_of
-from pipelines.llm.wire.request import Request, estimated_tokens
+from pipelines.llm.wire.answer import find_runaway
+from pipelines.llm.wire.errors import FaultKind, classify_status
+from pipelines.llm.wire.errors import read_retry_after as wait_of
+from pipelines.llm.wire.request import Request, estimate_tokens
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
@@ -70,16 +70,16 @@ def test_retry_after_is_read(headers: dict[str, str], seconds: float | None) -> 
 
 
 def test_errors_inside_a_stream_may_carry_a_status_as_their_code() -> None:
-    assert kind_of(None, 429) is FaultKind.RATE_LIMIT
-    assert kind_of(None, "402") is FaultKind.QUOTA
-    assert kind_of(None, None) is FaultKind.SERVER
-    assert kind_of(None, 7) is FaultKind.SERVER
-    assert kind_of(418) is FaultKind.BAD_REQUEST
+    assert classify_status(None, 429) is FaultKind.RATE_LIMIT
+    assert classify_status(None, "402") is FaultKind.QUOTA
+    assert classify_status(None, None) is FaultKind.SERVER
+    assert classify_status(None, 7) is FaultKind.SERVER
+    assert classify_status(418) is FaultKind.BAD_REQUEST
 
 
 def test_tokens_are_counted_from_above() -> None:
-    assert estimated_tokens("") == 0
-    assert estimated_tokens("four") == 2
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("four") == 2
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_tokens_are_counted_from_above() -> None:
     ["{" + " " * 300, "\n" * 300, "the same again, " * 60, "a" * 700, "word soup " * 4000],
 )
 def test_text_that_comes_to_no_end_is_told(text: str) -> None:
-    assert runs_away(text, 100)
+    assert find_runaway(text, 100)
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_text_that_comes_to_no_end_is_told(text: str) -> None:
     ],
 )
 def test_text_that_may_still_end_well_is_let_run(text: str) -> None:
-    assert not runs_away(text, 1000)
+    assert not find_runaway(text, 1000)

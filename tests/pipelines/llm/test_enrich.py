@@ -17,7 +17,7 @@ from pipelines.build.build import build, plan_only
 from pipelines.checks.audit import audit
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
-from pipelines.llm.settings import Settings
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError
@@ -57,7 +57,7 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     out = tmp_path / "orders.parquet"
     with LlmServer(turned_round, key=KEY) as server:
         summary = generate(
-            Settings(
+            GenerateSettings(
                 task="order-negatives",
                 source=Input(places.manifests),
                 out=out,

@@ -13,12 +13,12 @@ from pipelines.llm.money.prices import (
     FREE,
     NANOS,
     Price,
-    estimated_tokens,
-    most_tokens,
-    nanos,
-    price_of,
+    bound_tokens,
+    estimate_tokens,
+    find_price,
+    format_cost,
     read_prices,
-    told,
+    to_nanos,
 )
 from synth.base.errors import SpecError
 
@@ -30,32 +30,32 @@ def test_shipped_prices_are_dated() -> None:
 
 
 def test_a_dated_model_has_the_price_of_its_family() -> None:
-    assert price_of("gpt-4o-mini-2024-07-18") == price_of("gpt-4o-mini")
+    assert find_price("gpt-4o-mini-2024-07-18") == find_price("gpt-4o-mini")
 
 
 def test_costs_are_exact_and_rounded_up() -> None:
     price = Price(input=Decimal("0.15"), cached=Decimal("0.075"), output=Decimal("0.6"))
-    assert price.cost(1_000_000, 1_000_000) == 0.75 * NANOS
-    assert price.cost(1000, 0, cached=400) == 600 * 150 + 400 * 75
-    assert Price(input=Decimal("0.0001"), output=Decimal(0)).cost(1, 0) == 1
+    assert price.compute_cost(1_000_000, 1_000_000) == 0.75 * NANOS
+    assert price.compute_cost(1000, 0, cached=400) == 600 * 150 + 400 * 75
+    assert Price(input=Decimal("0.0001"), output=Decimal(0)).compute_cost(1, 0) == 1
     halved = Price(input=Decimal(1), output=Decimal(4), batch=Decimal("0.5"))
-    assert halved.cost(10, 10, in_batch=True) * 2 == halved.cost(10, 10)
-    assert Price(input=Decimal(1), output=Decimal(1)).cost(100, 0, cached=50) == 100_000
+    assert halved.compute_cost(10, 10, in_batch=True) * 2 == halved.compute_cost(10, 10)
+    assert Price(input=Decimal(1), output=Decimal(1)).compute_cost(100, 0, cached=50) == 100_000
 
 
 def test_own_prices_stand_above_the_shipped_ones(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("gpt-4o-mini: {input: 1, output: 2}\nours: {input: 0, output: 0}\n")
-    assert price_of("gpt-4o-mini", own).output == 2
-    assert price_of("ours", own).free
-    assert price_of("gpt-4o", own) == price_of("gpt-4o")
+    assert find_price("gpt-4o-mini", own).output == 2
+    assert find_price("ours", own).free
+    assert find_price("gpt-4o", own) == find_price("gpt-4o")
 
 
 def test_an_unknown_model_is_refused_unless_it_is_local() -> None:
     with pytest.raises(SpecError, match="price of model 'secret' is not known") as caught:
-        price_of("secret")
+        find_price("secret")
     assert "--prices" in caught.value.mend
-    assert price_of("secret", local=True) is FREE
+    assert find_price("secret", local=True) is FREE
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_wrong_prices_are_named(tmp_path: Path, text: str, said: str) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(text)
     with pytest.raises(SpecError) as caught:
-        price_of("a", own)
+        find_price("a", own)
     assert said in str(caught.value)
 
 
@@ -86,9 +86,15 @@ def test_prices_that_are_not_there(tmp_path: Path) -> None:
 
 @given(st.lists(st.text()))
 def test_the_worst_case_is_above_the_estimate(texts: list[str]) -> None:
-    assert most_tokens(texts) >= estimated_tokens(texts)
+    assert bound_tokens(texts) >= estimate_tokens(texts)
 
 
 def test_sums_for_people() -> None:
-    sums = (nanos(0), nanos(1234.5), nanos(0.5), nanos(0.00042), nanos(0.0000075))
-    assert [told(each) for each in sums] == ["$0.00", "$1,234.50", "$0.5", "$0.00042", "$0.0000075"]
+    sums = (to_nanos(0), to_nanos(1234.5), to_nanos(0.5), to_nanos(0.00042), to_nanos(0.0000075))
+    assert [format_cost(each) for each in sums] == [
+        "$0.00",
+        "$1,234.50",
+        "$0.5",
+        "$0.00042",
+        "$0.0000075",
+    ]

@@ -13,7 +13,7 @@ from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import FINAL, Fault, FaultKind
 from pipelines.llm.wire.errors import PASSING as ASKED_AGAIN
 from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.wire.retry import Gate, Policy, backoff_s, with_retries
+from pipelines.llm.wire.retry import Policy, RequestGate, ask_with_retries, compute_backoff
 from pipelines.llm.wire.usage import Usage
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 100, 0.7, None)
@@ -56,7 +56,7 @@ def retried(script: Script, policy: Policy = POLICY) -> tuple[Reply | Fault, Fak
 
     async def work() -> Reply | Fault:
         try:
-            return await with_retries(script, ASKED, policy, time.sleep, clock=time.clock)
+            return await ask_with_retries(script, ASKED, policy, time.sleep, clock=time.clock)
         except Fault as fault:
             return fault
 
@@ -102,7 +102,7 @@ def test_the_wait_is_what_the_endpoint_asked_for() -> None:
 
 def test_a_wait_of_nothing_is_a_growing_wait_all_the_same() -> None:
     busy = Fault(FaultKind.RATE_LIMIT, "busy", retry_after=0.0)
-    assert retried(Script([busy]))[1].slept == [backoff_s(ASKED, 1, POLICY)]
+    assert retried(Script([busy]))[1].slept == [compute_backoff(ASKED, 1, POLICY)]
 
 
 @pytest.mark.parametrize("wait", [101.0, 86_400.0])
@@ -117,12 +117,12 @@ def test_waits_are_jittered_bounded_and_always_the_same() -> None:
     others = [replace(ASKED, seed=seed) for seed in range(200)]
     for attempt in range(1, 9):
         ceiling = min(8.0, 2.0 ** (attempt - 1))
-        waits = [backoff_s(request, attempt, POLICY) for request in others]
-        assert waits == [backoff_s(request, attempt, POLICY) for request in others]
+        waits = [compute_backoff(request, attempt, POLICY) for request in others]
+        assert waits == [compute_backoff(request, attempt, POLICY) for request in others]
         assert 0 <= min(waits) < 0.05 * ceiling
         assert 0.95 * ceiling < max(waits) < ceiling
         assert len(set(waits)) == 200
-    assert backoff_s(ASKED, 1, POLICY) == pytest.approx(0.6687696845740692, abs=1e-12)
+    assert compute_backoff(ASKED, 1, POLICY) == pytest.approx(0.6687696845740692, abs=1e-12)
 
 
 def gate_run(
@@ -138,11 +138,11 @@ def gate_run(
         return GOOD
 
     async def work() -> None:
-        gate = Gate(places, sleep=time.sleep, clock=time.clock)
+        gate = RequestGate(places, sleep=time.sleep, clock=time.clock)
         requests = [replace(ASKED, seed=seed) for seed in range(count)]
         await asyncio.gather(
             *(
-                with_retries(once, request, POLICY, time.sleep, gate=gate, clock=time.clock)
+                ask_with_retries(once, request, POLICY, time.sleep, gate=gate, clock=time.clock)
                 for request in requests
             )
         )
@@ -170,9 +170,9 @@ def test_a_pause_longer_than_the_deadline_is_not_waited_for() -> None:
     time, script = FakeTime(), Script([])
 
     async def work() -> None:
-        gate = Gate(2, sleep=time.sleep, clock=time.clock)
+        gate = RequestGate(2, sleep=time.sleep, clock=time.clock)
         gate.pause(101.0)
-        await with_retries(script, ASKED, POLICY, time.sleep, gate=gate, clock=time.clock)
+        await ask_with_retries(script, ASKED, POLICY, time.sleep, gate=gate, clock=time.clock)
 
     with pytest.raises(Fault, match="everybody") as caught:
         asyncio.run(work())
@@ -185,7 +185,7 @@ def test_a_longer_pause_outlives_a_shorter_one() -> None:
     time = FakeTime()
 
     async def work() -> None:
-        gate = Gate(1, sleep=time.sleep, clock=time.clock)
+        gate = RequestGate(1, sleep=time.sleep, clock=time.clock)
         gate.pause(20.0)
         gate.pause(5.0)
         async with gate:
@@ -198,7 +198,7 @@ def test_a_sleep_that_moves_no_clock_does_not_hang() -> None:
     async def nothing(seconds: float) -> None: ...
 
     async def work() -> None:
-        gate = Gate(1, sleep=nothing)
+        gate = RequestGate(1, sleep=nothing)
         gate.pause(1000.0)
         async with gate:
             pass
@@ -208,7 +208,7 @@ def test_a_sleep_that_moves_no_clock_does_not_hang() -> None:
 
 def test_cancelled_in_the_gate_it_gives_its_place_back() -> None:
     async def work() -> None:
-        gate = Gate(1)
+        gate = RequestGate(1)
         gate.pause(1000.0)
         task = asyncio.create_task(gate.__aenter__())
         await asyncio.sleep(0.01)
@@ -225,10 +225,12 @@ def over_http(server: LlmServer, requests: Sequence[Request], places: int) -> li
 
     async def work() -> list[Reply]:
         async with Endpoint(settings) as endpoint:
-            gate = Gate(places, sleep=time.sleep, clock=time.clock)
+            gate = RequestGate(places, sleep=time.sleep, clock=time.clock)
             policy = Policy(attempts=12, deadline_s=1e9)
             tasks = [
-                with_retries(endpoint.ask, request, policy, time.sleep, gate=gate, clock=time.clock)
+                ask_with_retries(
+                    endpoint.ask, request, policy, time.sleep, gate=gate, clock=time.clock
+                )
                 for request in requests
             ]
             replies = await asyncio.gather(*tasks)
@@ -258,7 +260,7 @@ def test_retry_after_is_honoured_over_http() -> None:
     async def work(server: LlmServer) -> Reply:
         settings = EndpointSettings(server.base_url, "tiny", "none")
         async with Endpoint(settings) as endpoint:
-            return await with_retries(endpoint.ask, ASKED, POLICY, sleep)
+            return await ask_with_retries(endpoint.ask, ASKED, POLICY, sleep)
 
     with LlmServer(script=["rate_limit"], retry_headers={"retry-after-ms": "1500"}) as server:
         assert asyncio.run(work(server)).text == "You said: A dog barks."

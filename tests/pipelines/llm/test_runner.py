@@ -16,7 +16,7 @@ from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings,
 from pipelines.llm.generate import generate
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.stops import StopKind
-from pipelines.llm.summary import Summary
+from pipelines.llm.summary import GenerateSummary
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
 
@@ -35,7 +35,9 @@ def _rows(out: Path) -> list[dict[str, Any]]:
     return pq.read_table(out).to_pylist()
 
 
-def _run(folder: Path, server: LlmServer, rows: list[dict[str, Any]], **changes: Any) -> Summary:
+def _run(
+    folder: Path, server: LlmServer, rows: list[dict[str, Any]], **changes: Any
+) -> GenerateSummary:
     return generate(settings(folder, server.base_url, rows, **changes), Silent())
 
 
@@ -211,7 +213,7 @@ def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_once_buy_nothing_twice(tmp_path: Path) -> None:
-    found: list[Summary] = []
+    found: list[GenerateSummary] = []
     with LlmServer(obliging, key=KEY, latency_s=0.02) as server:
         runs = [settings(tmp_path, server.base_url, captions(200), concurrency=4)]
         runs.append(settings(tmp_path, server.base_url, [], out=tmp_path / "b.parquet"))

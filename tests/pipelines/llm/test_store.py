@@ -10,20 +10,30 @@ from typing import Any
 import pytest
 
 from pipelines.llm.money.ledger import DoesNotFitError, Ledger
-from pipelines.llm.money.records import ItemState, Member, Order, Paid, Scope, State, Status
+from pipelines.llm.money.records import (
+    ItemState,
+    Order,
+    Paid,
+    RequestMember,
+    RequestState,
+    Scope,
+    Status,
+)
 from pipelines.llm.money.store import STORE_VERSION, Store
-from pipelines.llm.money.tickets import Tickets, owner_of
+from pipelines.llm.money.tickets import Tickets, name_owner
 from synth.base.errors import SpecError
 
 SCOPE = Scope("say", "1", "digest", "tiny", {"temperature": 0.5, "seed": None})
 
 
 def _ledger(store: Store, job: str = "job", limit: int | None = None) -> Ledger:
-    return Ledger(store, store.scope(SCOPE), job, limit)
+    return Ledger(store, store.find_scope(SCOPE), job, limit)
 
 
 def _order(*digests: str, worst: int = 10) -> Order:
-    members = tuple(Member(each, str(at), {"caption": each}) for at, each in enumerate(digests))
+    members = tuple(
+        RequestMember(each, str(at), {"caption": each}) for at, each in enumerate(digests)
+    )
     return Order("key", members, {"model": "tiny"}, [["user", "Say it."]], worst)
 
 
@@ -40,9 +50,9 @@ def store(path: Path) -> Iterator[Store]:
 
 def test_a_scope_has_one_number(store: Store, path: Path) -> None:
     other = Scope("say", "1", "digest", "tiny", {"temperature": 0.7, "seed": None})
-    assert store.scope(SCOPE) == store.scope(SCOPE) != store.scope(other)
+    assert store.find_scope(SCOPE) == store.find_scope(SCOPE) != store.find_scope(other)
     with Store.open(path) as again:
-        assert again.scope(SCOPE) == store.scope(SCOPE)
+        assert again.find_scope(SCOPE) == store.find_scope(SCOPE)
 
 
 def test_items_are_claimed_by_one(store: Store, path: Path) -> None:
@@ -53,9 +63,11 @@ def test_items_are_claimed_by_one(store: Store, path: Path) -> None:
         assert mine.claim(["a"]).keys() == {"a"}
         mine.release(["b"])
         assert theirs.claim(["b"]).keys() == {"b"}
-        mine.judged({"a": ItemState(Status.ANSWERED, {"texts": []}, attempts=1)})
+        mine.record_states({"a": ItemState(Status.ANSWERED, {"texts": []}, attempts=1)})
         assert theirs.claim(["a"]) == {}
-        assert theirs.states(["a", "z"]) == {"a": ItemState(Status.ANSWERED, {"texts": []}, "", 1)}
+        assert theirs.read_states(["a", "z"]) == {
+            "a": ItemState(Status.ANSWERED, {"texts": []}, "", 1)
+        }
     assert mine.claim(["b", "c"]).keys() == {"b", "c"}  # the other one is gone
 
 
@@ -64,36 +76,38 @@ def test_a_reply_waits_until_it_is_read(store: Store, path: Path) -> None:
         ledger = _ledger(dies)
         ledger.claim(["a"])
         (number,) = ledger.reserve([_order("a")])
-        ledger.paid(number, State.UNREAD, Paid(7, "the reply", "stop", tokens=(3, 4, 1)))
-        assert _ledger(store).unread() == []  # it lives, and will read it
-    (left,) = _ledger(store).unread()
+        ledger.record_payment(
+            number, RequestState.UNREAD, Paid(7, "the reply", "stop", tokens=(3, 4, 1))
+        )
+        assert _ledger(store).take_unread() == []  # it lives, and will read it
+    (left,) = _ledger(store).take_unread()
     assert (left.text, left.finish) == ("the reply", "stop")
-    assert left.members == (Member("a", "0", {"caption": "a"}),)
-    _ledger(store).judged({"a": ItemState(Status.FAILED, reason="bad")}, left.purchase)
+    assert left.members == (RequestMember("a", "0", {"caption": "a"}),)
+    _ledger(store).record_states({"a": ItemState(Status.FAILED, reason="bad")}, left.purchase)
     with Store.open(path) as third:
-        assert _ledger(third).unread() == []
+        assert _ledger(third).take_unread() == []
 
 
 def test_what_was_on_its_way_stays_paid_for(store: Store, path: Path) -> None:
     with Store.open(path) as dies:
         _ledger(dies).reserve([_order("a", worst=10), _order("b", worst=5)])
-        assert _ledger(store).bury() == 0
+        assert _ledger(store).mark_lost() == 0
     ledger = _ledger(store)
-    assert (ledger.bury(), ledger.bury()) == (2, 0)
-    assert ledger.spent() == 15
+    assert (ledger.mark_lost(), ledger.mark_lost()) == (2, 0)
+    assert ledger.compute_spent() == 15
 
 
 def test_the_account_of_a_job(store: Store) -> None:
     ledger = _ledger(store, limit=25)
     first, second = ledger.reserve([_order("a"), _order("b")])
-    assert (ledger.spent(), ledger.room()) == (20, 5)
+    assert (ledger.compute_spent(), ledger.compute_room()) == (20, 5)
     with pytest.raises(DoesNotFitError):
         ledger.reserve([_order("c", worst=6)])
-    assert ledger.spent() == 20
-    ledger.paid(first, State.UNREAD, Paid(3))
-    ledger.paid(second, State.FAULT, Paid(0, reason="server"))
-    assert (ledger.spent(), ledger.room()) == (3, 22)
-    assert _ledger(store, "another job").spent() == 0
+    assert ledger.compute_spent() == 20
+    ledger.record_payment(first, RequestState.UNREAD, Paid(3))
+    ledger.record_payment(second, RequestState.FAULT, Paid(0, reason="server"))
+    assert (ledger.compute_spent(), ledger.compute_room()) == (3, 22)
+    assert _ledger(store, "another job").compute_spent() == 0
 
 
 def test_failed_items_can_be_opened_again(store: Store) -> None:
@@ -103,35 +117,39 @@ def test_failed_items_can_be_opened_again(store: Store) -> None:
         "a": ItemState(Status.FAILED, None, "bad", 2, ("bad",), 1),
         "b": ItemState(Status.ANSWERED, {"texts": ["b"]}, "", 1),
     }
-    ledger.judged(states)
-    assert ledger.states(["a", "b"]) == states
+    ledger.record_states(states)
+    assert ledger.read_states(["a", "b"]) == states
     ledger.reopen(["a", "b"])
-    assert ledger.states(["a", "b"]) == {"a": ItemState(reason="bad"), "b": states["b"]}
+    assert ledger.read_states(["a", "b"]) == {"a": ItemState(reason="bad"), "b": states["b"]}
 
 
 def test_what_travels_in_a_batch_is_held_until_it_is_collected(store: Store, path: Path) -> None:
     with Store.open(path) as dies:
         tickets, ledger = Tickets(dies, _ledger(dies)), _ledger(dies)
-        number = tickets.new()
-        ledger.claim(["a"], owner_of(number))
-        ledger.reserve([_order("a")], owner_of(number))
+        number = tickets.create()
+        ledger.claim(["a"], name_owner(number))
+        ledger.reserve([_order("a")], name_owner(number))
         tickets.keep(number, "batch 7")
-        assert Tickets(store, _ledger(store)).open_ones() == []
+        assert Tickets(store, _ledger(store)).take_open() == []
     ledger = _ledger(store)
     tickets = Tickets(store, ledger)
-    assert (ledger.bury(), ledger.claim(["a"]), ledger.travelling(["a", "b"])) == (0, {}, 1)
-    assert tickets.open_ones() == [(number, "batch 7")]
-    assert [sent.members[0].digest for sent in tickets.sent(number)] == ["a"]
+    assert (ledger.mark_lost(), ledger.claim(["a"]), ledger.count_travelling(["a", "b"])) == (
+        0,
+        {},
+        1,
+    )
+    assert tickets.take_open() == [(number, "batch 7")]
+    assert [sent.members[0].digest for sent in tickets.list_sent(number)] == ["a"]
     tickets.close(number)
-    assert (tickets.open_ones(), ledger.travelling(["a"])) == ([], 0)
+    assert (tickets.take_open(), ledger.count_travelling(["a"])) == ([], 0)
     assert ledger.claim(["a"]).keys() == {"a"}
 
 
 def test_capabilities(store: Store) -> None:
-    assert store.capabilities("http://a/v1", "tiny") is None
+    assert store.read_capabilities("http://a/v1", "tiny") is None
     store.keep_capabilities("http://a/v1", "tiny", '{"seed": true}')
-    assert store.capabilities("http://a/v1", "tiny") == '{"seed": true}'
-    assert store.capabilities("http://b/v1", "tiny") is None
+    assert store.read_capabilities("http://a/v1", "tiny") == '{"seed": true}'
+    assert store.read_capabilities("http://b/v1", "tiny") is None
 
 
 def _foreign(path: Path, *statements: str) -> None:

@@ -23,7 +23,7 @@ from browsing import edited, variant
 from starlette.testclient import TestClient
 
 from pipelines.cli.look.browse import browse_command
-from pipelines.look.browse.app import PAGE_SIZE, Library, create_app
+from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
 from pipelines.look.browse.filters import NONE, Filter
 from pipelines.look.browse.guard import Hosts
 from pipelines.look.browse.query import Manifest
@@ -41,10 +41,10 @@ def rows(corpus: Corpus) -> list[Row]:
 @pytest.fixture
 def client() -> Iterator[Callable[[Path], TestClient]]:
     """Opens a corpus for requests."""
-    opened: list[Library] = []
+    opened: list[BrowsedCorpus] = []
 
     def of(place: Path) -> TestClient:
-        opened.append(Library.open(place))
+        opened.append(BrowsedCorpus.open(place))
         app = create_app(opened[-1], Hosts.of("127.0.0.1"))
         headers = {"Accept": "text/html"}
         return TestClient(app, "http://127.0.0.1:8765", headers=headers)
@@ -57,7 +57,7 @@ def client() -> Iterator[Callable[[Path], TestClient]]:
 @pytest.fixture(scope="module")
 def page(corpus: Corpus) -> Iterator[TestClient]:
     """Asks for pages of the tiny corpus."""
-    library = Library.open(corpus.folder)
+    library = BrowsedCorpus.open(corpus.folder)
     app = create_app(library, Hosts.of("127.0.0.1"))
     yield TestClient(app, "http://127.0.0.1:8765", headers={"Accept": "text/html"})
     library.manifest.close()
@@ -123,16 +123,16 @@ FILTERS: list[tuple[Filter, Callable[[Row], bool]]] = [
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fits"), FILTERS, ids=[str(wanted.asked()) for wanted, _ in FILTERS]
+    ("wanted", "fits"), FILTERS, ids=[str(wanted.to_params()) for wanted, _ in FILTERS]
 )
 def test_a_filter_finds_what_fits_and_nothing_else(
     manifest: Manifest, rows: list[Row], wanted: Filter, fits: Callable[[Row], bool]
 ) -> None:
     expected = [row["id"] for row in rows if fits(row)]
-    found = manifest.page(wanted, 1, 10_000)
+    found = manifest.find_page(wanted, 1, 10_000)
     assert [row["id"] for row in found.rows] == expected
     assert found.total == len(expected)
-    halves = [manifest.page(wanted, at, max(1, -(-len(expected) // 2))).rows for at in (1, 2)]
+    halves = [manifest.find_page(wanted, at, max(1, -(-len(expected) // 2))).rows for at in (1, 2)]
     if len(expected) > 1:
         assert [row["id"] for half in halves for row in half] == expected
 
@@ -153,7 +153,7 @@ def test_a_licence_is_that_of_the_mix(corpus: Corpus, tmp_path: Path) -> None:
             for row in corpus.samples().to_pylist()
             if ("dog" in row["labels"]) == (licence == "CC-BY-NC-4.0")
         ]
-        found = manifest.page(Filter(licence=licence), 1, 10_000)
+        found = manifest.find_page(Filter(licence=licence), 1, 10_000)
         assert [row["id"] for row in found.rows] == expected
         assert (licence, len(expected)) in manifest.facets.licence
     manifest.close()
@@ -399,10 +399,10 @@ def test_a_damaged_manifest_is_told_when_it_is_opened_or_read(
     assert "damaged" in answer.text
     path.write_bytes(whole[:100])
     with pytest.raises(CorpusError, match=r"samples\.parquet: damaged"):
-        Library.open(folder)
+        BrowsedCorpus.open(folder)
     pq.write_table(pq.read_table(corpus.folder / SAMPLES_FILE).drop(["scene"]), path)
     with pytest.raises(CorpusError, match="lacks the column 'scene'"):
-        Library.open(folder)
+        BrowsedCorpus.open(folder)
 
 
 def test_a_row_that_holds_no_scene_is_a_clear_page(

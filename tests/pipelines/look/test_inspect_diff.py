@@ -16,7 +16,7 @@ from libraries import sound, write_csv
 
 from pipelines.build.build import build, plan_only
 from pipelines.cli.look.compare import print_comparison
-from pipelines.look.comparison.compare import Comparison, Rows, compare
+from pipelines.look.comparison.compare import Comparison, TableChanges, compare
 from pipelines.look.comparison.side import Change
 from pipelines.spec.spec import Spec
 from pipelines.store.manifest import find_manifest
@@ -76,11 +76,11 @@ def base(make: Make) -> Path:
     return make()
 
 
-def kinds(rows: Rows) -> dict[str, int]:
+def kinds(rows: TableChanges) -> dict[str, int]:
     return {kind.name: kind.count for kind in rows.kinds}
 
 
-def reasons(rows: Rows, name: str) -> dict[str, int]:
+def reasons(rows: TableChanges, name: str) -> dict[str, int]:
     (kind,) = (kind for kind in rows.kinds if kind.name == name)
     return {reason.name: reason.count for reason in kind.reasons}
 

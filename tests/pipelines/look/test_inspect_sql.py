@@ -51,12 +51,12 @@ def plan_only(folder: Path, tmp_path: Path) -> Path:
 
 def answered(database: Database, query: str) -> list[tuple[object, ...]]:
     with database.ask(query) as answer:
-        return [tuple(row.values()) for row in answer.rows()[0]]
+        return [tuple(row.values()) for row in answer.read_rows()[0]]
 
 
 def refused(database: Database, query: str) -> SpecError:
     with pytest.raises(SpecError) as caught, database.ask(query) as answer:
-        answer.rows()
+        answer.read_rows()
     assert caught.value.mend
     return caught.value
 
@@ -65,7 +65,7 @@ def test_every_table_and_column_is_described_and_on_the_page(database: Database)
     assert [table.name for table in database.tables] == [table.name for table in TABLES]
     page = PAGE.read_text(encoding="utf-8")
     for table in database.tables:
-        columns = database.columns(table)
+        columns = database.list_columns(table)
         assert [column.name for column in columns] == list(table.columns)
         section = page.partition(f"### `{table.name}`\n\n{table.about}\n")[2].partition("\n#")[0]
         documented = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.MULTILINE)
@@ -132,7 +132,7 @@ def test_receipts_say_what_made_each_shard(database: Database, folder: Path) -> 
 @pytest.mark.parametrize("query", EXAMPLES)
 def test_the_examples_of_the_page_work(database: Database, query: str) -> None:
     with database.ask(query) as answer:
-        rows, total = answer.rows()
+        rows, total = answer.read_rows()
     assert len(rows) == total
     if "ANTI JOIN" not in query:  # all clips of the tiny corpus may be heard
         assert total > 0

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli.look.inspect import inspect_command
-from pipelines.look.inspection import describe, draw, draw_captions, shares
+from pipelines.look.inspection import count_shares, describe, draw, draw_captions
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
@@ -33,7 +33,7 @@ def test_a_manifest_without_its_clips_is_one_clear_error(corpus: Corpus, tmp_pat
 
 
 def test_shares_are_of_all_values_the_most_frequent_first() -> None:
-    assert shares(["b", "a", "b", ""]) == {
+    assert count_shares(["b", "a", "b", ""]) == {
         "b": {"count": 2, "percent": 50.0},
         "a": {"count": 1, "percent": 25.0},
         "(none)": {"count": 1, "percent": 25.0},

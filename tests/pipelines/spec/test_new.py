@@ -16,10 +16,9 @@ from pipelines.build.build import plan_only
 from pipelines.cli.make.new import new_command
 from pipelines.cli.make.sources import sources_command
 from pipelines.spec.file import parse_spec, read_spec
-from pipelines.spec.new.meaning import meanings
-from pipelines.spec.new.recipes import start_names, start_of
-from pipelines.spec.new.splits import splits_of
-from pipelines.spec.new.template import new_spec
+from pipelines.spec.new.docstrings import read_meanings
+from pipelines.spec.new.recipes import find_start, list_starts
+from pipelines.spec.new.template import choose_splits, render_spec
 from pipelines.spec.spec import Spec
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Silent
@@ -42,30 +41,30 @@ def new(*arguments: str | Path) -> Result:
 
 
 # A spec's parts are written apart: each source need not meet each recipe.
-@pytest.mark.parametrize(("source", "name"), zip(SOURCES, cycle(start_names()), strict=False))
+@pytest.mark.parametrize(("source", "name"), zip(SOURCES, cycle(list_starts()), strict=False))
 def test_recipes_and_sources_make_specs_with_the_defaults(
     source: str, name: str, tmp_path: Path
 ) -> None:
-    read = parse_spec(parse_yaml(new_spec(name, "mine", source), "new.yaml"), tmp_path)
-    start = start_of(name)
+    read = parse_spec(parse_yaml(render_spec(name, "mine", source), "new.yaml"), tmp_path)
+    start = find_start(name)
     given = {"root": f"/data/{source}"} if "root" in source_class(source).model_fields else {}
     plain = {
         "corpus": "mine",
         "source": {source: given},
         "recipe": {start.recipe: dict(start.settings)},
-        "splits": splits_of(source),
+        "splits": choose_splits(source),
     }
     assert read == Spec.model_validate(plain)
 
 
-@pytest.mark.parametrize("name", start_names())
+@pytest.mark.parametrize("name", list_starts())
 def test_every_setting_stands_there_with_its_meaning(name: str) -> None:
-    text = new_spec(name, "mine")
+    text = render_spec(name, "mine")
     written = yaml.safe_load(text)
     comments = " ".join(
         line.strip().lstrip("# ") for line in text.splitlines() if line.strip().startswith("#")
     )
-    start = start_of(name)
+    start = find_start(name)
     parts = [
         (Spec, written),
         (source_class(start.source), written["source"][start.source]),
@@ -73,16 +72,16 @@ def test_every_setting_stands_there_with_its_meaning(name: str) -> None:
     ]
     for model, values in parts:
         assert set(values) == set(model.model_fields)
-        for key, told in meanings(model).items():
+        for key, told in read_meanings(model).items():
             assert told, f"{model.__name__}.{key} has no meaning"
             nested = key in ("audio", "clips", "truth", "shards")
             assert nested or told in comments
     assert max(map(len, text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("name", start_names())
+@pytest.mark.parametrize("name", list_starts())
 def test_every_recipe_can_be_planned_as_it_is_written(name: str, tmp_path: Path) -> None:
-    values = yaml.safe_load(new_spec(name, "mine"))
+    values = yaml.safe_load(render_spec(name, "mine"))
     for part in ("source", "recipe"):
         ((chosen, settings),) = values[part].items()
         settings |= FEW.get(chosen, {})
@@ -130,7 +129,7 @@ def test_a_relative_folder_is_found_from_the_spec(
 def test_without_a_name_the_recipes_are_listed() -> None:
     listed = new().stdout
     assert all(f"{name} " in listed for name in (*RECIPES, "stage_a"))
-    assert set(json.loads(new("--json").stdout)) == set(start_names())
+    assert set(json.loads(new("--json").stdout)) == set(list_starts())
     assert isinstance(new("--source", "foley").exception, SpecError)
 
 
@@ -148,4 +147,4 @@ def test_sources_tell_the_same_meanings() -> None:
     app = typer.Typer()
     app.command()(sources_command)
     told = json.loads(CliRunner().invoke(app, ["jam", "--json"]).stdout)["jam"]["about"]
-    assert told == meanings(source_class("jam"))
+    assert told == read_meanings(source_class("jam"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.store.locks import in_turn, sole_writer
+from pipelines.store.locks import sole_writer, wait_for_turn
 from synth.base.errors import CorpusError
 
 HOLD = """
@@ -40,11 +40,11 @@ def test_who_waits_comes_in_turn(tmp_path: Path) -> None:
     events: list[str] = []
 
     def second() -> None:
-        with in_turn(tmp_path):
+        with wait_for_turn(tmp_path):
             events.append("second")
 
     thread = threading.Thread(target=second)
-    with in_turn(tmp_path):
+    with wait_for_turn(tmp_path):
         thread.start()
         thread.join(timeout=0.3)
         events.append("first")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.store import site
-from pipelines.store.lease import EXPIRY_S, Lease, take
+from pipelines.store import stage as stages
+from pipelines.store.lease import EXPIRY_S, Lease, take_lease
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
-from pipelines.store.site import mirror_of, open_stage
+from pipelines.store.stage import choose_stage, find_mirror
 from synth.base.errors import CorpusError, SpecError
 from synth.storage import Remote
 
@@ -32,7 +32,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def taken(remote: Remote, holder: str, after_s: float = 0) -> Lease:
-    return take(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
+    return take_lease(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
 
 
 def test_a_second_machine_is_refused_while_the_first_lives(remote: Remote) -> None:
@@ -92,10 +92,10 @@ def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
 
 @contextmanager
 def writing(url: str, stage: Path | None = None) -> Iterator[tuple[Mirror, Places]]:
-    root = open_stage(url, stage)
-    with site.write_access(root, "c") as mirror:
+    root = choose_stage(url, stage)
+    with stages.hold_for_writing(root, "c") as mirror:
         assert mirror is not None
-        assert mirror_of(root, "c") == mirror
+        assert find_mirror(root, "c") == mirror
         yield mirror, Places(root, "c", "v1")
 
 
@@ -106,23 +106,26 @@ def written(path: Path, content: str) -> Path:
 
 
 def test_a_path_is_written_without_a_mirror(tmp_path: Path) -> None:
-    assert open_stage(tmp_path / "out") == tmp_path / "out"
-    with site.write_access(tmp_path / "out", "c") as mirror:
+    assert choose_stage(tmp_path / "out") == tmp_path / "out"
+    with stages.hold_for_writing(tmp_path / "out", "c") as mirror:
         assert mirror is None
     with pytest.raises(SpecError, match="--stage goes with a URL"):
-        open_stage(tmp_path, tmp_path / "stage")
+        choose_stage(tmp_path, tmp_path / "stage")
 
 
 def test_a_shard_goes_up_before_its_receipt_and_leaves_the_disk(remote: Remote) -> None:
     with writing(remote.url) as (mirror, at):
-        shard = written(at.shard("train", "a.tar"), "sound")
-        certificates = written(at.measurements("a.tar"), "m"), written(at.receipt("a.tar"), "{}")
-        assert mirror.size(shard) is None
+        shard = written(at.shard_path("train", "a.tar"), "sound")
+        certificates = (
+            written(at.measurements_path("a.tar"), "m"),
+            written(at.receipt_path("a.tar"), "{}"),
+        )
+        assert mirror.find_size(shard) is None
         mirror.certify(shard, *certificates)
         assert not shard.exists()
-        assert mirror.size(shard) == 5
-        assert mirror.look(at.shards) == [shard]
-        assert mirror.url(shard) == f"{remote.url}/shards/c/v1/train/a.tar"
+        assert mirror.find_size(shard) == 5
+        assert mirror.list_files(at.shards) == [shard]
+        assert mirror.to_url(shard) == f"{remote.url}/shards/c/v1/train/a.tar"
     assert list(remote.list()) == [
         "data_manifests/c/v1/receipts/a.tar.json",
         "data_manifests/c/v1/receipts/a.tar.parquet",
@@ -132,17 +135,20 @@ def test_a_shard_goes_up_before_its_receipt_and_leaves_the_disk(remote: Remote) 
 
 def test_what_the_store_lost_is_not_believed_to_be_there(remote: Remote) -> None:
     with writing(remote.url) as (mirror, at):
-        shard = written(at.shard("train", "a.tar"), "sound")
+        shard = written(at.shard_path("train", "a.tar"), "sound")
         mirror.push(shard)
         remote.remove("shards/c/v1/train/a.tar")
-        assert mirror.look(at.shards) == []
-        assert mirror.size(shard) is None
+        assert mirror.list_files(at.shards) == []
+        assert mirror.find_size(shard) is None
 
 
 def test_who_lost_the_lease_certifies_nothing(remote: Remote) -> None:
     with writing(remote.url) as (mirror, at):
         taken(remote, "b", 1e9)
-        shard, receipt = written(at.shard("train", "a.tar"), "s"), written(at.receipt("a.tar"), "")
+        shard, receipt = (
+            written(at.shard_path("train", "a.tar"), "s"),
+            written(at.receipt_path("a.tar"), ""),
+        )
         with pytest.raises(CorpusError, match="lost"):
             mirror.certify(shard, receipt)
         assert list(remote.list()) == [f"{FOLDER}/000002.json"]
@@ -167,13 +173,13 @@ def test_a_second_stage_is_refused_and_the_first_may_come_again(
 def test_the_store_is_the_truth_when_a_build_begins(remote: Remote) -> None:
     with writing(remote.url) as (mirror, at):
         mirror.push(written(at.manifests / "plan.parquet", "there"))
-        mirror.push(written(at.receipt("a.tar"), "of this machine"))
-        written(at.receipt("b.tar"), "never put")
-        written(at.receipt("a.tar"), "rewritten here")
+        mirror.push(written(at.receipt_path("a.tar"), "of this machine"))
+        written(at.receipt_path("b.tar"), "never put")
+        written(at.receipt_path("a.tar"), "rewritten here")
     remote.write("data_manifests/c/v0/corpus.json", b"{}")
     with writing(remote.url) as (mirror, at):
-        assert not at.receipt("b.tar").exists()
-        assert at.receipt("a.tar").read_text() == "of this machine"
+        assert not at.receipt_path("b.tar").exists()
+        assert at.receipt_path("a.tar").read_text() == "of this machine"
         assert (at.manifests / "plan.parquet").read_text() == "there"
         assert (at.versions / "v0" / "corpus.json").is_file()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.export.tags import caption_file
+from pipelines.export.tags import write_caption_file
 from pipelines.store.output import check_output
 from synth.base.errors import SourceError, SpecError
 from synth.captions.caption import Style
@@ -30,5 +30,5 @@ def test_tags_of_which_none_can_be_said_are_an_error_and_no_empty_file(tmp_path:
     source, out = tmp_path / "tags.csv", tmp_path / "out.parquet"
     source.write_text("id,tags\na,qwxz zzyx\nb,blorpish\n", encoding="utf-8")
     with pytest.raises(SourceError, match="blorpish"):
-        caption_file(source, out, Style.NATURAL, 3, 2, 0)
+        write_caption_file(source, out, Style.NATURAL, 3, 2, 0)
     assert not out.exists()

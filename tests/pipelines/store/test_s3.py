@@ -21,9 +21,9 @@ from s3_store import SECRET, Refusal, Request, Store, running_store
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
-from pipelines.export.corpus import export
+from pipelines.export.corpus import export_corpus
 from pipelines.spec.spec import Spec
-from pipelines.store.lease import take
+from pipelines.store.lease import take_lease
 from pipelines.store.locks import sole_writer
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
@@ -245,7 +245,7 @@ def test_what_cannot_work_is_told_before_any_work(
 def test_two_machines_do_not_write_one_corpus(
     s3: Store, out: Remote, tiny: Callable[..., Spec]
 ) -> None:
-    take(out, "data_manifests/tiny/.lease", "another machine")
+    take_lease(out, "data_manifests/tiny/.lease", "another machine")
     with pytest.raises(CorpusError, match="is building this corpus"):
         build(tiny(), Path(out.url), 0)
     assert not [key for key in out.list() if "/.lease/" not in key]
@@ -283,7 +283,7 @@ def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
     corpus = f"{out.url}/data_manifests/tiny"
     assert not audit(Path(corpus)).violations
     assert not s3.door.count("GET", ".tar"), "an audit reads no sound"
-    exported = export(Corpus.open(Path(corpus)), "laion", tmp_path / "exported")
+    exported = export_corpus(Corpus.open(Path(corpus)), "laion", tmp_path / "exported")
     assert exported.written == exported.parts == 12
     trained = segue("train", corpus, "--steps", "2", "--out", tmp_path / "run", "--json")
     assert trained.returncode == 0, trained.stderr
@@ -301,7 +301,7 @@ def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
 def test_what_writes_to_folders_alone_says_so(tiny_corpus: Path, tmp_path: Path) -> None:
     corpus = tiny_corpus / "data_manifests" / "tiny"
     with pytest.raises(SpecError, match="exports are written to folders"):
-        export(Corpus.open(corpus), "laion", Path("s3://bucket/export"))
+        export_corpus(Corpus.open(corpus), "laion", Path("s3://bucket/export"))
     with (
         pytest.raises(SpecError, match="this command works on folders only"),
         sole_writer(Path("s3://bucket/corpus")),

@@ -17,12 +17,12 @@ import pipelines.versions.remake
 from pipelines.build.build import build
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import RenderJob, render_shard
-from pipelines.cli.make.reproduce import Request, asked_for
+from pipelines.cli.make.reproduce import ReproductionRequest, read_request
 from pipelines.engines.passport import library_versions
 from pipelines.spec.spec import Spec
 from pipelines.store.locks import sole_writer
 from pipelines.store.places import Places
-from pipelines.versions.gc import gc
+from pipelines.versions.gc import collect_garbage
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import Corpus
@@ -95,7 +95,7 @@ def remove(places: Places) -> dict[str, str]:
         The product as it was before.
     """
     before = product(places.out)
-    gc(places.versions, keep=1)
+    collect_garbage(places.versions, keep=1)
     assert not places.shards.exists()
     return before
 
@@ -136,7 +136,7 @@ def test_a_whole_version_is_verified_and_not_written_to(old: Places) -> None:
 def test_shards_that_another_version_holds_are_linked(old: Places, spec: Tiny) -> None:
     build(spec(version="twin"), old.out, 0)
     before = product(old.out)
-    gc(old.versions, keep=1)
+    collect_garbage(old.versions, keep=1)
     found = reproduce(old, None, 0)
     assert (found.rendered, found.linked) == (0, SHARDS)
     left = product(old.out)
@@ -318,7 +318,7 @@ def test_what_a_killed_reproduction_left_is_removed_by_gc(
     with pytest.raises(KeyboardInterrupt):
         reproduce(old, None, 0)
     assert product(old.out) != before
-    gc(old.versions, keep=1)
+    collect_garbage(old.versions, keep=1)
     assert product(old.out) == before
 
 
@@ -368,7 +368,7 @@ def test_arguments_that_contradict_each_other_are_refused(
     ]
     for path, name, out, message in cases:
         with pytest.raises(SegueError, match=message):
-            asked_for(path, name, out)
+            read_request(path, name, out)
 
 
 def test_a_version_is_asked_for_by_its_folder_or_by_name(
@@ -378,12 +378,15 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
     version = Corpus.open(folder).version
     places = Places(tiny_corpus.resolve(), "tiny", version)
     root = tiny_corpus.resolve()
-    assert asked_for(folder, None, Path())[0] == Request(places, None)
-    assert asked_for(folder, version, tiny_corpus) == (Request(places, None), tiny_corpus)
-    assert asked_for(folder / version, None, Path())[0] == Request(places, None)
-    by_spec, there = asked_for(tiny_file(), version, tiny_corpus)
-    assert isinstance(by_spec, Request)
+    assert read_request(folder, None, Path())[0] == ReproductionRequest(places, None)
+    assert read_request(folder, version, tiny_corpus) == (
+        ReproductionRequest(places, None),
+        tiny_corpus,
+    )
+    assert read_request(folder / version, None, Path())[0] == ReproductionRequest(places, None)
+    by_spec, there = read_request(tiny_file(), version, tiny_corpus)
+    assert isinstance(by_spec, ReproductionRequest)
     assert (by_spec.places, there.resolve()) == (places, root)
-    new, _ = asked_for(tiny_file(), "1.0", tiny_corpus)
+    new, _ = read_request(tiny_file(), "1.0", tiny_corpus)
     assert isinstance(new, Spec)
     assert new.version == "1.0"

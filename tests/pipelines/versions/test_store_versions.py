@@ -12,15 +12,16 @@ import pytest
 from builds import product, segue
 
 from pipelines.build.build import build
-from pipelines.cli.make.reproduce import Request, asked_for
+from pipelines.cli.make.reproduce import ReproductionRequest, read_request
 from pipelines.spec.spec import Spec
-from pipelines.store import site
-from pipelines.store.lease import take
+from pipelines.store import stage as stages
+from pipelines.store.lease import take_lease
 from pipelines.store.places import Places
-from pipelines.store.site import open_stage, write_access
-from pipelines.versions.gc import gc
-from pipelines.versions.history import State, list_versions
+from pipelines.store.stage import choose_stage, hold_for_writing
+from pipelines.versions.gc import collect_garbage
+from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
+from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
@@ -76,8 +77,10 @@ def kept(cache: Path) -> list[Path]:
 
 
 def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -> None:
-    there = [each.to_json() for each in list_versions(Path(url))]
-    here = [each.to_json() for each in list_versions(folder / "data_manifests" / "tiny")]
+    there = [each.to_json() for each in list_versions(open_shelf(Path(url)))]
+    here = [
+        each.to_json() for each in list_versions(open_shelf(folder / "data_manifests" / "tiny"))
+    ]
     assert [each["latest"] for each in there] == [False, True]
     assert [each | {"finished": None} for each in there] == [
         each | {"finished": None} for each in here
@@ -88,9 +91,9 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     folder: Path, url: str, old: str
 ) -> None:
     before = product(folder)
-    foreseen = gc(Path(url), keep=1, dry_run=True)
+    foreseen = collect_garbage(Path(url), keep=1, dry_run=True)
     assert product(folder) == before
-    sweep = gc(Path(url), keep=1)
+    sweep = collect_garbage(Path(url), keep=1)
     assert sweep == foreseen
     assert (sweep.kept, [removal.name for removal in sweep.versions]) == ((NEWER,), [old])
     left = product(folder)
@@ -99,9 +102,9 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     gone = {path for path in before if path.startswith(f"shards/tiny/{old}/")}
     assert left.keys() == before.keys() - gone | {marker}
     assert all(left[path] == before[path] for path in left.keys() - {marker})
-    assert [each.state for each in list_versions(Path(url))] == [
-        State.MANIFESTS_ONLY,
-        State.RENDERED,
+    assert [each.state for each in list_versions(open_shelf(Path(url)))] == [
+        VersionState.MANIFESTS_ONLY,
+        VersionState.RENDERED,
     ]
     with pytest.raises(CorpusError, match=r"segue gc. removed") as told:
         Corpus.open(Path(f"{url}/{old}")).stored_pcm("train", "tiny-train-000000.tar", 0, 1)
@@ -110,11 +113,11 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
 
 def test_latest_and_what_no_build_wrote_stay_at_a_store(folder: Path, url: str, old: str) -> None:
     (folder / "data_manifests" / "tiny" / "latest").write_text(f"{old}\n")
-    assert gc(Path(url), keep=1).versions == ()
+    assert collect_garbage(Path(url), keep=1).versions == ()
     (folder / "data_manifests" / "tiny" / "latest").write_text(f"{NEWER}\n")
     note = folder / "shards" / "tiny" / old / "notes.txt"
     note.write_text("mine")
-    assert gc(Path(url), keep=1).foreign == (f"file://{note}",)
+    assert collect_garbage(Path(url), keep=1).foreign == (f"file://{note}",)
     assert note.read_text() == "mine"
     assert (tars(folder, old), tars(folder, NEWER)) == (0, 12)
 
@@ -123,11 +126,11 @@ def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
     folder: Path, url: str, old: str
 ) -> None:
     before = product(folder)
-    lease = take(Remote(f"file://{folder}"), "data_manifests/tiny/.lease", "another machine")
+    lease = take_lease(Remote(f"file://{folder}"), "data_manifests/tiny/.lease", "another machine")
     with pytest.raises(CorpusError, match="is building this corpus"):
-        gc(Path(url), keep=1)
+        collect_garbage(Path(url), keep=1)
     with pytest.raises(CorpusError, match="is building this corpus"):
-        reproduce(Places(open_stage(root(folder)), "tiny", old), None, 0)
+        reproduce(Places(choose_stage(root(folder)), "tiny", old), None, 0)
     lease.release()
     assert product(folder) == before
 
@@ -139,18 +142,18 @@ def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
     needed = {path.name for path in bank.glob("*.p*")}
     (bank / "part-of-another-time.pcm").write_bytes(bytes(99))
     remote = Remote(f"file://{folder}")
-    lease = take(remote, "data_manifests/begun/.lease", "another machine")
+    lease = take_lease(remote, "data_manifests/begun/.lease", "another machine")
     with pytest.raises(CorpusError, match=r"data_manifests/begun: .* is building this corpus"):
-        gc(Path(url), keep=2, banks=True)
+        collect_garbage(Path(url), keep=2, banks=True)
     lease.release()
-    lease = take(remote, "banks/.lease", "another machine")
+    lease = take_lease(remote, "banks/.lease", "another machine")
     with (
         pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"),
-        write_access(open_stage(root(folder)), "new"),
+        hold_for_writing(choose_stage(root(folder)), "new"),
     ):
         pass
     lease.release()
-    sweep = gc(Path(url), keep=2, banks=True)
+    sweep = collect_garbage(Path(url), keep=2, banks=True)
     assert [(each.name, each.freed) for each in sweep.banks] == [("banks/foley-16000", 99)]
     assert {path.name for path in bank.glob("*.p*")} == needed
     assert not list(folder.rglob(".lease/*"))
@@ -160,11 +163,11 @@ def test_a_version_at_a_store_is_reproduced_byte_for_byte(
     folder: Path, url: str, old: str, cache: Path
 ) -> None:
     before = product(folder)
-    gc(Path(url), keep=1)
+    collect_garbage(Path(url), keep=1)
     shutil.rmtree(folder / "shards" / "tiny" / NEWER)  # so that every shard must be rendered
     shutil.rmtree(cache)  # a machine that was never here
-    asked, out = asked_for(Path(url), old, Path())
-    assert isinstance(asked, Request)
+    asked, out = read_request(Path(url), old, Path())
+    assert isinstance(asked, ReproductionRequest)
     assert (asked.places, asked.given) == (Places(out, "tiny", old), None)
     found = reproduce(asked.places, None, 0)
     assert not found.differences
@@ -181,12 +184,12 @@ def test_shards_that_another_version_holds_are_copied_by_the_store(
     folder: Path, url: str, old: str, cache: Path
 ) -> None:
     before = product(folder)
-    gc(Path(url), keep=1)
+    collect_garbage(Path(url), keep=1)
     told = segue("build", url, "--version", old, "--workers", "0", "--json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout.splitlines()[-1])["linked"] == 12
     assert product(folder) == before
-    again = reproduce(Places(open_stage(root(folder)), "tiny", old), None, 0)
+    again = reproduce(Places(choose_stage(root(folder)), "tiny", old), None, 0)
     assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
     assert product(folder) == before
     assert not kept(cache)
@@ -200,7 +203,7 @@ def test_a_damaged_shard_at_a_store_is_named_and_nothing_is_changed(
     data[5000] ^= 1
     victim.write_bytes(bytes(data))
     before = product(folder)
-    found = reproduce(Places(open_stage(root(folder)), "tiny", old), None, 0)
+    found = reproduce(Places(choose_stage(root(folder)), "tiny", old), None, 0)
     assert list(found.differences.lines()) == [
         f"shard {victim.name}: the file differs from its receipt; delete file://{victim} to have "
         "it made again"
@@ -214,7 +217,7 @@ def test_a_build_sees_what_another_machine_removed(
     assert build(tiny(), root(folder), 0).rendered == 0
     (folder / "data_manifests" / "tiny" / "latest").write_text(f"{NEWER}\n")
     monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "another machine"))
-    gc(Path(url), keep=1)
+    collect_garbage(Path(url), keep=1)
     monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
     with pytest.raises(CorpusError, match=rf"file://.*/{old}: `segue gc` removed the shards"):
         build(tiny(), root(folder), 0)
@@ -226,10 +229,10 @@ def test_a_build_sees_what_another_machine_removed(
 def test_a_version_at_a_store_is_asked_for_by_its_url_or_with_out(
     folder: Path, url: str, old: str, tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    asked, out = asked_for(tiny_file(), old, root(folder))
-    assert isinstance(asked, Request)
+    asked, out = read_request(tiny_file(), old, root(folder))
+    assert isinstance(asked, ReproductionRequest)
     assert asked.places == Places(out, "tiny", old)
-    new, _ = asked_for(tiny_file(), "1.0", root(folder))
+    new, _ = read_request(tiny_file(), "1.0", root(folder))
     assert isinstance(new, Spec)
     cases: list[tuple[Path, str | None, Path, str]] = [
         (Path(url), "9", Path(), f"{url}: no finished version 9"),
@@ -239,16 +242,16 @@ def test_a_version_at_a_store_is_asked_for_by_its_url_or_with_out(
     ]
     for path, name, given, message in cases:
         with pytest.raises(SegueError, match=message):
-            asked_for(path, name, given)
-    by_stage, out = asked_for(Path(url), None, Path(), tmp_path / "stage")
-    assert isinstance(by_stage, Request)
+            read_request(path, name, given)
+    by_stage, out = read_request(Path(url), None, Path(), tmp_path / "stage")
+    assert isinstance(by_stage, ReproductionRequest)
     assert (out, by_stage.places.version) == (tmp_path / "stage", NEWER)
 
 
 def test_no_stage_is_made_of_what_is_no_corpus(tmp_path: Path, cache: Path) -> None:
     for place in (f"file://{tmp_path}/data_manifests/none", f"file://{tmp_path}"):
         with pytest.raises(CorpusError, match="no versions of a corpus here"):
-            gc(Path(place), keep=1)
+            collect_garbage(Path(place), keep=1)
     assert not (cache / "stages").exists()
 
 
@@ -263,15 +266,15 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
     with pytest.raises(StorageError, match="wrote nothing there"):
         Corpus.open(Path(f"memory:/{tmp_path}/nothing"))
     with pytest.raises(SpecError, match="ends with this command"):
-        asked_for(tiny_file(), None, Path("memory://x"))
+        read_request(tiny_file(), None, Path("memory://x"))
 
 
 def test_a_stage_of_another_processes_store_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = open_stage(f"memory:/{tmp_path}", tmp_path / "stage")
+    out = choose_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ alone, and this is another"):
-        site.mirror_of(out)
-    assert open_stage(f"memory:/{tmp_path}", tmp_path / "stage") == out
-    assert site.mirror_of(out) is not None, "it began anew"
+        stages.find_mirror(out)
+    assert choose_stage(f"memory:/{tmp_path}", tmp_path / "stage") == out
+    assert stages.find_mirror(out) is not None, "it began anew"

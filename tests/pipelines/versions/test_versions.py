@@ -23,9 +23,10 @@ from pipelines.look.inspection import describe
 from pipelines.spec.spec import Spec
 from pipelines.store.locks import sole_writer
 from pipelines.store.places import Places
-from pipelines.versions.gc import gc
-from pipelines.versions.history import State, list_versions
+from pipelines.versions.gc import collect_garbage
+from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
+from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 
@@ -84,13 +85,13 @@ def markers(out: Path) -> int:
     return sum(path.stat().st_size for path in manifests(out).glob("*/removed.json"))
 
 
-def states(out: Path) -> dict[str, State]:
-    return {version.name: version.state for version in list_versions(manifests(out))}
+def states(out: Path) -> dict[str, VersionState]:
+    return {version.name: version.state for version in list_versions(open_shelf(manifests(out)))}
 
 
 def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -> None:
-    gc(manifests(out), keep=2)
-    found = list_versions(manifests(out))
+    collect_garbage(manifests(out), keep=2)
+    found = list_versions(open_shelf(manifests(out)))
     assert [version.name for version in found] == list(NAMES)
     assert [(each.samples, each.present, each.shards) for each in found] == [
         (72, 0, 6),
@@ -98,9 +99,9 @@ def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -
         (72, 6, 6),
     ]
     assert [each.state for each in found] == [
-        State.MANIFESTS_ONLY,
-        State.RENDERED,
-        State.RENDERED,
+        VersionState.MANIFESTS_ONLY,
+        VersionState.RENDERED,
+        VersionState.RENDERED,
     ]
     assert [each.latest for each in found] == [False, False, True]
     digest = Corpus.open(manifests(out) / "one").facts["digest"]
@@ -127,10 +128,10 @@ def test_hard_links_are_counted_once(out: Path) -> None:
 
 def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     before = on_disk(out)
-    foreseen = gc(manifests(out), keep=1, dry_run=True)
+    foreseen = collect_garbage(manifests(out), keep=1, dry_run=True)
     assert on_disk(out) == before
     assert [tars(out, name) for name in NAMES] == [6, 12, 6]
-    sweep = gc(manifests(out), keep=1)
+    sweep = collect_garbage(manifests(out), keep=1)
     assert sweep == foreseen
     assert sweep.kept == ("three",)
     assert [removal.name for removal in sweep.versions] == ["one", "two"]
@@ -141,7 +142,7 @@ def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
 
 def test_shards_that_another_version_holds_free_nothing(out: Path) -> None:
     before = on_disk(out)
-    sweep = gc(manifests(out), keep=2)
+    sweep = collect_garbage(manifests(out), keep=2)
     tar_bytes = sum(path.stat().st_size for path in (out / "shards" / "tiny").rglob("*.tar"))
     assert [removal.name for removal in sweep.versions] == ["one"]
     assert before - (on_disk(out) - markers(out)) == sweep.freed < tar_bytes / 10
@@ -156,7 +157,7 @@ def _first(out: Path, version: str) -> tuple[str, str, int, int]:
 
 def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
     kept = product(out)
-    gc(manifests(out), keep=1)
+    collect_garbage(manifests(out), keep=1)
     for name in ("one", "two"):
         folder = manifests(out) / name
         corpus = Corpus.open(folder)
@@ -177,7 +178,7 @@ def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
 
 def test_the_marker_says_what_went_and_how_to_make_it_again(out: Path) -> None:
     sizes = [path.stat().st_size for path in (out / "shards" / "tiny" / "one").rglob("*.tar")]
-    gc(manifests(out), keep=1)
+    collect_garbage(manifests(out), keep=1)
     assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
         "removed_by": "segue gc",
         "version": "one",
@@ -189,15 +190,15 @@ def test_the_marker_says_what_went_and_how_to_make_it_again(out: Path) -> None:
 
 def test_latest_stays_however_old(out: Path) -> None:
     (manifests(out) / "latest").write_text("one\n")
-    sweep = gc(manifests(out), keep=1)
+    sweep = collect_garbage(manifests(out), keep=1)
     assert sweep.kept == ("one", "three")
     assert Corpus.open(manifests(out)).version == "one"
 
 
 def test_removed_versions_do_not_count_as_kept(out: Path) -> None:
-    gc(manifests(out), keep=1)
-    assert gc(manifests(out), keep=1).versions == ()
-    assert gc(manifests(out), keep=2).versions == ()
+    collect_garbage(manifests(out), keep=1)
+    assert collect_garbage(manifests(out), keep=1).versions == ()
+    assert collect_garbage(manifests(out), keep=2).versions == ()
     assert [tars(out, name) for name in NAMES] == [0, 0, 6]
 
 
@@ -206,8 +207,8 @@ def test_an_unfinished_version_goes_if_a_finished_one_is_newer(out: Path, newer:
     (manifests(out) / "two" / "corpus.json").unlink()
     if newer:
         os.utime(manifests(out) / "two" / "plan.parquet", (2**31, 2**31))
-    gc(manifests(out), keep=2)
-    assert states(out)["two"] is State.UNFINISHED
+    collect_garbage(manifests(out), keep=2)
+    assert states(out)["two"] is VersionState.UNFINISHED
     assert [tars(out, name) for name in NAMES] == [6, 12 if newer else 0, 6]
     assert not (manifests(out) / "two" / "removed.json").exists()
     assert (manifests(out) / "two" / "plan.parquet").is_file()
@@ -216,7 +217,7 @@ def test_an_unfinished_version_goes_if_a_finished_one_is_newer(out: Path, newer:
 def test_what_no_build_wrote_stays_and_is_told(out: Path) -> None:
     note = out / "shards" / "tiny" / "one" / "train" / "notes.txt"
     note.write_text("mine")
-    sweep = gc(manifests(out), keep=1)
+    sweep = collect_garbage(manifests(out), keep=1)
     assert sweep.foreign == (str(note),)
     assert note.read_text() == "mine"
     assert tars(out, "one") == 0
@@ -227,7 +228,7 @@ def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
     (out / "shards" / "tiny" / "one").symlink_to(out / "elsewhere")
     before = product(out)
     with pytest.raises(CorpusError, match="a link to another folder"):
-        gc(manifests(out), keep=1)
+        collect_garbage(manifests(out), keep=1)
     assert product(out) == before
 
 
@@ -235,7 +236,7 @@ def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
     (manifests(out) / "two" / "corpus.json").write_text("{")
     before = product(out)
     with pytest.raises(CorpusError, match=r"two/corpus\.json: damaged"):
-        gc(manifests(out), keep=1)
+        collect_garbage(manifests(out), keep=1)
     assert product(out) == before
 
 
@@ -267,12 +268,12 @@ def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> 
     assert sum(tars(out, name) for name in ("one", "two")) == 18 - removed
     for name in NAMES:
         assert Corpus.open(manifests(out) / name).version == name
-    gc(manifests(out), keep=1)
+    collect_garbage(manifests(out), keep=1)
     assert [tars(out, name) for name in NAMES] == [0, 0, 6]
     assert states(out) == {
-        "one": State.MANIFESTS_ONLY,
-        "two": State.MANIFESTS_ONLY,
-        "three": State.RENDERED,
+        "one": VersionState.MANIFESTS_ONLY,
+        "two": VersionState.MANIFESTS_ONLY,
+        "three": VersionState.RENDERED,
     }
     assert sorted(path.name for path in (out / "shards" / "tiny").iterdir()) == ["three"]
 
@@ -287,16 +288,16 @@ def test_a_running_build_blocks_gc(out: Path) -> None:
 
 
 def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
-    gc(manifests(out), keep=1)
+    collect_garbage(manifests(out), keep=1)
     reproduce(Places(out, "tiny", "one"), None, 0)
-    assert states(out)["one"] is State.RENDERED
+    assert states(out)["one"] is VersionState.RENDERED
     assert not (manifests(out) / "one" / "removed.json").exists()
-    assert gc(manifests(out), keep=2).kept == ("one", "three")
+    assert collect_garbage(manifests(out), keep=2).kept == ("one", "three")
 
 
 def test_a_plain_build_of_a_removed_version_is_refused_with_the_mend(tiny: Tiny, out: Path) -> None:
     spec = tiny(version="one", recipe={"triplets": {"repeats": 1}})
-    gc(manifests(out), keep=1)
+    collect_garbage(manifests(out), keep=1)
     before = product(out)
     with pytest.raises(CorpusError, match="one: `segue gc` removed the shards") as refused:
         build(spec, out, 0)
@@ -337,9 +338,9 @@ def test_banks_keep_what_kept_versions_are_made_of(tiny: Tiny, out: Path) -> Non
     build(tiny(corpus="other", source={"foley": {"seed": 3}}, **small), out, 0)
     both = banks(out)
     build(tiny(version="five", **small), out, 0)
-    assert gc(manifests(out), keep=2).banks == ()
+    assert collect_garbage(manifests(out), keep=2).banks == ()
     before = on_disk(out) - markers(out)
-    sweep = gc(manifests(out), keep=1, banks=True)
+    sweep = collect_garbage(manifests(out), keep=1, banks=True)
     assert sweep.kept == ("five",)
     assert [removal.name for removal in sweep.banks] == ["banks/foley-16000"]
     assert before - (on_disk(out) - markers(out)) == sweep.freed
@@ -356,9 +357,9 @@ def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Pat
     before = product(out)
     with sole_writer(Path(other.paths["manifests"]).parent):
         with pytest.raises(CorpusError, match="other: another process is building"):
-            gc(manifests(out), keep=1, banks=True)
+            collect_garbage(manifests(out), keep=1, banks=True)
         assert product(out) == before
-        gc(manifests(out), keep=1)
+        collect_garbage(manifests(out), keep=1)
 
 
 def test_gc_on_the_command_line(out: Path) -> None:
@@ -376,7 +377,7 @@ def test_gc_on_the_command_line(out: Path) -> None:
 def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
     for path, mend in ((manifests(out) / "one", "one version"), (out, "give data_manifests")):
         with pytest.raises(CorpusError, match="no versions of a corpus here") as raised:
-            gc(path, keep=1)
+            collect_garbage(path, keep=1)
         assert mend in raised.value.mend
     assert segue("versions", out).returncode == 1
 

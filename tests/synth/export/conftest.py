@@ -8,7 +8,7 @@ import pytest
 from builds import TINY, merged
 
 from pipelines.build.build import build
-from pipelines.export.corpus import export
+from pipelines.export.corpus import export_corpus
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
 
@@ -48,7 +48,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Corpus, str]
     def folder(corpus: Corpus, name: str) -> Path:
         if (corpus.name, name) not in made:
             out = tmp_path_factory.mktemp(f"{corpus.name}-{name}")
-            export(corpus, name, out)
+            export_corpus(corpus, name, out)
             made[corpus.name, name] = out
         return made[corpus.name, name]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import soundfile
 
-from pipelines.export.corpus import export
+from pipelines.export.corpus import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.derived.differences.difference import difference_from_json
 from synth.derived.differences.difference import fault as difference_fault
@@ -85,7 +85,7 @@ def test_what_could_not_be_made_is_counted_in_the_readme(
 def test_the_same_corpus_gives_the_same_lines(
     exported: Callable[[Corpus, str], Path], corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
-    export(corpus, name, tmp_path / "again")
+    export_corpus(corpus, name, tmp_path / "again")
     for split in corpus.splits:
         again = (tmp_path / "again" / f"{split}.jsonl").read_bytes()
         assert again == (exported(corpus, name) / f"{split}.jsonl").read_bytes()

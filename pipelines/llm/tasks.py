@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.llm.money.records import ItemState, Member, Scope, Status
+from pipelines.llm.money.records import ItemState, RequestMember, Scope, Status
 from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
 from synth.corpus.schema import canonical_json
@@ -19,7 +19,7 @@ REPLY_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PromptTask:
     """What is asked of which model, and how.
 
     Args:
@@ -53,7 +53,9 @@ class Task:
         """The provenance of its texts."""
         return f"llm:{self.prompt.id}@{self.prompt.version}/{self.model}"
 
-    def request(self, members: Sequence[Member], states: Mapping[str, ItemState]) -> Request:
+    def make_request(
+        self, members: Sequence[RequestMember], states: Mapping[str, ItemState]
+    ) -> Request:
         """The request for some items, with what was wrong with their last answers."""
         items = [PromptItem(member.id, member.fields) for member in members]
         complaints = {
@@ -79,9 +81,13 @@ def item_digest(fields: Mapping[str, Any]) -> str:
     return digest("llm item", canonical_json(fields))
 
 
-def members(digests: Sequence[str], fields: Mapping[str, Mapping[str, Any]]) -> tuple[Member, ...]:
+def make_members(
+    digests: Sequence[str], fields: Mapping[str, Mapping[str, Any]]
+) -> tuple[RequestMember, ...]:
     """Items under short names, which cost less than their ids: 1, 2, 3."""
-    return tuple(Member(each, str(at), fields[each]) for at, each in enumerate(digests, start=1))
+    return tuple(
+        RequestMember(each, str(at), fields[each]) for at, each in enumerate(digests, start=1)
+    )
 
 
 class Queue:
@@ -115,7 +121,7 @@ class Queue:
     def __len__(self) -> int:
         return sum(len(waiting) for waiting in self._waiting.values())
 
-    def batches(self) -> Iterator[list[str]]:
+    def take_all(self) -> Iterator[list[str]]:
         """All that wait, request by request."""
         while batch := self.take():
             yield batch

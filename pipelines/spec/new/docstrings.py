@@ -11,7 +11,7 @@ from pydantic import BaseModel
 _ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
 
 
-def meanings(model: type[BaseModel]) -> dict[str, str]:
+def read_meanings(model: type[BaseModel]) -> dict[str, str]:
     """What the docstrings of a class and those above it say of each setting; "" for nothing."""
     told: dict[str, str] = {}
     for each in reversed(model.__mro__):
@@ -21,18 +21,18 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
     return {key: told.get(key, "") for key in model.model_fields}
 
 
-def purpose(model: type[BaseModel]) -> str:
+def read_purpose(model: type[BaseModel]) -> str:
     """The first sentences of a class's docstring."""
     return " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split())
 
 
-def summary(model: type[BaseModel]) -> str:
+def read_summary(model: type[BaseModel]) -> str:
     """The first sentences of the file that a class has for itself, or of the class."""
     page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
     return " ".join(page.partition("\n\n")[0].split())
 
 
-def layout(model: type[BaseModel]) -> str:
+def read_layout(model: type[BaseModel]) -> str:
     """What follows on the summary."""
     page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
     return page.partition("\n\n")[2]

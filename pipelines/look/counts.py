@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def plural(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """`1 sample`, `1,200 samples`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

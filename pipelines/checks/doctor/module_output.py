@@ -13,7 +13,7 @@ class SilentModuleError(Exception):
     """A module that could not be run; the message is its last line."""
 
 
-def printed_by(module: str) -> str:
+def run_module(module: str) -> str:
     """What `python -m MODULE` prints.
 
     Raises:

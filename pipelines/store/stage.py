@@ -1,7 +1,7 @@
 """Where a command writes: a folder, or a stage that a store mirrors.
 
 A stage is a folder like any other to what works in it, and it is told by its marker. So paths are
-handed on, and who needs the store's side of one asks `mirror_of`.
+handed on, and who needs the store's side of one asks `find_mirror`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from pipelines.store.lease import LEASE_FOLDER, Lease, held, holder_of, refuse_living
+from pipelines.store.lease import LEASE_FOLDER, Lease, hold_lease, name_holder, refuse_living
 from pipelines.store.locks import sole_writer
 from pipelines.store.mirror import Mirror
-from pipelines.store.places import BANKS, SHARDS, versions_of
+from pipelines.store.places import BANKS, SHARDS, locate_versions
 from synth.base.atomic import write_text
 from synth.base.errors import SpecError
 from synth.base.rng import digest
@@ -32,7 +32,7 @@ _BANK_LEASES: Final = f"{BANKS}/{LEASE_FOLDER}"
 _CLEARING: Final = "is removing files of these banks"
 
 
-def open_stage(out: Path | str, stage: Path | None = None) -> Path:
+def choose_stage(out: Path | str, stage: Path | None = None) -> Path:
     """The folder to work in for what is to be written to `out`.
 
     Args:
@@ -49,12 +49,12 @@ def open_stage(out: Path | str, stage: Path | None = None) -> Path:
         if stage is not None:
             raise SpecError(f"--stage goes with a URL, and {out} is a path", mend="leave it out")
         return Path(out)
-    folder = (stage or cache_folder() / "stages" / _name(url)).resolve()
+    folder = (stage or cache_folder() / "stages" / _make_stage_name(url)).resolve()
     Copies.open(folder, Remote(url))
     return folder
 
 
-def mirror_of(root: Path, corpus: str | None = None) -> Mirror | None:
+def find_mirror(root: Path, corpus: str | None = None) -> Mirror | None:
     """What mirrors a folder; None where nothing does.
 
     Args:
@@ -66,18 +66,18 @@ def mirror_of(root: Path, corpus: str | None = None) -> Mirror | None:
         return None
     if corpus is None:
         return Mirror(copies)
-    path = _lease_file(copies.root, corpus)
+    path = _lease_path(copies.root, corpus)
     lease = Lease(copies.remote, **json.loads(path.read_bytes())) if path.is_file() else None
     return Mirror(copies, lease)
 
 
 def refuse_private_store(out: Path) -> None:
-    """Check that other processes see what is written below `out`, as `open_stage` gives it.
+    """Check that other processes see what is written below `out`, as `choose_stage` gives it.
 
     Raises:
         SpecError: If its store lives in this process alone.
     """
-    mirror = mirror_of(out)
+    mirror = find_mirror(out)
     if mirror is not None and is_private(mirror.copies.remote.url):
         raise SpecError(
             f"{mirror.copies.remote.url}: lives in this process alone, and no worker sees it",
@@ -86,33 +86,33 @@ def refuse_private_store(out: Path) -> None:
 
 
 @contextmanager
-def holding(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `open_stage` gives it, and bring nothing here.
+def hold_corpus(out: Path, corpus: str) -> Iterator[Mirror | None]:
+    """Hold a corpus below `out`, as `choose_stage` gives it, and bring nothing here.
 
     Raises:
         CorpusError: If another process, or another machine, is writing it, or removes banks.
         StorageError: If the store cannot be read or written.
     """
-    versions = versions_of(out.resolve(), corpus)
-    mirror = mirror_of(out)
+    versions = locate_versions(out.resolve(), corpus)
+    mirror = find_mirror(out)
     with sole_writer(versions):
         if mirror is None:
             yield None
             return
         copies = mirror.copies
-        holder = holder_of(copies.root)
+        holder = name_holder(copies.root)
         leases = join_keys(copies.key(versions), LEASE_FOLDER)
-        with held(copies.remote, leases, holder) as lease:
+        with hold_lease(copies.remote, leases, holder) as lease:
             # Who removes banks takes theirs first, then looks who holds a corpus.
             refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)
             facts = {name: value for name, value in asdict(lease).items() if name != "remote"}
-            write_text(_lease_file(copies.root, corpus), json.dumps(facts))
+            write_text(_lease_path(copies.root, corpus), json.dumps(facts))
             yield Mirror(copies, lease)
 
 
 @contextmanager
-def write_access(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `open_stage` gives it, as its sole writer.
+def hold_for_writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
+    """Hold a corpus below `out`, as `choose_stage` gives it, as its sole writer.
 
     In a stage, its manifests are brought here first, and what was written beside them, such as
     the journals, is put at the end.
@@ -121,52 +121,52 @@ def write_access(out: Path, corpus: str) -> Iterator[Mirror | None]:
         CorpusError: If another process, or another machine, is writing it.
         StorageError: If the store cannot be read or written; before any long work.
     """
-    versions = versions_of(out.resolve(), corpus)
-    with holding(out, corpus) as mirror:
+    versions = locate_versions(out.resolve(), corpus)
+    with hold_corpus(out, corpus) as mirror:
         if mirror is None:
             yield None
             return
         mirror.pull(versions)
-        mirror.look(out.resolve() / SHARDS / corpus)  # others may have put or removed some
+        mirror.list_files(out.resolve() / SHARDS / corpus)  # others may have put or removed some
         try:
             yield mirror
         except StorageError:
             raise
         except BaseException:
             with suppress(StorageError):  # they are kept here, and joined by the next run
-                mirror.push_changed(_beside(versions))
+                mirror.push_changed(_list_beside(versions))
             raise
-        mirror.push_changed(_beside(versions))
+        mirror.push_changed(_list_beside(versions))
 
 
 @contextmanager
-def clearing_banks(out: Path) -> Iterator[None]:
+def hold_banks(out: Path) -> Iterator[None]:
     """Let nobody begin to write a corpus below `out` at a store, by a lease on its banks.
 
     Raises:
         CorpusError: If another machine does the same.
         StorageError: If the store cannot be read or written.
     """
-    mirror = mirror_of(out)
+    mirror = find_mirror(out)
     if mirror is None:
         yield
         return
     copies = mirror.copies
-    with held(copies.remote, _BANK_LEASES, holder_of(copies.root), _CLEARING):
+    with hold_lease(copies.remote, _BANK_LEASES, name_holder(copies.root), _CLEARING):
         yield
 
 
-def _beside(versions: Path) -> list[Path]:
+def _list_beside(versions: Path) -> list[Path]:
     """What certifies nothing and is no shard's: journals, and the reports of nights."""
     files = sorted(path for path in versions.glob("*/*") if path.is_file())
     return [path for path in files if not path.name.startswith(".") and path.name != CORPUS_FILE]
 
 
-def _lease_file(root: Path, corpus: str) -> Path:
+def _lease_path(root: Path, corpus: str) -> Path:
     return root / _LEASES / f"{corpus}.json"
 
 
-def _name(url: str) -> str:
+def _make_stage_name(url: str) -> str:
     """A stage's name; the same URL at another endpoint is another place."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     return digest(url, endpoint)[:16]

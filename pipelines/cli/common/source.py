@@ -1,8 +1,9 @@
-"""Settings of a sound library on the command line: `--set KEY=VALUE`."""
+"""A sound library on the command line: `NAME:ROOT`, and its settings: `--set KEY=VALUE`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from synth.base.errors import SpecError
-from synth.sources import Settings
+from synth.sources import Settings, source_class
 from synth.sources.own.folder import index_line
 
 SetOption: TypeAlias = Annotated[
@@ -19,7 +20,30 @@ SetOption: TypeAlias = Annotated[
 ]
 
 
-def with_settings(source: Settings, changes: Sequence[str]) -> Settings:
+def parse_source(text: str) -> Settings:
+    """The source of `NAME:ROOT`, or of `NAME` alone where it needs no folder.
+
+    Raises:
+        SpecError: If the text is of another form, or the source needs further settings.
+        SourceError: If there is no such source.
+    """
+    name, separator, root = text.partition(":")
+    found = source_class(name)
+    if separator and not root:
+        raise SpecError(f"{text}: expected NAME:ROOT", mend="as in esc50:/data/ESC-50")
+    settings = {"root": Path(root).expanduser().resolve()} if root else {}
+    try:
+        return found.model_validate(settings)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SpecError(
+            f"{text}: {'; '.join(faults)}",
+            mend="give NAME:ROOT, as in esc50:/data/ESC-50; `segue sources` lists the settings, "
+            "which a spec can hold",
+        ) from error
+
+
+def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
     """The source with settings of the form `key=value`, the value as a spec would have it.
 
     Raises:
