@@ -24,7 +24,7 @@ def requirements(dependencies: list[str], trainer: bool) -> list[str]:
     by_name = {re.split(r"[^A-Za-z0-9_.-]", one, maxsplit=1)[0]: one for one in dependencies}
     for name in TRAINER:
         if name not in by_name:
-            raise ValueError(f"{name} is no dependency in pyproject.toml; mend TRAINER")
+            raise ValueError(f"{name} is no dependency in pyproject.toml; fix TRAINER")
     wanted = [one for name, one in by_name.items() if trainer or name not in TRAINER]
     return [*wanted, *SERVER]
 

@@ -35,7 +35,7 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
         SpecError: If there is no such experiment or scale, or the library does not suit it.
     """
     if name not in EXPERIMENTS:
-        raise SpecError(f"no experiment {name!r}", mend=suggestion(name, EXPERIMENTS))
+        raise SpecError(f"no experiment {name!r}", fix=suggestion(name, EXPERIMENTS))
     chosen = _parse_member(Scale, scale, "--scale")
     made: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
     return made
@@ -54,6 +54,6 @@ def _parse_member(kind: type[_Choice], name: str, option: str) -> _Choice:
     known = [each.value for each in kind]
     if name not in known:
         raise SpecError(
-            f"{option} {name}: no such {option.strip('-')}", mend=suggestion(name, known)
+            f"{option} {name}: no such {option.strip('-')}", fix=suggestion(name, known)
         )
     return kind(name)

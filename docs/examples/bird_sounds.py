@@ -6,8 +6,8 @@ from typing import ClassVar
 from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 
-MEND = "give the folder of calls.csv and audio/"
-COLUMNS = Columns(("file", "species", "place", "recordist"), MEND)
+FIX = "give the folder of calls.csv and audio/"
+COLUMNS = Columns(("file", "species", "place", "recordist"), FIX)
 
 
 class Birds(FileSource):
@@ -24,7 +24,7 @@ class Birds(FileSource):
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a call; calls of one place are one recording."""
-        require_folder(self.root / "audio", "the audio folder", MEND)
+        require_folder(self.root / "audio", "the audio folder", FIX)
         for row in drop_duplicates(read_rows(self.root / "calls.csv", COLUMNS), "file"):
             if self.species in ("", row["species"]):
                 yield ClipRef(

@@ -114,7 +114,7 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     if source is not None:
         name, separator, path = source.partition(":")
         if not separator:
-            raise SpecError(f"--source {source}: expected NAME:PATH", mend="as in esc10:ESC-10")
+            raise SpecError(f"--source {source}: expected NAME:PATH", fix="as in esc10:ESC-10")
         source_class(name)
         values["source"] = {name: {"root": path}}
         values["corpus"] = f"demo-{name}"
@@ -125,7 +125,7 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     if not set(test) <= set(folds) or not train:
         raise SpecError(
             f"--test-folds {test_folds}: the source has the folds {', '.join(folds)}",
-            mend="name some of them, and leave some to train on",
+            fix="name some of them, and leave some to train on",
         )
     pairs = len({ref.labels for ref in refs}) * (len({ref.labels for ref in refs}) - 1)
     values["splits"] = {"train": train, "test": test}

@@ -162,7 +162,7 @@ class Experiment:
         for name in names:
             if name not in known:
                 raise SpecError(
-                    f"--arm {name}: {self.name} has no such arm", mend=suggestion(name, known)
+                    f"--arm {name}: {self.name} has no such arm", fix=suggestion(name, known)
                 )
         arms = tuple(arm for arm in self.arms if arm.name in names)
         claims = tuple(claim for claim in self.claims if claim.arms <= set(names))

@@ -57,7 +57,7 @@ class SoundLibrary:
         reads_files = getattr(source_class(name), "reads_files", True)
         if reads_files is not bool(separator and path):
             expected = "NAME:PATH" if reads_files else f"{name} alone, which reads no files"
-            raise SpecError(f"--source {text}: expected {expected}", mend="as in esc10:ESC-10")
+            raise SpecError(f"--source {text}: expected {expected}", fix="as in esc10:ESC-10")
         return cls(name, {"root": path} if path else {})
 
     @cached_property
@@ -147,4 +147,4 @@ def check_values(model: type[_Model], values: object, where: str = "") -> _Model
             f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
         )
         message = f"{where}: {faults}" if where else faults
-        raise SpecError(message, mend="give --source NAME:PATH") from error
+        raise SpecError(message, fix="give --source NAME:PATH") from error

@@ -184,7 +184,7 @@ def _train_all(runs: tuple[ArmRun, ...], observer: Observer) -> dict[str, dict[i
         result = train(run.config, steps, resume=run.config.out.is_dir())
         if not result.finished:
             raise InterruptedRunError(
-                f"{run.arm.name}, seed {run.seed}: stopped after step {result.step}", mend=GOES_ON
+                f"{run.arm.name}, seed {run.seed}: stopped after step {result.step}", fix=GOES_ON
             )
         steps.reach(run.config.steps)
         seconds.setdefault(run.arm.name, {})[run.seed] = round(time.monotonic() - begun, 1)

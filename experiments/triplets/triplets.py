@@ -78,7 +78,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     if not heard.is_labelled:
         raise SpecError(
             f"--source {heard.name}: triplets are of labelled sounds, and its clips have no labels",
-            mend="give a library with labels, such as esc50:PATH",
+            fix="give a library with labels, such as esc50:PATH",
         )
     return Experiment(
         name="triplets",

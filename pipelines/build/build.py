@@ -159,7 +159,7 @@ def refuse_unheard(spec: Spec) -> None:
     if isinstance(source, Unheard):
         raise SpecError(
             f"source {source.name} has no recordings, so nothing can be rendered",
-            mend="`segue plan SPEC` plans over it",
+            fix="`segue plan SPEC` plans over it",
         )
 
 
@@ -239,7 +239,7 @@ def render_pending(
         try:
             where.run(call, prepared.job, shard)
         except DiskFullError as error:
-            raise DiskFullError(error.message + _tell_rest(prepared), mend=error.mend) from error
+            raise DiskFullError(error.message + _tell_rest(prepared), fix=error.fix) from error
         record(journal, "rendered", shard=shard.shard)
         observer.advance("render")
 

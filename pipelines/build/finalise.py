@@ -56,7 +56,7 @@ def finalise(
     if missing:
         raise CorpusError(
             f"{len(missing)} of {len(shards)} shards are not rendered, {missing[0]} first",
-            mend="run `segue build` again",
+            fix="run `segue build` again",
         )
     facts = assemble(spec, library, places, shards)
     if mirror is not None:
@@ -111,11 +111,11 @@ def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CorpusError(f"{path}: damaged: {error}", mend="delete it and build again") from error
+        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
     if facts["digest"] != digest:
         raise CorpusError(
             f"{path}: version {places.version!r} was built from another spec or other clips",
-            mend="a finished version never changes: give the spec another `version`, or drop it",
+            fix="a finished version never changes: give the spec another `version`, or drop it",
         )
     return facts
 

@@ -155,14 +155,14 @@ def _choose_clips(
         example = f"the first was refused because it {refused[0]['reason']}" if refused else ""
         raise PlanError(
             f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
-            mend=example or _own_splits(library),
+            fix=example or _own_splits(library),
         )
     empty = [split for split, found in clips.items() if not found]
     if empty:
         own = _named_splits(library)
         raise PlanError(
             f"no clip that recipe {recipe.name} can use lies in split {', '.join(empty)}",
-            mend=(f"name some of the source's own splits ({own}), " if own else "")
+            fix=(f"name some of the source's own splits ({own}), " if own else "")
             + "give it a larger share, try another `seed`, add clips, or leave it out",
         )
     return clips, refused
@@ -239,7 +239,7 @@ def _frames(draft: Draft, spec: Spec) -> int:
         raise PlanError(
             f"{draft.captions.caption.text!r} lasts {frames / rate:.2f} s, "
             f"audio.length is exactly {exact / rate:g} s",
-            mend="raise audio.length, or lower the recipe's max_event_s",
+            fix="raise audio.length, or lower the recipe's max_event_s",
         )
     return max(frames, spec.audio.least_frames)
 

@@ -26,13 +26,13 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
     if not missing:
         return
     folder = places.format_path(places.manifests)
-    mend = (
+    fix = (
         f"`segue build {folder}` makes them again byte for byte, or tells what differs; "
         "another `version` in the spec builds anew"
     )
     if (places.manifests / REMOVED_FILE).is_file():
         raise CorpusError(
-            f"{folder}: `segue gc` removed the shards of this finished version", mend=mend
+            f"{folder}: `segue gc` removed the shards of this finished version", fix=fix
         )
     receipts = [read_receipt(places, shard.shard) for shard in missing]
     others = library_differences([each for each in receipts if each is not None])
@@ -40,7 +40,7 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
         raise CorpusError(
             f"{folder}: {len(missing)} of {len(shards)} shards of this finished version are "
             f"missing, and would be others now: library {others[0]}",
-            mend=mend,
+            fix=fix,
         )
 
 

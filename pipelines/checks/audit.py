@@ -96,7 +96,7 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
 def _read_tags(clips: Path) -> dict[str, list[str]]:
     """The tags of each clip that has any."""
     if not clips.is_file():
-        raise CorpusError(f"{clips}: missing", mend="build or plan again")
+        raise CorpusError(f"{clips}: missing", fix="build or plan again")
     rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()
     return {row["id"]: [tag["name"] for tag in row["tags"]] for row in rows if row["tags"]}
 
@@ -106,7 +106,7 @@ def _read_audible(file: pq.ParquetFile, path: Path) -> int:
     if value is None:
         raise CorpusError(
             f"{path}: does not say from which overlap on sounds are heard together",
-            mend="it was made by an older version: build or plan again",
+            fix="it was made by an older version: build or plan again",
         )
     return int(value)
 

@@ -76,7 +76,7 @@ def read_used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]
     if split is not None and split not in used:
         raise CorpusError(
             f"{manifest}: no sample is of the split {split!r}",
-            mend=f"it has {', '.join(sorted(used))}",
+            fix=f"it has {', '.join(sorted(used))}",
         )
     wanted = used if split is None else {split: used[split]}
     return _read_clips(manifest, set().union(*wanted.values()))
@@ -96,7 +96,7 @@ def _read_used_ids(manifest: Path) -> dict[str, set[str]]:
 def _read_clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
     path = manifest.with_name(CLIPS_FILE)
     if not path.is_file():
-        raise CorpusError(f"{path}: missing", mend="build or plan again")
+        raise CorpusError(f"{path}: missing", fix="build or plan again")
     wanted = pa.array(sorted(ids), pa.string())
     rows: list[dict[str, Any]] = []
     with pq.ParquetFile(path) as file:
@@ -108,7 +108,7 @@ def _read_clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
     if missing:
         raise CorpusError(
             f"{path}: lacks {len(missing)} clips that samples use, {min(missing)} for one",
-            mend="the manifest and the catalogue are of different builds: build again",
+            fix="the manifest and the catalogue are of different builds: build again",
         )
     return rows
 

@@ -40,10 +40,10 @@ class Interrupts:
     def report_and_exit(self, error: BaseException) -> None:
         """Say that the command was stopped and how to go on, and end with the status due."""
         self._told = True
-        mend = ": ".join(filter(None, (AGAIN, _describe_done(error))))
-        print(f"{STOPPED}; {mend}", file=sys.stderr)
+        fix = ": ".join(filter(None, (AGAIN, _describe_done(error))))
+        print(f"{STOPPED}; {fix}", file=sys.stderr)
         if "--json" in sys.argv:
-            print(json.dumps({"error": STOPPED, "mend": mend}), flush=True)
+            print(json.dumps({"error": STOPPED, "fix": fix}), flush=True)
         sys.exit(self.status)
 
     def _leave(self) -> None:

@@ -185,7 +185,7 @@ def _imported(name: str) -> Any:
             raise
         raise SegueError(
             f"`segue {name}` needs the package {package}, which is not installed",
-            mend=f"pip install -c constraints.txt {package}, or all by `make env`",
+            fix=f"pip install -c constraints.txt {package}, or all by `make env`",
         ) from error
 
 
@@ -213,7 +213,7 @@ def main() -> None:
     except SegueError as error:
         if DEBUG in sys.argv:
             raise
-        _tell(error, "--json" in sys.argv)
+        _print_error(error, "--json" in sys.argv)
         sys.exit(1)
 
 
@@ -236,7 +236,7 @@ def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
         except (SegueError, OSError) as error:
             if DEBUG in sys.argv or isinstance(error, BrokenPipeError):
                 raise
-            _tell(error, bool(kwargs.get("as_json")))
+            _print_error(error, bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
 
     guarded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -255,26 +255,26 @@ def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:
     return show_progress(as_json)
 
 
-def _tell(error: SegueError | OSError, as_json: bool) -> None:
-    """One line of what is wrong and one of the mend; under `--json` an object, too."""
-    message, mend = _told(error)
+def _print_error(error: SegueError | OSError, as_json: bool) -> None:
+    """One line of what is wrong and one of the fix; under `--json` an object, too."""
+    message, fix = _explain(error)
     console = _console()
     console.print(Text.assemble(("error: ", "bold red"), message))
-    if mend:
-        console.print(Text.assemble(("mend:  ", "bold"), mend))
+    if fix:
+        console.print(Text.assemble(("fix:   ", "bold"), fix))
     if as_json:
-        print(json.dumps({"error": message, "mend": mend}, ensure_ascii=False), flush=True)
+        print(json.dumps({"error": message, "fix": fix}, ensure_ascii=False), flush=True)
 
 
 def _console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def _told(error: SegueError | OSError) -> tuple[str, str]:
-    """What is wrong, and the mend."""
+def _explain(error: SegueError | OSError) -> tuple[str, str]:
+    """What is wrong, and the fix."""
     if isinstance(error, OSError) and error.filename:
         error = disk_error(error, Path(os.fsdecode(error.filename))) or error
     if isinstance(error, SegueError):
-        return error.message, error.mend
+        return error.message, error.fix
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}", ""

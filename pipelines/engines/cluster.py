@@ -52,7 +52,7 @@ def cluster(address: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise SegueError(
             f"{address}: distributed, the client of Dask, is not installed",
-            mend="pip install 'segue-audio[distributed]'",
+            fix="pip install 'segue-audio[distributed]'",
         ) from error
     with _silence():
         runner = _DaskRunner(distributed, _connect(distributed, address), address)
@@ -81,7 +81,7 @@ def _connect(distributed: Any, address: str) -> Any:
     if isinstance(client, Exception):
         raise SegueError(
             f"no Dask scheduler answers at {address}",
-            mend="start one with `dask scheduler`, or mend the address; see docs/clusters.md",
+            fix="start one with `dask scheduler`, or fix the address; see docs/clusters.md",
         ) from client
     return client
 
@@ -147,7 +147,7 @@ class _DaskRunner:
         if different:
             raise SegueError(
                 f"{self._address}: workers would make other bytes: {_list_reasons(different)}",
-                mend="install the same versions there, in one environment or container image, and "
+                fix="install the same versions there, in one environment or container image, and "
                 "start the workers anew",
             )
 
@@ -165,7 +165,7 @@ class _DaskRunner:
         if strangers:
             raise SegueError(
                 f"{self._address}: workers do not share {folder}: {_list_reasons(strangers)}",
-                mend="build in a folder that all workers mount at the same path",
+                fix="build in a folder that all workers mount at the same path",
             )
 
     def cores(self) -> int:
@@ -229,13 +229,13 @@ class _DaskRunner:
                 if workerless >= WORKERLESS_S:
                     raise SegueError(
                         f"{self._address} has had no worker for {workerless:g} s",
-                        mend="start workers, then run the same command again; "
+                        fix="start workers, then run the same command again; "
                         "finished shards are kept",
                     )
         except self._distributed.KilledWorker as error:
             raise SegueError(
                 f"{about}: {error.allowed_failures + 1} workers died while they had it",
-                mend="see the workers' logs, give them more memory, then run the same command "
+                fix="see the workers' logs, give them more memory, then run the same command "
                 "again; finished shards are kept",
             ) from error
         except (CancelledError, self._distributed.comm.CommClosedError) as error:
@@ -246,7 +246,7 @@ class _DaskRunner:
             return SegueError(f"{about}: given up")
         return SegueError(
             f"the Dask scheduler at {self._address} was lost",
-            mend="run the same command again, with any engine; finished shards are kept",
+            fix="run the same command again, with any engine; finished shards are kept",
         )
 
     def _ask_everybody(self, function: Any, *args: Any) -> dict[str, Any]:
@@ -265,7 +265,7 @@ class _DaskRunner:
         if failed:
             raise SegueError(
                 f"{self._address}: workers that cannot work: {_list_reasons(failed)}",
-                mend="install segue there: one environment, or one container image",
+                fix="install segue there: one environment, or one container image",
             )
         return answers
 

@@ -67,7 +67,7 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
     else:
         raise SpecError(
             f"no engine is called {where!r}",
-            mend="local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
+            fix="local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
         )
 
 

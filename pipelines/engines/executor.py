@@ -94,7 +94,7 @@ class _PoolRunner:
         except BrokenProcessPool as error:
             raise SegueError(
                 "a worker process was killed",
-                mend="free some memory or set fewer --workers, then run the same command again; "
+                fix="free some memory or set fewer --workers, then run the same command again; "
                 "finished shards are kept; a script that builds needs `if __name__ == '__main__':`",
             ) from error
 

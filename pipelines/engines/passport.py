@@ -32,7 +32,7 @@ CODE_LETTERS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A clear error as a worker's answer: trying again would not mend it.
+    """A clear error as a worker's answer: trying again would not fix it.
 
     Args:
         error: What went wrong.
@@ -69,7 +69,7 @@ class Passport:
             if refused := find_fault(self):
                 raise SegueError(
                     f"a worker that joined late cannot be used: {refused}",
-                    mend="give it the environment and the folders of the others, "
+                    fix="give it the environment and the folders of the others, "
                     "then run the same command again; finished shards are kept",
                 )
             return function(*args, **kwargs)

@@ -81,7 +81,7 @@ def export_corpus(
     observer = observer or Silent()
     made = find_format(format_name)
     if is_url(out):
-        raise SpecError(f"{out}: exports are written to folders", mend="give a folder")
+        raise SpecError(f"{out}: exports are written to folders", fix="give a folder")
     shards = list_shards(corpus, splits)
     folder = Folder(out.resolve())
     identity = _describe_export(made, corpus, shards)
@@ -161,14 +161,14 @@ def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
     Raises:
         SpecError: If it is not.
     """
-    mend = "choose another folder, or empty it"
+    fix = "choose another folder, or empty it"
     if not folder.root.exists():
         return
     if not folder.root.is_dir():
-        raise SpecError(f"{folder.root}: is no folder", mend="choose another name")
+        raise SpecError(f"{folder.root}: is no folder", fix="choose another name")
     if not folder.identity.is_file():
         if any(path.name != KEPT for path in folder.root.iterdir()):
-            raise SpecError(f"{folder.root}: holds files that are not of an export", mend=mend)
+            raise SpecError(f"{folder.root}: holds files that are not of an export", fix=fix)
         return
     found = _read_json(folder.identity)
     if found.get("digest") != identity["digest"]:
@@ -177,7 +177,7 @@ def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
             for name, wanted in identity.items()
             if name != "digest" and found.get(name) != wanted
         ]
-        raise SpecError(f"{folder.root}: holds another export: {', '.join(told)}", mend=mend)
+        raise SpecError(f"{folder.root}: holds another export: {', '.join(told)}", fix=fix)
 
 
 def _format_value(value: Any) -> str:
@@ -193,7 +193,7 @@ def _hold_folder(folder: Folder) -> Iterator[None]:
         except CorpusError as error:
             raise CorpusError(
                 f"{folder.root}: another process is writing this export",
-                mend="let it end, then run the same command again",
+                fix="let it end, then run the same command again",
             ) from error
         yield
 

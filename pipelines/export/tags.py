@@ -136,7 +136,7 @@ def write_caption_file(
     check_output(out, source)
     items = [item for item in read_items(source) if item.tags]
     if not items:
-        raise SourceError(f"{source}: no item has a tag", mend="expected tags by item")
+        raise SourceError(f"{source}: no item has a tag", fix="expected tags by item")
     randomness = Randomness(seed)
     rows: list[dict[str, Any]] = []
     mute = 0
@@ -151,7 +151,7 @@ def write_caption_file(
         raise SourceError(
             f"{source}: no item has a tag that can be said in a caption about music: "
             f"{', '.join(tags[:10])}",
-            mend="give tags of genre, mood, instrument, voice, era or theme",
+            fix="give tags of genre, mood, instrument, voice, era or theme",
         )
     _write(out, rows, CAPTIONS)
     counts = _count_values(row["kind"] for row in rows)

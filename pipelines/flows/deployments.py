@@ -116,7 +116,7 @@ def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
         raise SpecError(
             f"--cron {night.times.cron}, --timezone {night.times.timezone}: "
             f"{reason.removeprefix('Value error, ')}",
-            mend='as in --cron "0 3 * * *" --timezone Europe/Berlin',
+            fix='as in --cron "0 3 * * *" --timezone Europe/Berlin',
         ) from error
 
 
@@ -132,7 +132,7 @@ def register(night: Night, pool: str) -> UUID:
             if found.type != POOL_TYPE:
                 raise SpecError(
                     f"--pool {pool}: a work pool of type {found.type}, not {POOL_TYPE}",
-                    mend="name another one; one that is not there is made",
+                    fix="name another one; one that is not there is made",
                 )
         except ObjectNotFound:
             template = ProcessWorker.get_default_base_job_template()
@@ -219,7 +219,7 @@ def known_server(out: Path) -> Iterator[str]:
     if address is None:
         raise SegueError(
             f"no Prefect server: PREFECT_API_URL is not set, and no schedule runs over {out}",
-            mend="start one with `segue schedule SPEC --cron ...`, or give its --out",
+            fix="start one with `segue schedule SPEC --cron ...`, or give its --out",
         )
     try:
         with temporary_settings({PREFECT_API_URL: address}):
@@ -227,7 +227,7 @@ def known_server(out: Path) -> Iterator[str]:
     except httpx.HTTPError as error:
         raise SegueError(
             f"the Prefect server at {address} does not answer: {type(error).__name__}",
-            mend="start it, or set PREFECT_API_URL to another",
+            fix="start it, or set PREFECT_API_URL to another",
         ) from error
 
 
@@ -242,7 +242,7 @@ def _deployment(client: SyncPrefectClient, corpus: str) -> DeploymentResponse:
         return client.read_deployment_by_name(f"{FLOW}/{corpus}")
     except ObjectNotFound as error:
         raise SpecError(
-            f"corpus {corpus} has no schedule", mend="see `segue schedule list`"
+            f"corpus {corpus} has no schedule", fix="see `segue schedule list`"
         ) from error
 
 

@@ -73,7 +73,7 @@ def _run(
             refuse_full((out / HOME).resolve())
         raise SegueError(
             f"the Prefect server was lost: {type(fault).__name__}: {fault}",
-            mend="run the same command again; finished shards are kept",
+            fix="run the same command again; finished shards are kept",
         ) from error
 
 

@@ -130,7 +130,7 @@ def _read(spec: str | dict[str, Any]) -> Spec:
         return Spec.model_validate(spec)
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SpecError("; ".join(faults), mend="mend the flow's parameter `spec`") from error
+        raise SpecError("; ".join(faults), fix="fix the flow's parameter `spec`") from error
 
 
 def _end_with_server() -> None:

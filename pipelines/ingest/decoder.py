@@ -143,7 +143,7 @@ class Decoder:
             died = self._kill() or f"it was not ready within {START_S:g} s"
             raise SegueError(
                 f"a process that decodes audio could not be started: {died}",
-                mend="free some memory or set fewer --workers, then run the same command again",
+                fix="free some memory or set fewer --workers, then run the same command again",
             )
         return ours
 

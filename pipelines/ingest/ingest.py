@@ -166,11 +166,11 @@ def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
             ref.location.encode()
         except UnicodeEncodeError as error:
             raise SourceError(
-                f"{ref.location!a}: its name is not UTF-8", mend="rename the file"
+                f"{ref.location!a}: its name is not UTF-8", fix="rename the file"
             ) from error
         if ref.id in seen:
             raise SourceError(
-                f"two clips are called {ref.id}", mend="rename one, or list it only once"
+                f"two clips are called {ref.id}", fix="rename one, or list it only once"
             )
         seen.add(ref.id)
 
@@ -202,7 +202,7 @@ def _assemble(
     if not clips:
         raise SourceError(
             f"source {source.name}: none of {len(quarantine)} clips can be used",
-            mend=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
+            fix=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
             if quarantine
             else "the library lists no clips",
         )
@@ -223,7 +223,7 @@ def _make_library(
         first = (admitted.withdrawn or quarantine)[0]
         raise SourceError(
             f"none of {len(admitted.withdrawn or quarantine)} clips may be used",
-            mend=f"{first['location']}: {first['reason']}",
+            fix=f"{first['location']}: {first['reason']}",
         )
     content = digest(
         *(

@@ -81,7 +81,7 @@ def read_part(part: LibraryPart) -> None:
     if _compute_key(part.task, part.refs) != part.key:
         raise SourceError(
             f"{part.refs[0].location}: a worker sees other files of source {part.task.source.name}",
-            mend="mount the library at the same path on all workers, "
+            fix="mount the library at the same path on all workers, "
             "or ingest it first on this machine: `segue ingest`",
         )
     decoder = Decoder(part.task)

@@ -95,12 +95,12 @@ def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
         name = str("" if (given := values.get(source.id_column)) is None else given)
         if not name or name in seen:
             told = f"the id {name!r} is that of {seen[name]} too" if name else "there is no id"
-            raise SourceError(f"{where}: {told}", mend="give every row an id of its own")
+            raise SourceError(f"{where}: {told}", fix="give every row an id of its own")
         seen[name] = place
         cells = {key: values.get(column) for key, column in columns.items()}
         found.append(_make_row(name, cells | dict(source.constants), prompt, where))
     if not found:
-        raise SourceError(f"{source.path}: holds no rows", mend=f"name {_KINDS}")
+        raise SourceError(f"{source.path}: holds no rows", fix=f"name {_KINDS}")
     return found
 
 
@@ -109,7 +109,7 @@ def _check_fields(source: Input, columns: Mapping[str, str]) -> None:
         if name not in columns:
             raise SpecError(
                 f"{name!r}: the prompt has no such field",
-                mend=f"it has {', '.join(columns)}",
+                fix=f"it has {', '.join(columns)}",
             )
 
 
@@ -120,13 +120,13 @@ def _check_present(
     if source.id_column not in first:
         raise SpecError(
             f"{source.path}: no column {source.id_column!r} for the ids",
-            mend=f"give --id-column one of: {present}",
+            fix=f"give --id-column one of: {present}",
         )
     for name in prompt.file.fields:
         if name not in source.constants and columns[name] not in first:
             raise SpecError(
                 f"{source.path}: no column {columns[name]!r}, which prompt {prompt.id} needs",
-                mend=f"give --column {name}=COLUMN with one of: {present}; or --set {name}=VALUE",
+                fix=f"give --column {name}=COLUMN with one of: {present}; or --set {name}=VALUE",
             )
 
 
@@ -144,9 +144,7 @@ def _make_row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) 
         if "events" in fields:
             events_timeline(fields["events"])
     except (SpecError, SceneError) as error:
-        raise SourceError(
-            f"{where}: {error.message}", mend="mend the row, or take it out"
-        ) from error
+        raise SourceError(f"{where}: {error.message}", fix="fix the row, or take it out") from error
     return InputRow(name, fields, item_digest(fields))
 
 
@@ -174,17 +172,17 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from _number_rows(row | extra for row in table.to_pylist())
         return
     if source.split is not None:
-        raise SpecError("--split is for corpora", mend=f"leave it out: {path} is a file")
+        raise SpecError("--split is for corpora", fix=f"leave it out: {path} is a file")
     if not path.is_file():
-        raise SourceError(f"{path}: there is no such file", mend=f"name {_KINDS}")
+        raise SourceError(f"{path}: there is no such file", fix=f"name {_KINDS}")
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
     if path.suffix.lower() not in readers:
-        raise SourceError(f"{path}: unknown kind of file", mend=f"give {_KINDS}")
+        raise SourceError(f"{path}: unknown kind of file", fix=f"give {_KINDS}")
     try:
         yield from readers[path.suffix.lower()](path)
     except (ValueError, csv.Error, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read: {reason}", mend="mend the file") from error
+        raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

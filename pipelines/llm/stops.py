@@ -23,12 +23,12 @@ class Stop:
     Args:
         kind: What stopped it.
         message: In a sentence.
-        mend: What to do.
+        fix: What to do.
     """
 
     kind: StopKind
     message: str
-    mend: str
+    fix: str
 
     @classmethod
     def for_budget(cls) -> Stop:
@@ -42,9 +42,9 @@ class Stop:
     @classmethod
     def for_fault(cls, fault: Fault) -> Stop:
         """No request can fare better."""
-        mend = fault.mend or "mend it"
+        fix = fault.fix or "fix it"
         message = f"the endpoint refuses ({fault.kind}): {fault.message}"
-        return cls(StopKind.ENDPOINT, message, f"{mend}; the same command goes on")
+        return cls(StopKind.ENDPOINT, message, f"{fix}; the same command goes on")
 
     @classmethod
     def for_silence(cls, fault: Fault) -> Stop:
@@ -56,8 +56,8 @@ class Stop:
     def for_refused_batch(cls, fault: Fault) -> Stop:
         """The endpoint does not take a batch."""
         message = f"the endpoint does not take the batch ({fault.kind}): {fault.message}"
-        mend = "where it has no batch API, leave --batch out; the same command goes on"
-        return cls(StopKind.ENDPOINT, message, mend)
+        fix = "where it has no batch API, leave --batch out; the same command goes on"
+        return cls(StopKind.ENDPOINT, message, fix)
 
     @classmethod
     def for_interrupt(cls) -> Stop:

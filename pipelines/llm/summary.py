@@ -72,7 +72,7 @@ class GenerateSummary:
             "seconds": round(self.seconds, 2),
             "stopped": str(self.stopped.kind) if self.stopped else "",
             "message": self.stopped.message if self.stopped else "",
-            "mend": self.stopped.mend if self.stopped else "",
+            "fix": self.stopped.fix if self.stopped else "",
             "out": str(self.out),
         }
 

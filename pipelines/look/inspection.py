@@ -162,13 +162,13 @@ def verify(
             found = ""
         if found != certified:
             raise CorpusError(
-                f"{display_path(path)}: differs from its receipt", mend="delete it and build again"
+                f"{display_path(path)}: differs from its receipt", fix="delete it and build again"
             )
     for row in track(rows, observer, "rebuild", "samples"):
         if hashlib.sha256(_encode_sample(corpus, row)).hexdigest() != row["sha256"]:
             raise CorpusError(
                 f"sample {row['id']} cannot be rebuilt byte for byte",
-                mend="the libraries differ from those of the build; see corpus.json, `libraries`",
+                fix="the libraries differ from those of the build; see corpus.json, `libraries`",
             )
     return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
 

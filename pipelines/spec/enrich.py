@@ -87,7 +87,7 @@ class Enrichment:
         """
         for name, (first, *_) in self.answers.items():
             if name not in known:
-                raise PlanError(f"{first.path}: {name}: the plan has no such sample", mend=_MEND)
+                raise PlanError(f"{first.path}: {name}: the plan has no such sample", fix=_MEND)
 
     def add_captions(self, sample: Sample) -> Sample:
         """The sample with the captions that were bought for it.
@@ -116,7 +116,7 @@ class Enrichment:
         if faults:
             raise PlanError(
                 f"{answer.path}: {sample.id}: the answer does not fit the sample: {faults[0]}",
-                mend=_MEND,
+                fix=_MEND,
             )
 
 
@@ -130,7 +130,7 @@ def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> N
         if text in contrary:
             raise PlanError(
                 f"{answer.path}: {sample.id}: {text!r} would be a true and a false caption of it",
-                mend="leave one of the files out of `enrich`, or ask again with another model",
+                fix="leave one of the files out of `enrich`, or ask again with another model",
             )
 
 
@@ -146,7 +146,7 @@ def enrichment_digest(paths: Sequence[Path]) -> str:
         return digest(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
     except OSError as error:
         raise SpecError(
-            f"enrich: {error.filename}: cannot be read: {error.strerror}", mend=_MEND
+            f"enrich: {error.filename}: cannot be read: {error.strerror}", fix=_MEND
         ) from error
 
 
@@ -173,14 +173,14 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise SpecError(f"enrich: {path}: cannot be read: {reason}", mend=_MEND) from error
+        raise SpecError(f"enrich: {path}: cannot be read: {reason}", fix=_MEND) from error
     facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     task = facts.get("task", "")
     if task not in _KINDS:
         raise SpecError(
             f"enrich: {path}: not a file of answers to {', '.join(_KINDS)}"
             + (f", but to {task}" if task else ""),
-            mend=_MEND,
+            fix=_MEND,
         )
     try:
         prompt = load_prompt(task)

@@ -27,17 +27,17 @@ def read_spec(path: Path) -> Spec:
     if path.is_dir():
         raise SpecError(
             f"{path}: is a folder, expected a spec",
-            mend=f"write one with `segue new triplets --source folder:{path}`",
+            fix=f"write one with `segue new triplets --source folder:{path}`",
         )
     try:
         return parse_spec(read_yaml(path), path.parent)
     except SpecError as error:
         if path.exists():
             raise
-        raise SpecError(error.message, mend=_mend_of(path)) from error
+        raise SpecError(error.message, fix=_fix_of(path)) from error
 
 
-def _mend_of(path: Path) -> str:
+def _fix_of(path: Path) -> str:
     """What to give in the place of a spec that is not there."""
     here = [path.with_name(each.name) for each in sorted(path.parent.glob("*.y*ml"))]
     if not here:
@@ -58,7 +58,7 @@ def parse_spec(file: YamlFile, folder: Path) -> Spec:
     if not isinstance(file.value, dict):
         raise SpecError(
             f"{file.place()}: expected keys and values",
-            mend="start with `corpus: NAME`, or with what `segue new RECIPE` writes",
+            fix="start with `corpus: NAME`, or with what `segue new RECIPE` writes",
         )
     try:
         return Spec.model_validate(_resolve_paths(file.value, folder))

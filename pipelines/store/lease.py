@@ -75,7 +75,7 @@ class Lease:
             raise CorpusError(
                 f"{self.remote.address(self.folder)}: the lease on this corpus is lost to another "
                 f"machine, since this one gave no sign of life for {EXPIRY_S:g} s",
-                mend="let the other one end, then run the same command again",
+                fix="let the other one end, then run the same command again",
             )
 
     def beat(self, now: Now = utc_now) -> None:
@@ -130,7 +130,7 @@ def take_lease(
                 return lease
     raise CorpusError(
         f"{remote.address(folder)}: others take the lease on this corpus again and again",
-        mend="let one machine build it at a time",
+        fix="let one machine build it at a time",
     )
 
 
@@ -202,7 +202,7 @@ def refuse_living(
         raise CorpusError(
             f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
             f"{told.get('process')}; its last sign of life is {age:.0f} s old",
-            mend="let it end, then run the same command again; if it is dead, wait until "
+            fix="let it end, then run the same command again; if it is dead, wait until "
             f"{EXPIRY_S:g} s have passed",
         )
     return numbers

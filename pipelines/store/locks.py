@@ -30,11 +30,11 @@ def sole_writer(corpus: Path) -> Iterator[None]:
     if (url := url_of(corpus)) is not None:
         raise SpecError(
             f"{url}: this command works on folders only",
-            mend="give a folder; segue build, plan and ingest write to URLs",
+            fix="give a folder; segue build, plan and ingest write to URLs",
         )
     refusal = CorpusError(
         f"{corpus}: another process is building this corpus",
-        mend="let it end, then run the same command again; what it made will not be made twice",
+        fix="let it end, then run the same command again; what it made will not be made twice",
     )
     with hold_lock(corpus / LOCK_FILE, refusal):
         yield

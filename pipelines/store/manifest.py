@@ -27,7 +27,7 @@ def find_manifest(path: Path) -> Path:
     if path.suffix in (".yaml", ".yml") and path.is_file():
         raise CorpusError(
             f"{named}: this is a spec, not a corpus",
-            mend=f"give its manifest folder, data_manifests/{read_spec(path).corpus}",
+            fix=f"give its manifest folder, data_manifests/{read_spec(path).corpus}",
         )
     if path.is_file():
         return path
@@ -42,7 +42,7 @@ def find_manifest(path: Path) -> Path:
     names = ", ".join(each.parent.name for each in plans)
     raise CorpusError(
         f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
-        mend="give one manifest folder, data_manifests/CORPUS/VERSION",
+        fix="give one manifest folder, data_manifests/CORPUS/VERSION",
     )
 
 
@@ -58,5 +58,5 @@ def _find_version(path: Path) -> Path:
     )
     if len(found) > 1:
         names = ", ".join(each.name for each in found)
-        raise CorpusError(f"{path}: several versions begin so: {names}", mend="give more letters")
+        raise CorpusError(f"{path}: several versions begin so: {names}", fix="give more letters")
     return found[0] if found else path

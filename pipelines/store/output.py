@@ -15,7 +15,7 @@ def check_output(out: Path, *inputs: Path | None) -> None:
     """
     if out.suffix != ".parquet":
         raise SpecError(
-            f"--out {out}: the result is a Parquet file", mend=f"name it {out.stem}.parquet"
+            f"--out {out}: the result is a Parquet file", fix=f"name it {out.stem}.parquet"
         )
     if any(path is not None and path.resolve() == out.resolve() for path in inputs):
-        raise SpecError(f"--out {out}: this is the file to be read", mend="write to another file")
+        raise SpecError(f"--out {out}: this is the file to be read", fix="write to another file")

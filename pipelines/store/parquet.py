@@ -19,7 +19,7 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     try:
         metadata = pq.read_metadata(path)
     except FileNotFoundError as error:
-        raise CorpusError(f"{path}: missing", mend="build or plan again") from error
+        raise CorpusError(f"{path}: missing", fix="build or plan again") from error
     except (pa.ArrowException, OSError) as error:
         raise make_damage_error(path, error) from error
     names = metadata.schema.to_arrow_schema().names
@@ -27,7 +27,7 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     if lacking:
         raise CorpusError(
             f"{path}: lacks the column {lacking[0]!r}",
-            mend="it was made by an older version: build or plan again",
+            fix="it was made by an older version: build or plan again",
         )
     return metadata
 
@@ -35,7 +35,7 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
 def make_damage_error(path: Path, error: Exception) -> CorpusError:
     """What is to be told of a file, or of a folder, that cannot be read."""
     reason = str(error).strip().partition("\n")[0]
-    return CorpusError(f"{path}: damaged: {reason}", mend="build or plan again")
+    return CorpusError(f"{path}: damaged: {reason}", fix="build or plan again")
 
 
 def escape_glob(path: Path) -> str:

@@ -47,7 +47,7 @@ def choose_stage(out: Path | str, stage: Path | None = None) -> Path:
     url = url_of(out)
     if url is None:
         if stage is not None:
-            raise SpecError(f"--stage goes with a URL, and {out} is a path", mend="leave it out")
+            raise SpecError(f"--stage goes with a URL, and {out} is a path", fix="leave it out")
         return Path(out)
     folder = (stage or cache_folder() / "stages" / _make_stage_name(url)).resolve()
     Copies.open(folder, Remote(url))
@@ -81,7 +81,7 @@ def refuse_private_store(out: Path) -> None:
     if mirror is not None and is_private(mirror.copies.remote.url):
         raise SpecError(
             f"{mirror.copies.remote.url}: lives in this process alone, and no worker sees it",
-            mend="work with 0 workers, or give a folder, file:///FOLDER or a store",
+            fix="work with 0 workers, or give a folder, file:///FOLDER or a store",
         )
 
 

@@ -258,7 +258,7 @@ def _list_shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
     if linked is not None:
         raise CorpusError(
             f"{linked}: a link to another folder, and gc removes only what lies here itself",
-            mend="remove the link and what it leads to by hand",
+            fix="remove the link and what it leads to by hand",
         )
     found = shelf.list_files(folder)
     built = {path: held for path, held in found.items() if _is_built(path.relative_to(folder))}

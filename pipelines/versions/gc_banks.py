@@ -58,6 +58,6 @@ def _list_part_files(index: Path) -> Iterator[Path]:
         names = pq.read_table(index, columns=["part"]).column("part").unique().to_pylist()
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
-        raise CorpusError(f"{index}: damaged: {reason}", mend="build its corpus again") from error
+        raise CorpusError(f"{index}: damaged: {reason}", fix="build its corpus again") from error
     for name in names:
         yield from ((index.parent / name).with_suffix(end) for end in (".pcm", ".parquet", ".json"))

@@ -119,11 +119,11 @@ def read_facts(places: Places) -> dict[str, Any]:
         str(facts["digest"]), str(facts["bank"])
     except FileNotFoundError as error:
         raise CorpusError(
-            f"{places.manifests}: no finished version here", mend="`segue build SPEC` makes one"
+            f"{places.manifests}: no finished version here", fix="`segue build SPEC` makes one"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else error
-        raise CorpusError(f"{path}: damaged: {reason}", mend="delete it and build again") from error
+        raise CorpusError(f"{path}: damaged: {reason}", fix="delete it and build again") from error
     return dict(facts)
 
 

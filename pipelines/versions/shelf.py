@@ -198,14 +198,14 @@ def _split_path(path: Path) -> tuple[Path, str]:
 
 def _make_missing_error(path: Path) -> CorpusError:
     named = url_of(path) or str(path)
-    mend = "give data_manifests/CORPUS of a build, or a spec, which `segue new` writes"
+    fix = "give data_manifests/CORPUS of a build, or a spec, which `segue new` writes"
     if f"/{MANIFESTS}/" in f"/{named}" and path.parent.parent.name == MANIFESTS:
-        mend = f"this is one version: give {url_of(path.parent) or path.parent}"
+        fix = f"this is one version: give {url_of(path.parent) or path.parent}"
     elif url_of(path) is None and any(
         any(locate_versions(Path(), path.name).glob(f"*/{mark}")) for mark in _MARKS
     ):
-        mend = f"give {locate_versions(Path(), path.name)}"
-    return CorpusError(f"{named}: no versions of a corpus here", mend=mend)
+        fix = f"give {locate_versions(Path(), path.name)}"
+    return CorpusError(f"{named}: no versions of a corpus here", fix=fix)
 
 
 def _list_folders(parent: Path, copies: Copies | None) -> dict[Path, Files]:

@@ -72,7 +72,7 @@ class Bank:
         if not fetch(index).is_file():
             raise CorpusError(
                 f"{index}: no such clip bank",
-                mend="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
+                fix="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
             )
         table = pq.read_table(index)
         rate = int(table.schema.metadata[b"sample_rate"])
@@ -96,7 +96,7 @@ class Bank:
             except (FileNotFoundError, ValueError) as error:  # numpy maps no empty file
                 raise CorpusError(
                     f"{self.folder / name}: a part of the clip bank is missing or empty",
-                    mend="delete it and ingest again",
+                    fix="delete it and ingest again",
                 ) from error
         return part
 
@@ -115,14 +115,14 @@ class Bank:
             raise CorpusError(
                 f"clip {clip!r} has {entry.frames} frames in the bank, "
                 f"frames {start} to {start + frames} were asked for",
-                mend="the plan was made over another bank; build again",
+                fix="the plan was made over another bank; build again",
             )
         begin = entry.start + start
         pcm = self._part(entry.part)[begin : begin + frames]
         if len(pcm) < frames:
             raise CorpusError(
                 f"{self.folder / entry.part}: ends before frame {begin + frames}",
-                mend="delete it and ingest again",
+                fix="delete it and ingest again",
             )
         audio = pcm.astype(np.float32)
         audio *= np.float32(gain * entry.scale / 32768)
@@ -131,7 +131,5 @@ class Bank:
     def _entry(self, clip: str) -> BankEntry:
         entry = self.entries.get(clip)
         if entry is None:
-            raise CorpusError(
-                f"clip {clip!r} is not in the bank {self.folder}", mend="ingest again"
-            )
+            raise CorpusError(f"clip {clip!r} is not in the bank {self.folder}", fix="ingest again")
         return entry

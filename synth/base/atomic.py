@@ -75,16 +75,16 @@ def disk_error(error: OSError, path: Path) -> DiskFullError | None:
     """The clear error of a file that did not fit at `path`; None of an error of another kind."""
     if error.errno == errno.ENOSPC:
         message = f"{path}: the disk is full, {format_bytes(free_bytes(path))} are free"
-        mend = f"free some space there, then {GOES_ON}"
+        fix = f"free some space there, then {GOES_ON}"
     elif error.errno == errno.EDQUOT:
         message = f"{path}: the disk quota is used up"
-        mend = f"free some space there or have the quota raised, then {GOES_ON}"
+        fix = f"free some space there or have the quota raised, then {GOES_ON}"
     elif error.errno == errno.EFBIG:
         message = f"{path}: is larger than a file may be here"
-        mend = f"raise the limit (see ulimit -f), or take another file system, then {GOES_ON}"
+        fix = f"raise the limit (see ulimit -f), or take another file system, then {GOES_ON}"
     else:
         return None
-    return DiskFullError(message, mend=mend)
+    return DiskFullError(message, fix=fix)
 
 
 def free_bytes(path: Path) -> int:

@@ -33,11 +33,11 @@ def load_class(point: EntryPoint, base: type[Base], error: type[SegueError]) -> 
     except Exception as fault:
         raise error(
             f"{what} cannot be imported: {fault}",
-            mend="mend or uninstall the package that offers it",
+            fix="fix or uninstall the package that offers it",
         ) from fault
     if not (isinstance(found, type) and issubclass(found, base)):
         raise error(
             f"{what} is no subclass of {base.__module__}.{base.__qualname__}",
-            mend="docs/extend.md says what it must be",
+            fix="docs/extend.md says what it must be",
         )
     return found

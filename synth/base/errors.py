@@ -1,4 +1,4 @@
-"""Errors a user can mend: each says where, what was expected and how to mend it."""
+"""Errors a user can fix: each says where, what was expected and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ class SegueError(Exception):
 
     Args:
         message: What is wrong and where (file, row or key).
-        mend: What the user can do about it.
+        fix: What the user can do about it.
     """
 
-    def __init__(self, message: str, *, mend: str = "") -> None:
+    def __init__(self, message: str, *, fix: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.mend = mend
+        self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.mend})" if self.mend else self.message
+        return f"{self.message} ({self.fix})" if self.fix else self.message
 
 
 class NotationError(SegueError):

@@ -23,7 +23,7 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The mend for a name that is none of the known ones.
+    """The fix for a name that is none of the known ones.
 
     Returns:
         `did you mean 'esc50'?`, or all that there are where none is near.

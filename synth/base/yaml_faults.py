@@ -23,7 +23,7 @@ Fault = Mapping[str, Any]
 
 
 def explain_errors(
-    error: ValidationError, file: YamlFile, model: type[BaseModel], mend: str = ""
+    error: ValidationError, file: YamlFile, model: type[BaseModel], fix: str = ""
 ) -> SpecError:
     """All faults of a file as one error.
 
@@ -31,14 +31,14 @@ def explain_errors(
         error: What was found.
         file: The file that was validated.
         model: What it was validated as.
-        mend: What to do about it.
+        fix: What to do about it.
     """
     found = sorted(_group_by_setting(error, file).items(), key=lambda each: file.order(each[0]))
     lines = [
         f"{file.place(keys)}: {_describe_faults(keys, faults, file, model)}"
         for keys, faults in found
     ]
-    return SpecError("\n".join(lines), mend=mend)
+    return SpecError("\n".join(lines), fix=fix)
 
 
 def _group_by_setting(error: ValidationError, file: YamlFile) -> dict[Location, list[Fault]]:

@@ -160,7 +160,7 @@ def _refuse_repeated_keys(root: yaml.Node, where: str) -> None:
                 f"{_place(where, mark)}: {name!r} is given twice, first in line {first}"
                 for mark, name, first in faults
             ),
-            mend="keep one of them",
+            fix="keep one of them",
         )
 
 

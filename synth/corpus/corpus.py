@@ -64,7 +64,7 @@ class Corpus:
         if not receipt.is_file():
             raise CorpusError(
                 f"{url_of(path) or path}: no finished corpus here",
-                mend="give the folder data_manifests/CORPUS of a build that ended, "
+                fix="give the folder data_manifests/CORPUS of a build that ended, "
                 "or run `segue build SPEC`",
             )
         return cls(folder, json.loads(receipt.read_text(encoding="utf-8")))
@@ -104,7 +104,7 @@ class Corpus:
         if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
             raise CorpusError(
                 f"{display_path(path)}: `segue gc` removed the shards of version {self.version}",
-                mend=f"`segue build {display_path(self.folder)}` makes them again, byte for byte",
+                fix=f"`segue build {display_path(self.folder)}` makes them again, byte for byte",
             )
         return path
 
@@ -136,7 +136,7 @@ class Corpus:
         if split not in self.splits:
             raise CorpusError(
                 f"corpus {self.name} has no split {split!r}",
-                mend=f"it has {', '.join(self.splits)}",
+                fix=f"it has {', '.join(self.splits)}",
             )
         return pq.read_table(
             self.folder / SAMPLES_FILE, columns=columns, filters=pc.field("split") == split

@@ -206,10 +206,10 @@ def read_member(shard: Path, offset: int, size: int, receipt: Path | None = None
         data = read_at(shard, offset, size, receipt)
     except FileNotFoundError as error:
         raise CorpusError(
-            f"{display_path(shard)}: no such shard", mend="run `segue build` again"
+            f"{display_path(shard)}: no such shard", fix="run `segue build` again"
         ) from error
     if len(data) < size:
         raise CorpusError(
-            f"{display_path(shard)}: ends before byte {offset + size}", mend="build it again"
+            f"{display_path(shard)}: ends before byte {offset + size}", fix="build it again"
         )
     return data

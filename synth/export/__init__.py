@@ -36,7 +36,7 @@ def find_format(name: str) -> ExportFormat:
         SpecError: If there is no such format.
     """
     if name not in FORMATS:
-        raise SpecError(f"no export format {name!r}", mend=suggestion(name, FORMATS))
+        raise SpecError(f"no export format {name!r}", fix=suggestion(name, FORMATS))
     module, attribute = FORMATS[name][0].split(":")
     found: Any = getattr(import_module(module), attribute)
     return found()  # type: ignore[no-any-return]

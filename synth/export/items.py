@@ -140,7 +140,7 @@ class Shard:
                 if tar.next() is not None:
                     raise self._damage_error("holds more samples than its manifest")
         except FileNotFoundError as error:
-            raise CorpusError(f"{display_path(path)}: no such shard", mend=_MEND) from error
+            raise CorpusError(f"{display_path(path)}: no such shard", fix=_MEND) from error
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise self._damage_error(str(error) or type(error).__name__) from error
 
@@ -154,7 +154,7 @@ class Shard:
 
     def _damage_error(self, reason: str) -> CorpusError:
         path = self.corpus.shards / self.split / self.name
-        return CorpusError(f"{display_path(path)}: damaged: {reason}", mend=_MEND)
+        return CorpusError(f"{display_path(path)}: damaged: {reason}", fix=_MEND)
 
 
 def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
@@ -167,7 +167,7 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
         if split not in corpus.splits:
             raise CorpusError(
                 f"corpus {corpus.name} has no split {split!r}",
-                mend=f"it has {', '.join(corpus.splits)}",
+                fix=f"it has {', '.join(corpus.splits)}",
             )
     path = corpus.folder / SAMPLES_FILE
     found: list[tuple[str, str, int, int, int]] = []
@@ -182,10 +182,10 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
                     found.append((shard, split, group, row, samples))
                     row += samples
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise CorpusError(f"{path}: damaged: {error}", mend=_MEND) from error
+        raise CorpusError(f"{path}: damaged: {error}", fix=_MEND) from error
     names = [each[0] for each in found]
     if len(set(names)) < len(names):
-        raise CorpusError(f"{path}: the samples of a shard are not together", mend=_MEND)
+        raise CorpusError(f"{path}: the samples of a shard are not together", fix=_MEND)
     chosen = [each for each in found if not splits or each[1] in splits]
     totals = {split: sum(each[1] == split for each in chosen) for split in corpus.splits}
     seen = dict.fromkeys(totals, 0)

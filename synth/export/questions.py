@@ -93,7 +93,7 @@ def subjects_of(shard: Shard) -> list[Subject]:
     if AUDIBLE.encode() not in metadata:
         raise CorpusError(
             f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
-            mend="it was made by an older version: build again",
+            fix="it was made by an older version: build again",
         )
     rows = list(shard.rows())
     used = {clip for row in rows for clip in row["clips"]}
@@ -104,6 +104,6 @@ def subjects_of(shard: Shard) -> list[Subject]:
     if missing := sorted(used - set(found)):
         raise CorpusError(
             f"{folder / CLIPS_FILE}: lacks clip {missing[0]!r}, which {SAMPLES_FILE} names",
-            mend="build again",
+            fix="build again",
         )
     return subjects(rows, found, int(metadata[AUDIBLE.encode()]))

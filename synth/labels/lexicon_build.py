@@ -95,9 +95,9 @@ class _Place:
     line: int
     label: str = ""
 
-    def refuse(self, reason: str, mend: str) -> NoReturn:
+    def refuse(self, reason: str, fix: str) -> NoReturn:
         label = f" ({self.label!r})" if self.label else ""
-        raise LexiconError(f"{self.file}, line {self.line}{label}: {reason}", mend=mend)
+        raise LexiconError(f"{self.file}, line {self.line}{label}: {reason}", fix=fix)
 
 
 def lexicon_folder() -> Path:
@@ -116,7 +116,7 @@ def make_inflector() -> Inflect:
     except ImportError as error:
         raise LexiconError(
             "building the phrases needs lemminflect, which is not installed",
-            mend="run: pip install lemminflect",
+            fix="run: pip install lemminflect",
         ) from error
 
     def inflect(verb: str, tag: str) -> str:
@@ -137,7 +137,7 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
         inflect: How a verb is inflected.
 
     Raises:
-        LexiconError: If a row breaks a rule: what, where and how to mend it.
+        LexiconError: If a row breaks a rule: what, where and how to fix it.
     """
     built: dict[str, list[LexiconEntry]] = {}
     owners: dict[str, _Place] = {}

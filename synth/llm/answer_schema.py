@@ -183,6 +183,6 @@ def answers_of(reply: Any) -> list[Any]:
         case dict():
             raise AnswerError(
                 f"the reply has the keys {', '.join(map(repr, reply)) or 'none'}",
-                mend='expected "answers", a list, and nothing else',
+                fix='expected "answers", a list, and nothing else',
             )
     raise AnswerError(f"the reply is of type {_kind_of(reply)}, not an object")

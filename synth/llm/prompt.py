@@ -204,7 +204,7 @@ class Prompt:
     def _template_error(self, number: int, error: Exception) -> SpecError:
         line = getattr(error, "lineno", None)
         place = f"messages.{number}.content" + (f", line {line}" if line else "")
-        return SpecError(f"{self.where}: {place}: {error}", mend="mend the template")
+        return SpecError(f"{self.where}: {place}: {error}", fix="fix the template")
 
     def _row(self, view: Mapping[str, Any], *names: str) -> str:
         """An item as one line of JSON: its id, the named fields it has, and why it was refused."""
@@ -267,7 +267,7 @@ def _check_examples(prompt: Prompt) -> None:
         if faults:
             raise SpecError(
                 f"{prompt.where}: {item.id}: its answer is refused: {faults[0]}",
-                mend="an example must pass the prompt's own schema and checks",
+                fix="an example must pass the prompt's own schema and checks",
             )
     items = [item for item, _ in prompt.examples()][: prompt.batch]
     if items:

@@ -131,7 +131,7 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
         hint = f"did you mean {near!r}? " if near else ""
         raise SpecError(
             f"there is no prompt {name!r}",
-            mend=f"{hint}Shipped are {', '.join(shipped)}; a file of yours ends in .yaml",
+            fix=f"{hint}Shipped are {', '.join(shipped)}; a file of yours ends in .yaml",
         )
     return f"prompts/{name}.yaml", shipped[name]
 
@@ -144,7 +144,7 @@ def read_prompt_file(where: str, text: str) -> PromptFile:
     """
     file = parse_yaml(text, where)
     if not isinstance(file.value, dict):
-        raise SpecError(f"{file.place()}: expected keys and values", mend="start with `id: NAME`")
+        raise SpecError(f"{file.place()}: expected keys and values", fix="start with `id: NAME`")
     try:
         read = PromptFile.model_validate(file.value)
     except ValidationError as error:
@@ -152,6 +152,6 @@ def read_prompt_file(where: str, text: str) -> PromptFile:
     if read.id != Path(where).stem:
         raise SpecError(
             f"{file.place(['id'])}: id: {read.id!r} is not the file's name",
-            mend="give both one name",
+            fix="give both one name",
         )
     return read

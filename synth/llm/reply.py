@@ -33,7 +33,7 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
         if name is None:
             continue
         if name in found:
-            raise AnswerError(f"the id {name!r} is answered twice", mend="answer each item once")
+            raise AnswerError(f"the id {name!r} is answered twice", fix="answer each item once")
         found[name] = {key: value for key, value in entry.items() if key != "id"}
     return found
 
@@ -63,7 +63,7 @@ def _explain(plain: str, error: json.JSONDecodeError) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise AnswerError("an object of the reply has a key twice", mend="give each key once")
+        raise AnswerError("an object of the reply has a key twice", fix="give each key once")
     return found
 
 

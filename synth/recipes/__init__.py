@@ -48,7 +48,7 @@ class _Recipes(Mapping[str, type[RecipeSettings]]):
         if getattr(found, "name", None) != name:
             raise PlanError(
                 f"{found.__module__}.{found.__qualname__} is not named {name!r}, as its entry is",
-                mend="give the class's `name` and the entry point one name",
+                fix="give the class's `name` and the entry point one name",
             )
         return found
 

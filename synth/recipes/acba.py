@@ -122,7 +122,7 @@ class Acba(RecipeSettings):
             if len(recordings) < 2:
                 raise PlanError(
                     f"split {split}: acba needs clips of two recordings, found {len(recordings)}",
-                    mend="add clips, change the splits, or try another `seed`",
+                    fix="add clips, change the splits, or try another `seed`",
                 )
         return {
             split: ClipPairs(self, split, count, tuple(clips[split]), setting)
@@ -230,5 +230,5 @@ class ClipPairs:
                 return partner, answer
         raise PlanError(
             f"split {self.split}: no clip found whose caption shares no word with {said.label!r}",
-            mend="add clips, or set recipe.acba.share_words: true",
+            fix="add clips, or set recipe.acba.share_words: true",
         )

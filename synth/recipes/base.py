@@ -172,7 +172,7 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
     if isinstance(counts, Mapping) and set(counts) != set(splits):
         raise PlanError(
             f"{setting_name} is for {', '.join(counts)}, splits are {', '.join(splits)}",
-            mend="name the same splits in both, as in `splits: {train: 0.8, test: 0.2}`",
+            fix="name the same splits in both, as in `splits: {train: 0.8, test: 0.2}`",
         )
 
 
@@ -225,7 +225,7 @@ def longest_event(
         raise PlanError(
             f"events of {longest / setting.rate:g} s are too short for a crossfade of "
             f"{crossfade / setting.rate:g} s: half of each must be heard alone",
-            mend="shorten crossfade_s, or raise max_event_s or audio.length",
+            fix="shorten crossfade_s, or raise max_event_s or audio.length",
         )
     return longest
 

@@ -42,7 +42,7 @@ class Background(BaseModel):
                 raise PlanError(
                     f"recipe.scenes.background.of: no clip is labelled {name!r}, or of that "
                     "category",
-                    mend=f"there are {', '.join(sorted({category(label) for label in found}))}",
+                    fix=f"there are {', '.join(sorted({category(label) for label in found}))}",
                 )
         return [
             clip

@@ -70,14 +70,14 @@ class SceneVocabulary:
         if unknown:
             raise PlanError(
                 f"recipe.scenes.categories: no label is of the category {', '.join(unknown)}",
-                mend=f"the labels are of {', '.join(sorted(categories))}",
+                fix=f"the labels are of {', '.join(sorted(categories))}",
             )
         chosen = {name: weights.get(name, 1.0) for name in sorted(categories)}
         used = [name for name, weight in chosen.items() if weight > 0]
         if not used:
             raise PlanError(
                 "recipe.scenes.categories: every label is of a category that weighs 0",
-                mend=f"let one of {', '.join(categories)} weigh more",
+                fix=f"let one of {', '.join(categories)} weigh more",
             )
         return cls(
             {name: tuple(categories[name]) for name in used},
@@ -95,14 +95,14 @@ class SceneVocabulary:
             if leaf not in known:
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {leaf!r}, which no clip is labelled",
-                    mend=f"name a label, 'any' or one of {', '.join(self.categories)}",
+                    fix=f"name a label, 'any' or one of {', '.join(self.categories)}",
                 )
         for first, second in combinations(self._named_labels(template), 2):
             if are_kin(first, second):
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
                     "which could be said of one sound",
-                    mend="compose sounds that nobody can take for one another",
+                    fix="compose sounds that nobody can take for one another",
                 )
 
     def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:

@@ -102,7 +102,7 @@ class SceneGroups:
                 return drafts
         raise PlanError(
             f"split {self.split}: no scene found whose captions can be told true from false",
-            mend="add clips of other labels or lengths, or allow other expressions",
+            fix="add clips of other labels or lengths, or allow other expressions",
         )
 
     def _template(self, rng: np.random.Generator) -> Scene:

@@ -129,7 +129,7 @@ class Scenes(RecipeSettings):
         if longest is not None and longest < setting.audible:
             raise PlanError(
                 f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s to each",
-                mend="raise audio.length or max_event_s",
+                fix="raise audio.length or max_event_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -169,12 +169,12 @@ def _template(text: str) -> Scene:
         template = parse(text)
     except NotationError as error:
         raise PlanError(
-            f"recipe.scenes.expressions: {text!r}: {error.message}", mend=error.mend
+            f"recipe.scenes.expressions: {text!r}: {error.message}", fix=error.fix
         ) from error
     if not 2 <= len(labels(template)) <= MOST_EVENTS:
         raise PlanError(
             f"recipe.scenes.expressions: {text!r} has {len(labels(template))} sounds",
-            mend=f"give it 2 to {MOST_EVENTS}",
+            fix=f"give it 2 to {MOST_EVENTS}",
         )
     return template
 

@@ -105,7 +105,7 @@ class Triplets(RecipeSettings):
         if len(found) < 2:
             raise PlanError(
                 f"split {split}: triplets need clips of two classes, found {len(found)}",
-                mend="add clips, change the splits, or try another `seed`",
+                fix="add clips, change the splits, or try another `seed`",
             )
         _refuse_namesakes(found)
         pairs = tuple(
@@ -115,7 +115,7 @@ class Triplets(RecipeSettings):
             raise PlanError(
                 f"split {split}: each of the labels {', '.join(sorted(found))} could be said of "
                 "the others' sounds",
-                mend="add clips of other sounds",
+                fix="add clips of other sounds",
             )
         return ClassPairs(self, split, repeats, pairs, found, setting)
 
@@ -128,7 +128,7 @@ def _refuse_namesakes(labels: Iterable[str]) -> None:
         if other != label:
             raise PlanError(
                 f"the labels {other!r} and {label!r} read alike in a caption",
-                mend="give one of them another name, or make them one label",
+                fix="give one of them another name, or make them one label",
             )
 
 

@@ -81,7 +81,7 @@ def claim_from_json(value: Any) -> Claim:
             return from_json(value)
     raise SceneError(
         f"not a claim: {value!r}",
-        mend='expected a scene, or an object with "and", "not" or "only"',
+        fix='expected a scene, or an object with "and", "not" or "only"',
     )
 
 

@@ -49,7 +49,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if not self.label.strip():
-            raise SceneError("an event needs a label", mend="give it at least one visible letter")
+            raise SceneError("an event needs a label", fix="give it at least one visible letter")
 
     @property
     def heard(self) -> Excerpt:
@@ -104,7 +104,7 @@ Scene: TypeAlias = Event | Concat | Overlay
 def _depth(first: Scene, second: Scene) -> int:
     depth = 1 + max(first.depth, second.depth)
     if depth > MAX_DEPTH:
-        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
+        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
     return depth
 
 
@@ -210,7 +210,7 @@ def from_json(value: Any) -> Scene:
 
 def _read(value: Any, depth: int) -> Scene:
     if depth > MAX_DEPTH:
-        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", mend="compose fewer parts")
+        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
     match value:
         case {"event": str(label), "clip": str(clip)}:
             excerpt = Excerpt(
@@ -230,7 +230,7 @@ def _read(value: Any, depth: int) -> Scene:
             return Overlay(*parts, _integer(offset), ratio)
     raise SceneError(
         "not a scene: " + f"{value!r}"[:200],
-        mend='expected an object with "event", "sequence" and "crossfade", '
+        fix='expected an object with "event", "sequence" and "crossfade", '
         'or "overlay" and "offset"',
     )
 

@@ -68,7 +68,7 @@ def _joined_length(scene: Concat, left: Frames, right: Frames) -> Frames:
     if scene.crossfade > min(left, right):
         raise SceneError(
             f"a crossfade of {scene.crossfade} frames cannot join {left} and {right} frames",
-            mend="shorten the crossfade or leave out the shorter sound",
+            fix="shorten the crossfade or leave out the shorter sound",
         )
     return left + right - scene.crossfade
 

@@ -72,7 +72,7 @@ def source_class(name: str) -> type[Settings]:
         return found
     others = _plugins()
     if name not in others:
-        raise SourceError(f"no source {name!r}", mend=suggestion(name, source_names()))
+        raise SourceError(f"no source {name!r}", fix=suggestion(name, source_names()))
     return load_class(others[name], Settings, SourceError)
 
 

@@ -58,10 +58,10 @@ class Block:
             plain = path / CLIPS_FILE
             file = plain if plain.is_file() else Corpus.open(path).folder / CLIPS_FILE
         if not file.is_file():
-            raise SourceError(f"{file}: the block list is missing", mend=_MEND)
+            raise SourceError(f"{file}: the block list is missing", fix=_MEND)
         block = _catalogue(path, file) if file.suffix == ".parquet" else _list(path)
         if not (block.entries or block.ids or block.shelf.clips):
-            raise SourceError(f"{file}: the block list is empty", mend=_MEND)
+            raise SourceError(f"{file}: the block list is empty", fix=_MEND)
         return block
 
     def partner(self, row: Mapping[str, Any]) -> Partner | None:
@@ -176,14 +176,14 @@ def _list(path: Path) -> Block:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not text in UTF-8", mend=_MEND) from error
+        raise SourceError(f"{path}: not text in UTF-8", fix=_MEND) from error
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     header = next(csv.reader(lines[:1]), [])
     columns = [name.strip() for name in header if name.strip() in ("recording", "id")]
     if columns:
         entries = _cells(path, lines, [name.strip() for name in header], columns)
     elif path.suffix.lower() == ".csv":
-        raise SourceError(f"{path}: no column 'recording' or 'id'", mend=_MEND)
+        raise SourceError(f"{path}: no column 'recording' or 'id'", fix=_MEND)
     else:
         entries = {line.strip() for line in lines}
     return Block(str(path), frozenset(entries - {""}), frozenset(), Shelf.of(()), "")
@@ -197,11 +197,11 @@ def _cells(path: Path, lines: list[str], header: list[str], columns: list[str]) 
             if len(cells) != len(header):
                 raise SourceError(
                     f"{path}: row {number}: expected {len(header)} fields, found {len(cells)}",
-                    mend="put values that hold a comma in quotes",
+                    fix="put values that hold a comma in quotes",
                 )
             entries.update(cells[place].strip() for place in places)
     except csv.Error as error:
-        raise SourceError(f"{path}: not a CSV file: {error}", mend=_MEND) from error
+        raise SourceError(f"{path}: not a CSV file: {error}", fix=_MEND) from error
     return entries
 
 
@@ -212,7 +212,7 @@ def _catalogue(path: Path, file: Path) -> Block:
             columns = [name for name in COLUMNS if name in table.schema_arrow.names]
             rows = table.read(columns=columns).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
-        raise SourceError(f"{file}: cannot be read as Parquet: {error}", mend=_MEND) from error
+        raise SourceError(f"{file}: cannot be read as Parquet: {error}", fix=_MEND) from error
     shelf = Shelf.of(rows)
     ids = frozenset(row["id"] for row in rows if row["id"])
     return Block(str(path), frozenset(), ids, shelf, _weakness(path, shelf))
@@ -221,13 +221,13 @@ def _catalogue(path: Path, file: Path) -> Block:
 def _check_columns(file: Path, found: pa.Schema) -> None:
     missing = [name for name in ("id", "recording") if name not in found.names]
     if missing:
-        raise SourceError(f"{file}: no column {', '.join(map(repr, missing))}", mend=_MEND)
+        raise SourceError(f"{file}: no column {', '.join(map(repr, missing))}", fix=_MEND)
     for name in COLUMNS:
         wanted = CLIPS.field(name).type
         if name in found.names and found.field(name).type != wanted:
             raise SourceError(
                 f"{file}: column {name!r} holds {found.field(name).type}, expected {wanted}",
-                mend="give the clips.parquet of a corpus, or one with its columns",
+                fix="give the clips.parquet of a corpus, or one with its columns",
             )
 
 

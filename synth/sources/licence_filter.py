@@ -44,7 +44,7 @@ class Allowed:
         if not names:
             raise SpecError(
                 "licences: the list is empty and would keep no clip",
-                mend="name licences, as in [CC0, CC-BY], or leave `licences` out",
+                fix="name licences, as in [CC0, CC-BY], or leave `licences` out",
             )
         return cls(tuple(dict.fromkeys(_parse_name(name) for name in names)))
 
@@ -98,5 +98,5 @@ def _parse_name(name: str) -> Licence:
     near = nearest(name, families, likeness=0.5)
     raise SpecError(
         f"licences: {name!r} is not known",
-        mend=f"did you mean {near}?" if near else f"known are {', '.join(families)}",
+        fix=f"did you mean {near}?" if near else f"known are {', '.join(families)}",
     )

@@ -67,11 +67,11 @@ class Copies:
             if found is None:
                 raise SpecError(
                     f"{root}: holds files that are no copies of {remote.url}",
-                    mend="choose a new or empty folder",
+                    fix="choose a new or empty folder",
                 )
         if found is not None and found.get("url") != remote.url:
             raise SpecError(
-                f"{root}: holds copies of {found.get('url')}", mend="choose another folder"
+                f"{root}: holds copies of {found.get('url')}", fix="choose another folder"
             )
         if found != wanted:
             write_text(root / MARKER, json.dumps(wanted) + "\n")
@@ -232,7 +232,7 @@ def copies_at(root: Path) -> Copies | None:
     if found != _read_own_marker(url):
         raise StorageError(
             f"{url}: lives in process {found.get('process')} alone, and this is another one",
-            mend="work in one process, with 0 workers; or take a folder, file:///FOLDER, or a "
+            fix="work in one process, with 0 workers; or take a folder, file:///FOLDER, or a "
             "store that all processes reach",
         )
     return Copies(root, Remote(url))

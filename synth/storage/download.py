@@ -61,7 +61,7 @@ def download(
                 f"{remote.address(slot.key)}: differs from its receipt"
                 if sha256
                 else f"{remote.address(slot.key)}: somebody is writing it",
-                mend="let who builds it end; where nobody does, delete it there and build it again",
+                fix="let who builds it end; where nobody does, delete it there and build it again",
             )
     with translate_disk_errors(slot.path):
         slot.path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _append(remote: Remote, key: str, size: int, part: Path) -> None:
             if not data:
                 raise StorageError(
                     f"{remote.address(key)}: ends after {start} of {size} bytes",
-                    mend="let who writes it end, then give the same command again",
+                    fix="let who writes it end, then give the same command again",
                 )
             file.write(data)
         file.flush()

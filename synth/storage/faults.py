@@ -1,4 +1,4 @@
-"""What went wrong at a store: whether it may pass, and one clear line with its mend.
+"""What went wrong at a store: whether it may pass, and one clear line with its fix.
 
 Libraries of stores are recognised by what their errors carry, so that none need be installed.
 Messages name the store and the key, never a credential, nor what a store answered.
@@ -85,30 +85,30 @@ def to_storage_error(error: BaseException, url: str, action: str) -> StorageErro
     if any(_names(each) & _NO_CREDENTIALS for each in _chain(error)):
         return StorageError(
             f"{url}: cannot be {action} without credentials",
-            mend="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+            fix="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
         )
     if code == "NoSuchBucket" or (status == 404 and "written" in action):
         return StorageError(
             f"{url}: there is no bucket {store!r}{_endpoint()}",
-            mend="make it, or mend the URL; AWS_ENDPOINT_URL says which store is asked",
+            fix="make it, or fix the URL; AWS_ENDPOINT_URL says which store is asked",
         )
     if isinstance(error, PermissionError) or status in (401, 403):
         return StorageError(
             f"{url}: cannot be {action}: access denied{f' ({code})' if code.isalpha() else ''}",
-            mend="the credentials of the environment must be allowed to list, read, write and "
+            fix="the credentials of the environment must be allowed to list, read, write and "
             "delete below the URL, or only to list and read where nothing is written",
         )
     if is_unreached(error):
         return StorageError(
             f"{url}: cannot be {action}: the store cannot be reached{_endpoint()}",
-            mend=f"look at the network and at AWS_ENDPOINT_URL, {AGAIN}",
+            fix=f"look at the network and at AWS_ENDPOINT_URL, {AGAIN}",
         )
     if isinstance(error, FileNotFoundError):
-        return StorageError(f"{url}: there is no such file", mend="mend the URL")
+        return StorageError(f"{url}: there is no such file", fix="fix the URL")
     reason = code if code.isalpha() else "" if status else type(error).__name__
     shown = ", ".join(part for part in (reason, f"status {status}" if status else "") if part)
-    mend = f"wait until the store has recovered, {AGAIN}" if is_passing(error) else AGAIN
-    return StorageError(f"{url}: cannot be {action}: {shown}", mend=mend.removeprefix("then "))
+    fix = f"wait until the store has recovered, {AGAIN}" if is_passing(error) else AGAIN
+    return StorageError(f"{url}: cannot be {action}: {shown}", fix=fix.removeprefix("then "))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -45,12 +45,12 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
         package = _EXTRAS.get(scheme)
         raise StorageError(
             f"{store}: {scheme} needs a package that is not installed",
-            mend=f"pip install '{package}'" if package else str(error),
+            fix=f"pip install '{package}'" if package else str(error),
         ) from error
     except ValueError as error:
         raise StorageError(
             f"{store}: there is no kind of store called {scheme!r}",
-            mend="s3://, gs://, memory:// and file:// are known, and what fsspec adds",
+            fix="s3://, gs://, memory:// and file:// are known, and what fsspec adds",
         ) from error
     if scheme in S3:
         options |= _s3_options(environment)

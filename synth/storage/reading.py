@@ -128,7 +128,7 @@ def _open_copy(
             raise FileNotFoundError(path)
         copies.fetch(key, stored, _certified_hash(receipt), since_ns)
     raise NoRoomError(
-        f"{display_path(path)}: its copy went again and again", mend=f"raise {LIMIT_VARIABLE}"
+        f"{display_path(path)}: its copy went again and again", fix=f"raise {LIMIT_VARIABLE}"
     )
 
 
@@ -173,7 +173,7 @@ def copies_of_url(url: str) -> tuple[Copies, str]:
     if is_private(url) and not Remote(url).list():
         raise StorageError(
             f"{url}: lives in the process alone that writes it, and this one wrote nothing there",
-            mend="take a folder, file:///FOLDER, or a store that all processes reach",
+            fix="take a folder, file:///FOLDER, or a store that all processes reach",
         )
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     scheme, _, bucket = store.partition("://")

@@ -126,7 +126,7 @@ class Remote:
         def download() -> Stored:
             stored = self.find(key)
             if stored is None:
-                raise StorageError(f"{self.address(key)}: there is no such file", mend=_GONE)
+                raise StorageError(f"{self.address(key)}: there is no such file", fix=_GONE)
             with replacing(local) as partial:
                 filesystem.get_file(path, str(partial))
                 size = partial.stat().st_size
@@ -261,7 +261,7 @@ class Remote:
         raise AssertionError("no attempt was made")
 
 
-_GONE: Final = "mend the URL; a file that was there before was deleted by somebody"
+_GONE: Final = "fix the URL; a file that was there before was deleted by somebody"
 
 
 def joined_path(root: str, key: str) -> str:

@@ -61,7 +61,7 @@ def limit_bytes() -> int | None:
     if found is None:
         raise SpecError(
             f"{LIMIT_VARIABLE}: {text!r} is no amount of bytes",
-            mend=f"give one with its unit, as in '{DEFAULT_LIMIT}', or '{NO_LIMIT}'",
+            fix=f"give one with its unit, as in '{DEFAULT_LIMIT}', or '{NO_LIMIT}'",
         )
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
@@ -158,7 +158,7 @@ class CopySpace:
             raise NoRoomError(
                 f"{slot.path.name}: {format_bytes(size)} are more than the "
                 f"{format_bytes(self.limit)} that copies of stores may take here",
-                mend=f"raise {LIMIT_VARIABLE}",
+                fix=f"raise {LIMIT_VARIABLE}",
             )
         with FileLock(self.root / f"{_TOTAL}.lock", thread_local=False):
             total = self._total()
@@ -175,7 +175,7 @@ class CopySpace:
                 f"{slot.path.name}: {format_bytes(size)} find no room beside the "
                 f"{format_bytes(total)} of copies that are in use; "
                 f"they may take {format_bytes(max(0, allowed))}",
-                mend=f"raise {LIMIT_VARIABLE}, or free disk space",
+                fix=f"raise {LIMIT_VARIABLE}, or free disk space",
             )
 
     def _compute_limit(self, total: int) -> int:

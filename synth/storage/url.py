@@ -33,7 +33,7 @@ def url_of(place: Path | str) -> str | None:
     if "@" in rest.split("/", 1)[0]:
         raise StorageError(
             f"a URL of {scheme} names a user or a password",
-            mend="leave it out; credentials are taken from the environment, "
+            fix="leave it out; credentials are taken from the environment, "
             "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
         )
     root = "/" if scheme in ("file", "local") else ""

@@ -73,7 +73,7 @@ class Hostile:
             case "gone":
                 raise ClipError("is not there")
             case "broken":
-                raise SourceError("the table cannot be read", mend="get it again")
+                raise SourceError("the table cannot be read", fix="get it again")
             case "slow" if not (self.folder / "hurry").exists():
                 time.sleep(0.02)
         audio = np.random.default_rng(int(number)).uniform(-0.5, 0.5, RATE).astype(np.float32)

@@ -182,8 +182,8 @@ class Round:
             return False
         said = (self._home / f"{name}.err").read_text(errors="replace").splitlines()
         errors = [line for line in said if line.startswith("error: ")]
-        if [line for line in said if line not in errors and not line.startswith("mend:  ")]:
-            self._blame(name, "says more than an error and a mend")
+        if [line for line in said if line not in errors and not line.startswith("fix:   ")]:
+            self._blame(name, "says more than an error and a fix")
         if build.returncode == 1 and disturbed and len(errors) == 1:
             self._tell(errors[0])
             return False

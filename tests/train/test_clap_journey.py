@@ -79,4 +79,4 @@ def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(SpecError) as error:
         open_model(tmp_path)
-    assert error.value.mend
+    assert error.value.fix

@@ -83,7 +83,7 @@ def test_a_spec_is_told_from_a_corpus(tmp_path: Path) -> None:
     for command in (lambda: train_command(spec), lambda: eval_command(tmp_path, spec)):
         with pytest.raises(SpecError, match=r"mine\.yaml: this is a spec, not a corpus") as error:
             command()
-        assert "data_manifests/NAME" in str(error.value.mend)
+        assert "data_manifests/NAME" in str(error.value.fix)
 
 
 def test_without_val_the_last_weights_are_kept_and_that_is_told(

@@ -115,13 +115,13 @@ def open_benchmark(
     ):
         if given and kind is not owner:
             raise SpecError(
-                f"{data} is a {kind}, {name} can be chosen for a {owner}", mend=f"leave out {name}"
+                f"{data} is a {kind}, {name} can be chosen for a {owner}", fix=f"leave out {name}"
             )
     folder = audio or data.parent
     match kind:
         case DataKind.CORPUS:
             if audio is not None:
-                raise SpecError(f"{data} is a corpus", mend="leave out the folder of audio")
+                raise SpecError(f"{data} is a corpus", fix="leave out the folder of audio")
             return corpus_benchmark(data, split, mode, settings, sample_rate)
         case DataKind.PROBES:
             return probes_benchmark(data, folder, settings)
@@ -174,7 +174,7 @@ def assess(
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)
     if not len(benchmark.sounds):
-        raise SpecError(f"{benchmark.name}: holds no sound", mend="give other data")
+        raise SpecError(f"{benchmark.name}: holds no sound", fix="give other data")
     audio, was_cut = embed_sounds(embedder, benchmark.sounds, chosen.cut, observer)
     texts = [text for plan in plans.values() for text in plan.texts]
     said = embed_texts(embedder, texts, observer)

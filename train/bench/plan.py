@@ -119,19 +119,19 @@ class Benchmark:
             SpecError: If the data does not allow one of them, or allows none.
         """
         able = ", ".join(self.allowed)
-        mend = f"it allows: {able}" if able else "give other data"
+        fix = f"it allows: {able}" if able else "give other data"
         for task in tasks or ():
             answer = self.answers.get(task)
             if not isinstance(answer, Plan):
                 reason = answer.reason if answer else f"this is no task for a {self.kind}"
-                raise SpecError(f"{self.name}: no {task} here: {reason}", mend=mend)
+                raise SpecError(f"{self.name}: no {task} here: {reason}", fix=fix)
         if not self.allowed:
             reasons = "; ".join(
                 f"{task}: {answer.reason}"
                 for task, answer in self.answers.items()
                 if isinstance(answer, Refusal)
             )
-            raise SpecError(f"{self.name}: nothing to test here: {reasons}", mend=mend)
+            raise SpecError(f"{self.name}: nothing to test here: {reasons}", fix=fix)
         return {
             task: answer
             for task, answer in self.answers.items()

@@ -44,14 +44,14 @@ class BenchSettings:
             ("prompts", self.prompts, 4),
         ):
             if value is not None and value < least:
-                raise SpecError(f"{name}: {value}", mend=f"give {least} or more")
+                raise SpecError(f"{name}: {value}", fix=f"give {least} or more")
         if not self.templates:
-            raise SpecError("no templates", mend="give one, such as 'the sound of {}'")
+            raise SpecError("no templates", fix="give one, such as 'the sound of {}'")
         for template in self.templates:
             if template.count(SLOT) != 1:
                 raise SpecError(
                     f"template {template!r} holds {{}} {template.count(SLOT)} times",
-                    mend="write {} once, where the class goes",
+                    fix="write {} once, where the class goes",
                 )
 
 

@@ -75,7 +75,7 @@ class CorpusSounds:
             raise SpecError(
                 f"the model takes audio at {rate} Hz, corpus {corpus.name} is at "
                 f"{corpus.sample_rate} Hz",
-                mend=f"build the corpus with sample_rate: {rate}",
+                fix=f"build the corpus with sample_rate: {rate}",
             )
         pcm = self.data.pcm(self.rows[number])
         return pcm.astype(np.float32) / np.float32(PCM_SCALE)
@@ -112,11 +112,11 @@ class FileSounds:
         try:
             samples, own = read_audio(path.read_bytes(), path.suffix)
         except (OSError, ClipError) as error:
-            raise CorpusError(f"{path}: {error}", mend="replace the file") from error
+            raise CorpusError(f"{path}: {error}", fix="replace the file") from error
         mono = samples.mean(axis=1, dtype=np.float32)
         if not len(mono) or not np.isfinite(mono).all():
             fault = "holds samples that are no numbers" if len(mono) else "holds no samples"
-            raise CorpusError(f"{path}: {fault}", mend="replace the file")
+            raise CorpusError(f"{path}: {fault}", fix="replace the file")
         return resample(mono, own, rate)
 
 
@@ -135,7 +135,7 @@ class Files:
         if not folder.is_dir():
             raise CorpusError(
                 f"{folder}: there is no such folder",
-                mend=f"give the folder that holds the audio files of {table}",
+                fix=f"give the folder that holds the audio files of {table}",
             )
         self._folder = folder
         self._table = table
@@ -159,7 +159,7 @@ class Files:
                 raise CorpusError(
                     f"{self._table}: row {row}: {name!r} may be "
                     f"{' or '.join(each.name for each in found)} in {self._folder}",
-                    mend="leave one of them there",
+                    fix="leave one of them there",
                 )
             if not found:
                 self._missing.setdefault(name, row)
@@ -178,10 +178,10 @@ class Files:
             raise CorpusError(
                 f"{self._table}: row {row}: {name!r} is not in {self._folder}"
                 + (f", nor are {more:,} more files" if more else ""),
-                mend="give the folder that holds every audio file, or take the rows out",
+                fix="give the folder that holds every audio file, or take the rows out",
             )
         if not self._numbers:
-            raise CorpusError(f"{self._table}: holds no rows", mend="give a table with rows")
+            raise CorpusError(f"{self._table}: holds no rows", fix="give a table with rows")
         return FileSounds(tuple(self._numbers))
 
 

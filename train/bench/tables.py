@@ -17,37 +17,37 @@ def header(path: Path) -> tuple[str, ...]:
         CorpusError: If there is no such file, or it is no CSV in UTF-8.
     """
     if not path.is_file():
-        raise CorpusError(f"{path}: there is no such file", mend="give the benchmark's CSV file")
+        raise CorpusError(f"{path}: there is no such file", fix="give the benchmark's CSV file")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return tuple(next(csv.reader(file, strict=True), ()))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise CorpusError(f"{path}: {error}", mend="save it as CSV in UTF-8") from error
+        raise CorpusError(f"{path}: {error}", fix="save it as CSV in UTF-8") from error
 
 
 def rows(
-    path: Path, required: Sequence[str], mend: str, optional: Sequence[str] = ()
+    path: Path, required: Sequence[str], fix: str, optional: Sequence[str] = ()
 ) -> Iterator[tuple[int, Mapping[str, str]]]:
     """The rows of a CSV file and their numbers, that of the header being 1.
 
     Args:
         path: The file, in UTF-8.
         required: Columns that must be there and hold something in every row.
-        mend: What to tell a user whose file lacks one.
+        fix: What to tell a user whose file lacks one.
         optional: Columns that may be there, and then hold something in every row.
 
     Raises:
         CorpusError: If the file is missing, lacks a column, or a cell of one is empty.
     """
-    columns = Columns(tuple(required), mend, tuple(optional))
+    columns = Columns(tuple(required), fix, tuple(optional))
     try:
         for number, row in enumerate(read_rows(path, columns), start=2):
             for column in (*required, *(name for name in optional if name in row)):
                 if not row[column].strip():
                     raise CorpusError(
                         f"{path}: row {number}: {column!r} is empty",
-                        mend="fill it in, or take the row out",
+                        fix="fill it in, or take the row out",
                     )
             yield number, row
     except SourceError as error:
-        raise CorpusError(error.message, mend=error.mend) from error
+        raise CorpusError(error.message, fix=error.fix) from error

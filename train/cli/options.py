@@ -45,5 +45,5 @@ def refuse_spec(path: Path) -> None:
     if path.suffix in (".yaml", ".yml") and path.is_file():
         raise SpecError(
             f"{path}: this is a spec, not a corpus",
-            mend="give data_manifests/NAME, which `segue build` makes of it",
+            fix="give data_manifests/NAME, which `segue build` makes of it",
         )

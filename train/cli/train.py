@@ -83,7 +83,7 @@ def train_command(
     refuse_spec(corpus)
     if clap is not None:
         if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
-            raise SpecError(f"--clap {clap}: no such folder", mend="give one, or OWNER/NAME")
+            raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
         tell_of_hub(clap)
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not (settings.out / CHECKPOINT_FILE).is_file() and is_leader():
@@ -124,7 +124,7 @@ def make_config(
     where: str | YamlFile = "options"
     if clap is not None:
         if file is not None:
-            raise SpecError("--clap and --config both say what the model is", mend="give one")
+            raise SpecError("--clap and --config both say what the model is", fix="give one")
         values = fine_tuning(corpus, folder, clap, chosen).model_dump(mode="json")
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")

@@ -170,7 +170,7 @@ class TrainConfig(Section):
             raise SpecError(
                 f"--steps {steps} cannot hold the {len(self.stages)} stages of these settings "
                 f"(relations in play: {names})",
-                mend=f"give {len(self.stages)} or more, one a stage",
+                fix=f"give {len(self.stages)} or more, one a stage",
             )
         ends = [sum(stage.steps for stage in self.stages[:k]) for k in range(len(self.stages) + 1)]
         cuts = [round(end * steps / self.steps) for end in ends]

@@ -76,7 +76,7 @@ class Cropper:
                 raise SpecError(
                     f"sample {row['id']}: no part of {self.frames / rate:g} s proves a caption, "
                     f"and the model cannot take its {row['frames'] / rate:g} s whole",
-                    mend="give a longer `crop_s`, or build the corpus with an `exact` length",
+                    fix="give a longer `crop_s`, or build the corpus with an `exact` length",
                 )
 
     def _find_crop(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:

@@ -65,7 +65,7 @@ class BatchOrder:
         if largest > batch:
             raise SpecError(
                 f"a group of {largest} samples does not fit a batch of {batch}",
-                mend=f"give a batch of at least {largest}, or keep_groups: false",
+                fix=f"give a batch of at least {largest}, or keep_groups: false",
             )
         per_batch = max(min(batch // largest, len(units)), 1)
         return cls(units, per_batch, seed, name)
@@ -85,7 +85,7 @@ class BatchOrder:
             raise SpecError(
                 f"a batch of {self.per_batch} samples or groups cannot be shared by {ranks} "
                 "processes",
-                mend="make the batch larger, or start fewer processes",
+                fix="make the batch larger, or start fewer processes",
             )
         epoch, position = divmod(step, self.batches)
         order = Randomness(self.seed).at(f"order/{self.name}", epoch).permutation(len(self.units))

@@ -71,4 +71,4 @@ def load_recordings(run: Path) -> Recordings | None:
         clips = json.loads(path.read_text(encoding="utf-8"))["recordings"]
         return Recordings({name: frozenset(digests) for name, digests in clips.items()})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorpusError(f"{path}: damaged", mend="train the run again") from error
+        raise CorpusError(f"{path}: damaged", fix="train the run again") from error

@@ -120,7 +120,7 @@ class SplitData:
             raise SpecError(
                 f"a stage asks for {', '.join(sorted(missing))}, which no sample of split "
                 f"{self.split!r} of corpus {self.corpus.name} tells",
-                mend=f"its relations are {', '.join(sorted(known))}"
+                fix=f"its relations are {', '.join(sorted(known))}"
                 if any(known)
                 else "its captions tell no relation: leave `relations` out of the stage",
             )
@@ -129,7 +129,7 @@ class SplitData:
             raise SpecError(
                 f"split {self.split!r} of corpus {self.corpus.name} has {len(chosen)} samples "
                 "to learn from",
-                mend="build a larger corpus",
+                fix="build a larger corpus",
             )
         return np.array(chosen, dtype=np.int64)
 
@@ -165,7 +165,7 @@ class SplitData:
             raise CorpusError(
                 f"{self.corpus.folder}: does not say from which overlap on sounds are heard "
                 "together, so no caption can be judged on a part of a sample",
-                mend="build the corpus again, or leave `crop_s` out",
+                fix="build the corpus again, or leave `crop_s` out",
             )
         return int(value)
 

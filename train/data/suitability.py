@@ -20,23 +20,23 @@ def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
     if Role.DENIED in stage.roles and FULLY_NEGATED not in data.negative_kinds:
         raise SpecError(
             f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",
-            mend="leave it out, or build a corpus with the `negation` recipe",
+            fix="leave it out, or build a corpus with the `negation` recipe",
         )
     if isinstance(stage.loss, TextSwap) and not data.negative_kinds:
         raise SpecError(
             f"loss textswap needs false captions, and corpus {data.corpus.name} has none",
-            mend="build a corpus with the `tag_captions` recipe",
+            fix="build a corpus with the `tag_captions` recipe",
         )
     recipe = data.corpus.facts["recipe"]
     combined = recipe == _TRIPLETS and not any(data.relations)
     if isinstance(stage.loss, TeminalA) and not combined:
         raise SpecError(
             f"loss teminal_a needs single and combined sounds, not those of recipe {recipe}",
-            mend="build a corpus of triplets with `stage_a: true`",
+            fix="build a corpus of triplets with `stage_a: true`",
         )
     if isinstance(stage.loss, TeminalB) and (recipe != _TRIPLETS or combined):
         raise SpecError(
             f"loss teminal_b needs triplets before, after and while, not recipe {recipe}"
             + (" with stage_a" if combined else ""),
-            mend="build a corpus of triplets",
+            fix="build a corpus of triplets",
         )

@@ -76,7 +76,7 @@ class TextSampler:
         if asked and not any(tags.values()):
             raise SpecError(
                 f"{' and '.join(asked)} needs tags, and no clip of the corpus bears one",
-                mend="leave it out, or build the corpus from a source with tags",
+                fix="leave it out, or build the corpus from a source with tags",
             )
         return cls(sampling, tags, seed)
 

@@ -80,7 +80,7 @@ class TextTokenizer:
             reason = str(error).strip().splitlines()[0]
             raise SpecError(
                 f"the tokenizer of {name!r} cannot be loaded: {reason}",
-                mend="put tokenizer.json beside the model's config.json",
+                fix="put tokenizer.json beside the model's config.json",
             ) from error
         pad = loaded.pad_token if loaded.pad_token is not None else loaded.eos_token
         tokenizer.enable_padding(pad_id=tokenizer.token_to_id(pad), pad_token=pad)

@@ -171,7 +171,7 @@ def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
     if len(saved["rng"]) != process.ranks:
         raise SpecError(
             f"{path}: was trained by {len(saved['rng'])} processes, not {process.ranks}",
-            mend="resume with as many as the run was started with",
+            fix="resume with as many as the run was started with",
         )
     load_weights(state.model, saved, path)
     state.optimizer.load_state_dict(saved["optimizer"])

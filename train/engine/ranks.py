@@ -112,7 +112,7 @@ def join_processes(device: str) -> Iterator[Process]:
         device = f"cuda:{os.environ['LOCAL_RANK']}"
     elif device.startswith("cuda"):
         raise SpecError(
-            f"device {device!r}: every process takes a GPU of its own", mend="say device: cuda"
+            f"device {device!r}: every process takes a GPU of its own", fix="say device: cuda"
         )
     place = torch_device(device)
     if place.type == "cuda":

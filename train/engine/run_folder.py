@@ -83,17 +83,17 @@ def load_run(folder: Path) -> LoadedRun:
         CorpusError: If there is none, a file of it is damaged, or its weights are of another model.
     """
     if not (folder / MODEL_FILE).is_file():
-        mend = "run `segue train` first"
+        fix = "run `segue train` first"
         if (folder / CHECKPOINT_FILE).is_file():
-            mend = "its training has not ended: go on with `segue train ... --resume`"
-        raise CorpusError(f"{folder}: no trained model here", mend=mend)
+            fix = "its training has not ended: go on with `segue train ... --resume`"
+        raise CorpusError(f"{folder}: no trained model here", fix=fix)
     try:
         facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         config = parse_config(facts["train"], str(folder / CONFIG_FILE))
         tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusError(
-            f"{folder}: {CONFIG_FILE} or {TOKENIZER_FILE} is damaged", mend="train it again"
+            f"{folder}: {CONFIG_FILE} or {TOKENIZER_FILE} is damaged", fix="train it again"
         ) from error
     with torch.random.fork_rng(devices=[]):
         model = build_model(config.model, facts["sample_rate"], len(tokenizer))
@@ -117,7 +117,7 @@ def load_tensors(path: Path, device: torch.device) -> dict[str, Any]:
     try:
         return torch.load(path, map_location=device, weights_only=True)  # type: ignore[no-any-return]
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise CorpusError(f"{path}: damaged", mend="delete it and train again") from error
+        raise CorpusError(f"{path}: damaged", fix="delete it and train again") from error
 
 
 def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
@@ -131,7 +131,7 @@ def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
     except (RuntimeError, KeyError) as error:
         raise CorpusError(
             f"{path}: its weights do not fit the model that its settings now give",
-            mend="train it again, with --overwrite",
+            fix="train it again, with --overwrite",
         ) from error
 
 
@@ -144,21 +144,21 @@ def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
     """
     out = config.out
     if is_url(out):
-        raise SpecError(f"{out}: runs are written to folders", mend="give --out a folder")
+        raise SpecError(f"{out}: runs are written to folders", fix="give --out a folder")
     if resume and overwrite:
-        raise SpecError("--resume and --overwrite exclude each other", mend="give one of them")
+        raise SpecError("--resume and --overwrite exclude each other", fix="give one of them")
     begun = (out / CHECKPOINT_FILE).is_file()
     if not (overwrite or (resume and begun)) and any(
         (out / name).is_file() for name in (CHECKPOINT_FILE, BEST_FILE, MODEL_FILE)
     ):
         raise SpecError(
             f"{out}: holds a run" + ("" if begun else ", whose checkpoint is gone"),
-            mend="go on with --resume, begin anew with --overwrite, or choose another --out"
+            fix="go on with --resume, begin anew with --overwrite, or choose another --out"
             if begun
             else "begin anew with --overwrite, or choose another --out",
         )
     if (out / CONFIG_FILE).is_file() and not _is_ours(out / CONFIG_FILE):
-        raise SpecError(f"{out}: holds another model", mend="choose another --out")
+        raise SpecError(f"{out}: holds another model", fix="choose another --out")
 
 
 def _is_ours(path: Path) -> bool:
@@ -182,14 +182,14 @@ def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, p
     if differing:
         raise SpecError(
             f"{path}: was trained with other settings: {', '.join(differing)}",
-            mend="resume with the settings of the run, or choose another --out",
+            fix="resume with the settings of the run, or choose another --out",
         )
     learnt = saved.get("origin", {})
     changed = [name for name, value in asdict(origin).items() if learnt.get(name) != value]
     if changed:
         raise SpecError(
             f"{path}: was trained on another {' and '.join(changed)}",
-            mend="resume on the corpus of the run, choose another --out, or begin anew "
+            fix="resume on the corpus of the run, choose another --out, or begin anew "
             "with --overwrite",
         )
 

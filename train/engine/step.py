@@ -78,7 +78,7 @@ def train_step(
     if not math.isfinite(state.loss):
         raise SpecError(
             f"the loss is {state.loss} at step {batch.step}",
-            mend="try a lower learning rate `lr`",
+            fix="try a lower learning rate `lr`",
         )
     state.optimizer.step()
     state.model.scale.limit()

@@ -40,7 +40,7 @@ def open_model(folder: Path) -> Exported:
     if not (folder / _PRETRAINED).is_file():
         raise CorpusError(
             f"{folder}: no trained model here",
-            mend="run `segue train` first, or give the folder of a ClapModel",
+            fix="run `segue train` first, or give the folder of a ClapModel",
         )
     return open_clap(str(folder))
 
@@ -56,10 +56,10 @@ def is_hub_name(model: Path) -> bool:
 def _no_such_run(folder: Path) -> CorpusError:
     above = folder.parent
     if not above.is_dir():
-        return CorpusError(f"{folder}: no such run, nor is there a folder {above}", mend=_GIVE)
+        return CorpusError(f"{folder}: no such run, nor is there a folder {above}", fix=_GIVE)
     runs = sorted(path.parent.name for path in above.glob(f"*/{MODEL_FILE}"))
     there = f"in {above} there are: {', '.join(runs)}" if runs else f"in {above} there is none"
-    return CorpusError(f"{folder}: no such run; {there}", mend=_GIVE)
+    return CorpusError(f"{folder}: no such run; {there}", fix=_GIVE)
 
 
 def open_clap(name: str) -> Exported:

@@ -54,9 +54,9 @@ def load_exported(folder: str | Path) -> Exported:
     from safetensors.torch import load_file
 
     folder = Path(folder)
-    mend = "export the run again, to an empty folder"
+    fix = "export the run again, to an empty folder"
     if not (folder / SETTINGS_FILE).is_file():
-        raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", mend=mend)
+        raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", fix=fix)
     try:
         facts = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
@@ -65,7 +65,7 @@ def load_exported(folder: str | Path) -> Exported:
         sample_rate = int(facts["sample_rate"])
     except (ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise SpecError(f"{folder / SETTINGS_FILE}: {reason}", mend=mend) from error
+        raise SpecError(f"{folder / SETTINGS_FILE}: {reason}", fix=fix) from error
     tokenizer = TextTokenizer.of_model(str(folder))
     with torch.random.fork_rng(devices=[]):
         model = build_model(config, sample_rate, len(tokenizer))
@@ -73,10 +73,10 @@ def load_exported(folder: str | Path) -> Exported:
         try:
             found = model.load_state_dict(load_file(folder / HEADS_FILE), strict=False)
         except (OSError, RuntimeError, SafetensorError) as error:
-            raise SpecError(f"{folder / HEADS_FILE}: missing or damaged", mend=mend) from error
+            raise SpecError(f"{folder / HEADS_FILE}: missing or damaged", fix=fix) from error
         absent = [name for name in found.missing_keys if name.startswith(HEAD_PREFIXES)]
         if absent or found.unexpected_keys:
-            raise SpecError(f"{folder / HEADS_FILE}: of another model", mend=mend)
+            raise SpecError(f"{folder / HEADS_FILE}: of another model", fix=fix)
     return Exported(model.eval(), tokenizer, sample_rate)
 
 

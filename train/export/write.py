@@ -45,7 +45,7 @@ def export(run_folder: Path, out: Path) -> bool:
         CorpusError: If there is no finished run.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SpecError(f"{out}: is there and not empty", mend="choose another folder, or empty it")
+        raise SpecError(f"{out}: is there and not empty", fix="choose another folder, or empty it")
     run = load_run(run_folder)
     model = _clap_model(run)
     tokenizer = _tokenizer(run)
@@ -113,7 +113,7 @@ def _activation(config: ModelConfig, clap: Clap) -> dict[str, Any]:
         raise SpecError(
             f"the projections of {config.audio.name!r} and {config.text.name!r} have different "
             f"activations: {', '.join(sorted(names))}; a ClapModel has one for both",
-            mend="train with both towers of one CLAP",
+            fix="train with both towers of one CLAP",
         )
     return {"projection_hidden_act": names.pop()} if names else {}
 
@@ -126,7 +126,7 @@ def _tokenizer(run: LoadedRun) -> Any:
     if TextTokenizer.of_model(name).to_json() != run.tokenizer.to_json():
         raise SpecError(
             f"the tokenizer of {name!r} is not the one that the run was trained with",
-            mend="put the tokenizer files of that time there again",
+            fix="put the tokenizer files of that time there again",
         )
     tokenizer = AutoTokenizer.from_pretrained(name)
     tokenizer.model_max_length = json.loads(run.tokenizer.to_json())["truncation"]["max_length"]
@@ -158,5 +158,5 @@ def _no_clap(side: str, kind: TowerKind, name: str) -> SpecError:
     return SpecError(
         f"the {side} tower of this run is {what}, which is no half of a CLAP: a ClapModel has no "
         "place for it",
-        mend=f"train with `model: {{{side}: {{kind: transformers, name: FOLDER_OF_A_CLAP}}}}`",
+        fix=f"train with `model: {{{side}: {{kind: transformers, name: FOLDER_OF_A_CLAP}}}}`",
     )

@@ -109,7 +109,7 @@ def _views(batch: Embedded, world: World, count: int, what: str) -> Int[Tensor, 
     if bool(((views < 0) | (views >= count)).any()):
         raise SpecError(
             f"the corpus is not one of {what}, which the loss of this stage needs",
-            mend="train on such a corpus, or choose another loss for the stage",
+            fix="train on such a corpus, or choose another loss for the stage",
         )
     return views
 

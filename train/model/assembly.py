@@ -67,7 +67,7 @@ def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> Audi
     if not clap and not hasattr(model.config, "conv_kernel"):
         raise SpecError(
             f"model {audio.name!r} ({kind}) does not take waveform, and is no CLAP",
-            mend="use a CLAP, or wav2vec2, hubert, wavlm, mert or a model of that family, "
+            fix="use a CLAP, or wav2vec2, hubert, wavlm, mert or a model of that family, "
             "or the tower of kind `small`",
         )
     if pooled and not clap:
@@ -75,7 +75,7 @@ def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> Audi
     if pooled and audio.tokens is not TokenKind.POOLED:
         raise SpecError(
             f"a `projection` head takes one token, and `tokens: {audio.tokens}` gives many",
-            mend="choose `tokens: pooled` for audio, or a head of kind `mlp` or `transformer`",
+            fix="choose `tokens: pooled` for audio, or a head of kind `mlp` or `transformer`",
         )
     if not clap:
         return waveform_tower(model, audio, sample_rate)
@@ -127,7 +127,7 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
     if facts.projection_dim != dim:
         raise SpecError(
             f"the CLAP projects to {facts.projection_dim} numbers, the model's `dim` is {dim}",
-            mend=f"choose `dim: {facts.projection_dim}`",
+            fix=f"choose `dim: {facts.projection_dim}`",
         )
     found = ProjectionHead(tower.dim, dim, facts.projection_hidden_act)
     found.load_state_dict(projection.state_dict())
@@ -137,6 +137,6 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
 def _no_summary(what: str) -> SpecError:
     return SpecError(
         f"{what} has no summary of the whole for a `projection` head",
-        mend="choose a head of kind `mlp` or `transformer`, or the tower of a CLAP "
+        fix="choose a head of kind `mlp` or `transformer`, or the tower of a CLAP "
         "with `tokens: pooled`",
     )

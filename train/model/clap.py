@@ -70,7 +70,7 @@ def clap_config(folder: str) -> ModelConfig:
     except (OSError, ValueError) as error:
         raise SpecError(
             f"{folder!r} cannot be loaded: {str(error).strip().splitlines()[0]}",
-            mend="give the folder of a ClapModel, or a name on huggingface.co that can be reached",
+            fix="give the folder of a ClapModel, or a name on huggingface.co that can be reached",
         ) from error
     if facts.model_type != "clap":
         raise _no_clap(folder)
@@ -86,6 +86,6 @@ def clap_config(folder: str) -> ModelConfig:
 def _no_clap(folder: str) -> SpecError:
     return SpecError(
         f"{folder!r} is no CLAP",
-        mend="give the folder of a ClapModel (config.json of type clap, model.safetensors, "
+        fix="give the folder of a ClapModel (config.json of type clap, model.safetensors, "
         "preprocessor_config.json, tokenizer files), or such a name on huggingface.co",
     )

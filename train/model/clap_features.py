@@ -125,7 +125,7 @@ class ClapLogMel(nn.Module):
             raise SpecError(
                 f"audio of {waveform.shape[1] / rate:g} s is longer than the {most / rate:g} s "
                 "that this CLAP takes",
-                mend=f"build the corpus with shorter samples, crop with `crop_s: {most / rate:g}`, "
+                fix=f"build the corpus with shorter samples, crop with `crop_s: {most / rate:g}`, "
                 "or choose `tokens: chunks`",
             )
         return waveform[:, :most]

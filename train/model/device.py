@@ -23,7 +23,7 @@ def torch_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise SpecError(
-            f"device {name!r}: no such kind", mend="use cpu, cuda, cuda:1, ..., or mps"
+            f"device {name!r}: no such kind", fix="use cpu, cuda, cuda:1, ..., or mps"
         ) from error
     there = {
         "cpu": True,
@@ -31,7 +31,7 @@ def torch_device(name: str) -> torch.device:
         "mps": torch.backends.mps.is_available(),
     }
     if not there.get(device.type, False):
-        raise SpecError(f"device {name!r}: not on this machine", mend="use cpu")
+        raise SpecError(f"device {name!r}: not on this machine", fix="use cpu")
     return device
 
 

@@ -56,7 +56,7 @@ def freeze(model: Clap, trainable: Sequence[Group]) -> None:
         if group in _LAST and not modules[group]:
             raise SpecError(
                 f"trainable: {group}: this tower has no layers of which one is the last",
-                mend=f"name {group.removesuffix('.last')}, or leave it out",
+                fix=f"name {group.removesuffix('.last')}, or leave it out",
             )
     model.requires_grad_(False)
     for group in trainable:

@@ -32,7 +32,7 @@ def transformers_model(name: str) -> Any:
     except (OSError, ValueError, KeyError) as error:
         raise SpecError(
             f"model {name!r} cannot be loaded: {_reason(error)}",
-            mend="give a folder with config.json and weights in model.safetensors (without any "
+            fix="give a folder with config.json and weights in model.safetensors (without any "
             "weights they are random), or a name on huggingface.co that can be reached from here",
         ) from error
     # Newer transformers keep the precision of the file, in which half floats would be trained.
@@ -79,7 +79,7 @@ def clap_extractor(name: str) -> Any:
     except (OSError, ValueError) as error:
         raise SpecError(
             f"the feature extractor of {name!r} cannot be loaded: {_reason(error)}",
-            mend="put the CLAP's preprocessor_config.json beside its config.json",
+            fix="put the CLAP's preprocessor_config.json beside its config.json",
         ) from error
 
 
@@ -101,7 +101,7 @@ def check_rate(name: str, takes: int, sample_rate: int) -> None:
     if takes != sample_rate:
         raise SpecError(
             f"model {name!r} takes audio at {takes} Hz, the corpus is at {sample_rate} Hz",
-            mend=f"build the corpus with sample_rate: {takes}",
+            fix=f"build the corpus with sample_rate: {takes}",
         )
 
 

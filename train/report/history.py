@@ -84,7 +84,7 @@ def read_history(folder: Path) -> History:
             step = int(facts.pop(_STEP))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise CorpusError(
-                f"{path}: line {number}: no facts of a step", mend="take the line out"
+                f"{path}: line {number}: no facts of a step", fix="take the line out"
             ) from error
         for name, value in facts.items():
             found.setdefault(name, []).append((step, value))

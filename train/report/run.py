@@ -90,7 +90,7 @@ def _settings(folder: Path) -> tuple[TrainConfig, int]:
         facts = json.loads(path.read_text(encoding="utf-8"))
         return parse_config(facts["train"], str(path)), int(facts["sample_rate"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CorpusError(f"{path}: missing or damaged", mend="train it again") from error
+        raise CorpusError(f"{path}: missing or damaged", fix="train it again") from error
 
 
 def _format_evaluation_command(folder: Path, config: TrainConfig) -> str:

@@ -25,14 +25,14 @@ class Check:
         state: How that ended.
         found: What is there.
         needed_for: The commands that need it, and what goes without.
-        mend: How to get it, "" where all is well.
+        fix: How to get it, "" where all is well.
     """
 
     name: str
     state: CheckState
     found: str
     needed_for: str
-    mend: str = ""
+    fix: str = ""
 
     @classmethod
     def of(
@@ -41,10 +41,10 @@ class Check:
         found: str,
         needed_for: str,
         fault: str = "",
-        mend: str = "",
+        fix: str = "",
         state: CheckState = CheckState.MISSING,
     ) -> Check:
-        """What is there where there is no fault; otherwise the fault, its state and its mend."""
+        """What is there where there is no fault; otherwise the fault, its state and its fix."""
         if fault:
-            return cls(name, state, fault, needed_for, mend)
+            return cls(name, state, fault, needed_for, fix)
         return cls(name, CheckState.OK, found, needed_for)

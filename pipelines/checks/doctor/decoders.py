@@ -46,8 +46,8 @@ def _check_sndfile(form: str, state: CheckState) -> Check:
         version = soundfile.__libsndfile_version__
     except (ImportError, OSError, RuntimeError, ValueError, TypeError) as error:
         fault, version = f"{form} cannot be written and read: {error}", ""
-    mend = "pip install -U soundfile, which brings libsndfile 1.2"
-    return Check.of(f"libsndfile {form}", version, needed_for, fault, mend, state)
+    fix = "pip install -U soundfile, which brings libsndfile 1.2"
+    return Check.of(f"libsndfile {form}", version, needed_for, fault, fix, state)
 
 
 def _check_program(name: str) -> Check:
@@ -62,8 +62,8 @@ def _check_program(name: str) -> Check:
         except (OSError, subprocess.SubprocessError) as error:
             fault = f"{path} does not run: {error}"
     needed_for = "m4a, wma, webm and aac files, which are quarantined without"
-    mend = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
-    return Check.of(name, found, needed_for, fault, mend)
+    fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
+    return Check.of(name, found, needed_for, fault, fix)
 
 
 def _check_tagger() -> Check:
@@ -73,5 +73,5 @@ def _check_tagger() -> Check:
     fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
     needed_for = "segue text and negate; without it the embedded tagger serves"
     download = f"python -m spacy download {SPACY_MODEL}"
-    mend = download if version else f"pip install 'segue-audio[nlp]', then {download}"
-    return Check.of("word tagger", found, needed_for, fault, mend)
+    fix = download if version else f"pip install 'segue-audio[nlp]', then {download}"
+    return Check.of("word tagger", found, needed_for, fault, fix)

@@ -43,12 +43,12 @@ def _check_disk(
         with tempfile.TemporaryDirectory(prefix=".segue-doctor-", dir=folder) as scratch:
             _try_writing(Path(scratch))
     except (OSError, SegueError) as error:
-        mend = "give a folder on a disk that can be written, synced and locked"
-        return Check(name, state, f"{folder}: {error}", needed_for, mend)
+        fix = "give a folder on a disk that can be written, synced and locked"
+        return Check(name, state, f"{folder}: {error}", needed_for, fix)
     found = f"{format_bytes(free)} free; sync, rename and lock work"
     few = f"only {format_bytes(free)} free" if free < LEAST_BYTES else ""
-    mend = "free some space, or take another disk; `segue plan` tells what a corpus takes"
-    return Check.of(name, found, needed_for, few, mend)
+    fix = "free some space, or take another disk; `segue plan` tells what a corpus takes"
+    return Check.of(name, found, needed_for, few, fix)
 
 
 def _try_writing(scratch: Path) -> None:
@@ -76,5 +76,5 @@ def _check_shared_memory(folder: Path) -> Check:
     size = shutil.disk_usage(folder).total
     few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
     needed_for = "segue train with loader workers"
-    mend = "docker run --shm-size=2g; or train with `workers: 0`"
-    return Check.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, mend)
+    fix = "docker run --shm-size=2g; or train with `workers: 0`"
+    return Check.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)

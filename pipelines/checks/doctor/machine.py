@@ -33,8 +33,8 @@ def check_machine() -> Iterator[Check]:
 def check_devices() -> Iterator[Check]:
     """GPUs, as torch finds them in a process of its own."""
     if find_spec("torch") is None:
-        mend = "pip install -c constraints.txt torch"
-        yield Check.of("gpu", "", _TRAINING, "torch is not installed", mend)
+        fix = "pip install -c constraints.txt torch"
+        yield Check.of("gpu", "", _TRAINING, "torch is not installed", fix)
         return
     try:
         yield from _check_found_devices(json.loads(run_module(DEVICES)))
@@ -47,11 +47,11 @@ def _check_found_devices(found: Mapping[str, Any]) -> Iterator[Check]:
     """What `train.model.device` says of the machine."""
     torch = f"torch {found['torch']}, {found['build']}"
     if not found["devices"]:
-        mend = (
+        fix = (
             "nothing, if there is no GPU; else install a driver, or torch's build for it "
             "(README, Install)"
         )
-        yield Check.of("gpu", "", _TRAINING, f"none; {torch}", mend)
+        yield Check.of("gpu", "", _TRAINING, f"none; {torch}", fix)
     for each in found["devices"]:
         size = f", {format_bytes(each['memory'])}" if each["memory"] else ""
         bf16 = "with bf16" if each["bf16"] else "without bf16"
@@ -65,8 +65,8 @@ def _check_processors(cgroup: Path) -> Check:
     fault = ""
     if share is not None and share < usable:
         fault = f"{found} are seen, but the container has {share:g}"
-    mend = f"give --workers {max(1, int(share or 1))}, or the container more"
-    return Check.of("processors", found, "--workers", fault, mend)
+    fix = f"give --workers {max(1, int(share or 1))}, or the container more"
+    return Check.of("processors", found, "--workers", fault, fix)
 
 
 def _read_cpu_share(cgroup: Path) -> float | None:
@@ -94,8 +94,8 @@ def _check_open_files() -> Check:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = f"{limit} at a time" if 0 <= limit < LEAST_FILES else ""
     found = "any number" if limit < 0 else f"{limit:,} at a time"
-    mend = f"ulimit -n {LEAST_FILES if most < 0 else min(most, 65_536)}"
-    return Check.of("open files", found, "segue build with many workers, train", few, mend)
+    fix = f"ulimit -n {LEAST_FILES if most < 0 else min(most, 65_536)}"
+    return Check.of("open files", found, "segue build with many workers, train", few, fix)
 
 
 def _read_text(path: Path) -> str:

@@ -71,8 +71,8 @@ def _check_python() -> Check:
     version = platform.python_version()
     fits = SpecifierSet(asked).contains(version, prereleases=True)
     fault = "" if fits else f"{version}, and {asked} is asked for"
-    mend = f"make an environment with Python {asked}"
-    return Check.of("python", version, "every command", fault, mend, CheckState.WRONG)
+    fix = f"make an environment with Python {asked}"
+    return Check.of("python", version, "every command", fault, fix, CheckState.WRONG)
 
 
 def _read_requirements() -> list[Requirement]:
@@ -107,8 +107,8 @@ def _check_extra(extra: str, needed_for: str) -> Check:
     ]
     faults = [f"{each.name}: {fault}" for each in packages if (fault := _find_fault(each))]
     found = ", ".join(f"{each.name} {find_version(each.name)}" for each in packages)
-    mend = f"pip install 'segue-audio[{extra}]'"
-    return Check.of(f"extra {extra}", found, needed_for, "; ".join(faults), mend)
+    fix = f"pip install 'segue-audio[{extra}]'"
+    return Check.of(f"extra {extra}", found, needed_for, "; ".join(faults), fix)
 
 
 def _check_tested(constraints: str, required: list[Requirement]) -> Check:

@@ -27,14 +27,14 @@ _TEXTS: Final = "segue llm; without it rules write the captions"
 
 def check_prefect() -> Iterator[Check]:
     """Prefect's server: the configured one answers, or each run starts one of its own."""
-    mend = "pip install -c constraints.txt prefect, or use --no-prefect"
+    fix = "pip install -c constraints.txt prefect, or use --no-prefect"
     if find_spec("prefect") is None:
-        yield Check.of("prefect", "", _FLOWS, "not installed", mend)
+        yield Check.of("prefect", "", _FLOWS, "not installed", fix)
         return
     try:
         address = run_module(SETTINGS).strip()
     except SilentModuleError as error:
-        yield Check.of("prefect", "", _FLOWS, f"does not start: {error}", mend)
+        yield Check.of("prefect", "", _FLOWS, f"does not start: {error}", fix)
         return
     yield _check_prefect_server(address)
 
@@ -48,9 +48,9 @@ def _check_prefect_server(address: str) -> Check:
             return Check.of("prefect", f"{shown} answers", _FLOWS)
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        mend = "start that server, or unset PREFECT_API_URL; or use --no-prefect"
+        fix = "start that server, or unset PREFECT_API_URL; or use --no-prefect"
         fault = f"{shown} does not answer: {reason}"
-        return Check.of("prefect", "", _FLOWS, fault, mend, CheckState.WRONG)
+        return Check.of("prefect", "", _FLOWS, fault, fix, CheckState.WRONG)
 
 
 def check_endpoint(endpoint: str | None) -> Iterator[Check]:
@@ -62,13 +62,13 @@ def check_endpoint(endpoint: str | None) -> Iterator[Check]:
     has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
     name = "llm endpoint"
     if endpoint is None and not has_key:
-        mend = f"export {KEY_VARIABLE}=..., or give --endpoint http://localhost:11434/v1"
-        yield Check.of(name, "", _TEXTS, f"none: no --endpoint, and no key in {KEY_VARIABLE}", mend)
+        fix = f"export {KEY_VARIABLE}=..., or give --endpoint http://localhost:11434/v1"
+        yield Check.of(name, "", _TEXTS, f"none: no --endpoint, and no key in {KEY_VARIABLE}", fix)
         return
     address = endpoint or OPENAI
     if find_spec("openai") is None:
-        mend = "pip install -c constraints.txt openai"
-        yield Check.of(name, "", _TEXTS, "the package openai is not installed", mend)
+        fix = "pip install -c constraints.txt openai"
+        yield Check.of(name, "", _TEXTS, "the package openai is not installed", fix)
         return
     key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
     shown = _strip_credentials(address)
@@ -77,9 +77,9 @@ def check_endpoint(endpoint: str | None) -> Iterator[Check]:
         count = asyncio.run(_count_models(address, key))
     except (SegueError, OSError, ValueError) as error:
         fault = f"{shown} {told}: {error}"
-        mend = "start it, or mend address or key"
+        fix = "start it, or fix address or key"
         yield Check.of(
-            name, "", _TEXTS, fault, mend, CheckState.WRONG if endpoint else CheckState.MISSING
+            name, "", _TEXTS, fault, fix, CheckState.WRONG if endpoint else CheckState.MISSING
         )
         return
     yield Check.of(name, f"{shown} {told}: {count} models", _TEXTS)

@@ -84,7 +84,7 @@ class DiskEstimate:
                 f"{out}: the corpus needs {format_gigabytes(self.needed)} more (audio at "
                 f"{self.ratio.value:.2f} of PCM, {self.ratio.known}), "
                 f"{format_gigabytes(self.free)} are free",
-                mend="free some space, give an --out on a larger disk, or plan fewer samples",
+                fix="free some space, give an --out on a larger disk, or plan fewer samples",
             )
 
 

@@ -1,4 +1,4 @@
-"""What would starve or hang a rank, and which single change mends it."""
+"""What would starve or hang a rank, and which single change fixes it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def refuse_unfit(splits: Sequence[PlannedSplit], training: Training) -> None:
     """Check that every rank has work for every step, in every split and loader.
 
     Raises:
-        PlanError: If one has not, with changes that are known to mend it.
+        PlanError: If one has not, with changes that are known to fix it.
     """
     found = find_faults(splits, training)
     if found:
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        raise PlanError(found[0] + more, mend=mends(splits, training))
+        raise PlanError(found[0] + more, fix=describe_fixes(splits, training))
 
 
 def find_faults(splits: Sequence[PlannedSplit], training: Training) -> list[str]:
@@ -97,7 +97,7 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def mends(splits: Sequence[PlannedSplit], training: Training) -> str:
+def describe_fixes(splits: Sequence[PlannedSplit], training: Training) -> str:
     """Changes of which each by itself makes the plan fit, as the user writes them."""
     found: list[str] = []
     samples = find_best_shards(splits, training)

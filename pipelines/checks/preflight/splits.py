@@ -92,7 +92,7 @@ def select_trained(splits: Sequence[PlannedSplit], training: Training) -> list[P
     known: Mapping[str, PlannedSplit] = {split.name: split for split in splits}
     if missing := [name for name in training.splits if name not in known]:
         raise SpecError(
-            f"the plan has no split {', '.join(missing)}", mend=f"it has {', '.join(known)}"
+            f"the plan has no split {', '.join(missing)}", fix=f"it has {', '.join(known)}"
         )
     if training.splits:
         return [known[name] for name in dict.fromkeys(training.splits)]

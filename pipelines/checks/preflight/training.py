@@ -71,7 +71,7 @@ class Training:
         return self.batch // self.gpus
 
     def check(self) -> None:
-        """Refuse what no plan can mend.
+        """Refuse what no plan can fix.
 
         Raises:
             SpecError: If the ranks cannot share a batch evenly, a price has nothing to bear on, or
@@ -81,20 +81,20 @@ class Training:
             value = getattr(self, name)
             if value is not None and not isfinite(value):
                 option = f"--{name.replace('_', '-')}"
-                raise SpecError(f"{option} {value}: not finite", mend="give a number, as in 1.5")
+                raise SpecError(f"{option} {value}: not finite", fix="give a number, as in 1.5")
         if self.batch < self.gpus:
             raise SpecError(
                 f"a batch of {self.batch} samples cannot be shared by {self.gpus} GPUs",
-                mend=f"--batch {self.gpus} at least (samples of all GPUs together), or fewer GPUs",
+                fix=f"--batch {self.gpus} at least (samples of all GPUs together), or fewer GPUs",
             )
         if self.batch % self.gpus:
             below = self.batch - self.batch % self.gpus
             raise SpecError(
                 f"a batch of {self.batch} samples does not divide among {self.gpus} GPUs",
-                mend=f"--batch {below} or --batch {below + self.gpus}",
+                fix=f"--batch {below} or --batch {below + self.gpus}",
             )
         if self.price_per_gpu_hour is not None and self.steps_per_s is None:
             raise SpecError(
                 "--price-per-gpu-hour alone gives no cost: how long the run takes is not known",
-                mend="measure your model and give --steps-per-s",
+                fix="measure your model and give --steps-per-s",
             )

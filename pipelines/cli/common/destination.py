@@ -31,6 +31,6 @@ def refuse_fleeting(out: Path) -> None:
     if url is not None and is_private(url):
         raise SpecError(
             f"--out {url}: lives in one process, and ends with this command",
-            mend="give a folder, file:///FOLDER or a store; "
+            fix="give a folder, file:///FOLDER or a store; "
             "`pipelines.build.build.build(spec, URL, 0)` builds there within a program",
         )

@@ -30,7 +30,7 @@ def parse_source(text: str) -> Settings:
     name, separator, root = text.partition(":")
     found = source_class(name)
     if separator and not root:
-        raise SpecError(f"{text}: expected NAME:ROOT", mend="as in esc50:/data/ESC-50")
+        raise SpecError(f"{text}: expected NAME:ROOT", fix="as in esc50:/data/ESC-50")
     settings = {"root": Path(root).expanduser().resolve()} if root else {}
     try:
         return found.model_validate(settings)
@@ -38,7 +38,7 @@ def parse_source(text: str) -> Settings:
         faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         raise SpecError(
             f"{text}: {'; '.join(faults)}",
-            mend="give NAME:ROOT, as in esc50:/data/ESC-50; `segue sources` lists the settings, "
+            fix="give NAME:ROOT, as in esc50:/data/ESC-50; `segue sources` lists the settings, "
             "which a spec can hold",
         ) from error
 
@@ -55,19 +55,19 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
         if not parted or key not in type(source).model_fields:
             raise SpecError(
                 f"--set {change}: expected KEY=VALUE",
-                mend=f"the keys are {', '.join(type(source).model_fields)}",
+                fix=f"the keys are {', '.join(type(source).model_fields)}",
             )
         try:
             given[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise SpecError(f"--set {change}: the value is no YAML", mend="quote it") from error
+            raise SpecError(f"--set {change}: the value is no YAML", fix="quote it") from error
     try:
         return type(source).model_validate(source.model_dump() | given)
     except ValidationError as error:
         first = error.errors()[0]
         raise SpecError(
             f"--set {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            mend="`segue sources NAME` tells what it takes",
+            fix="`segue sources NAME` tells what it takes",
         ) from error
 
 

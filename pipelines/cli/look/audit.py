@@ -63,7 +63,7 @@ def audit_command(
         _run_leakage(corpora, as_json)
         return
     if len(corpora) > 1:
-        raise SpecError("one corpus is audited at a time", mend="or compare two with --leakage")
+        raise SpecError("one corpus is audited at a time", fix="or compare two with --leakage")
     (corpus,) = corpora
     with show_progress(as_json) as observer:
         found = audit(corpus, observer)
@@ -80,7 +80,7 @@ def audit_command(
 def _run_leakage(corpora: list[Path], as_json: bool) -> None:
     """Compare two corpora, or the splits of one, and end with status 1 where they share."""
     if len(corpora) > 2:
-        raise SpecError("--leakage compares two corpora", mend="compare them pair by pair")
+        raise SpecError("--leakage compares two corpora", fix="compare them pair by pair")
     with show_progress(as_json) as observer:
         if len(corpora) == 2:
             name = f"{corpora[0]} and {corpora[1]}"
@@ -145,7 +145,7 @@ def _interval_to_json(told: BlindResult) -> dict[str, float | int]:
 def _print_next(corpus: Path, found: Audit) -> None:
     console = make_console()
     if found.violations:
-        console.print("next: mend what these sentences come from, build again and audit again")
+        console.print("next: fix what these sentences come from, build again and audit again")
     elif find_manifest(corpus).name == PLAN_FILE:
         console.print("next: segue build SPEC, with the spec of this plan")
     else:

@@ -99,7 +99,7 @@ def _open_listener(host: str, port: int) -> socket.socket:
         listener.close()
         raise SegueError(
             f"cannot listen at {_format_address(host, port)} {error}",
-            mend="choose another port by --port, or a free one by --port 0",
+            fix="choose another port by --port, or a free one by --port 0",
         ) from error
     listener.listen(128)
     return listener

@@ -34,7 +34,7 @@ def doctor_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check this machine: packages, decoders, GPU, servers, disk; what is missing, and the mend.
+    """Check this machine: packages, decoders, GPU, servers, disk; what is missing, and the fix.
 
     Ends with status 1 where something is wrong that every build needs; what is missing only costs
     the commands that are named beside it.
@@ -63,7 +63,7 @@ def _show(found: list[Check]) -> None:
         if each.state is not CheckState.OK:
             name = Text.assemble("\n", (each.name, _STYLES[each.state]))
             console.print(name, f"needed for: {each.needed_for}", sep="  ", soft_wrap=True)
-            console.print(f"  mend: {each.mend}", soft_wrap=True, markup=False)
+            console.print(f"  fix: {each.fix}", soft_wrap=True, markup=False)
     counts = ", ".join(
         f"{sum(each.state is state for each in found)} {state}" for state in CheckState
     )

@@ -75,12 +75,12 @@ def _page(path: Path, samples: int | None, quiet: bool) -> Page:
     """
     if (path / _RUN_LOG).is_file():
         if samples is not None:
-            raise SpecError(f"{path}: a training run, and has no samples", mend="omit --samples")
+            raise SpecError(f"{path}: a training run, and has no samples", fix="omit --samples")
         return run_page(path)
     if not (is_url(path) or path.is_file() or _holds_corpus(path)):
         raise SpecError(
             f"{path}: neither a corpus nor a training run",
-            mend="give data_manifests/CORPUS, or the --out of `segue train`",
+            fix="give data_manifests/CORPUS, or the --out of `segue train`",
         )
     with show_progress(quiet) as observer:
         return corpus_page(path, SHOWN if samples is None else samples, observer)

@@ -89,7 +89,7 @@ def build_command(
     with show_progress(as_json) as observer:
         if isinstance(asked, ReproductionRequest):
             if engine is not None:
-                raise SpecError("--engine: versions are made again on this machine", mend=LOCALLY)
+                raise SpecError("--engine: versions are made again on this machine", fix=LOCALLY)
             count = choose_worker_count(workers)
             found = reproduce(asked.places, asked.given, count, observer, settings)
         else:
@@ -142,7 +142,7 @@ def choose_engine(engine: str | None, workers: int | None) -> str | int:
     if engine is None:
         return choose_worker_count(workers)
     if workers is not None:
-        raise SpecError("--engine and --workers are both given", mend=LOCALLY)
+        raise SpecError("--engine and --workers are both given", fix=LOCALLY)
     return engine
 
 

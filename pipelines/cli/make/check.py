@@ -49,7 +49,7 @@ def check_command(
     source = apply_settings(parse_source(library), settings or ())
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
-        raise SourceError(f"{library}: has no files", mend="name a library that lies in a folder")
+        raise SourceError(f"{library}: has no files", fix="name a library that lies in a folder")
     console = make_console()
     if write is not None:
         with show_progress(as_json) as observer:
@@ -79,10 +79,10 @@ def check_command(
 def _write(root: Path, target: Path, observer: Observer) -> int:
     """The number of files that were written down."""
     if target.exists():
-        raise SourceError(f"{target}: is there already", mend="give another name")
+        raise SourceError(f"{target}: is there already", fix="give another name")
     count = sum(1 for _ in list_files(root))
     if not count:
-        raise SourceError(f"{root}: holds no file", mend="give the folder of a library")
+        raise SourceError(f"{root}: holds no file", fix="give the folder of a library")
     observer.start("index", count, "files")
     write_index(root, target, lambda: observer.advance("index"))
     observer.finish("index")

@@ -66,11 +66,11 @@ def export_command(
         _export_model(path, out, split, workers, as_json)
         return
     if to not in FORMATS:
-        raise SpecError(f"--to {to}: no such format", mend=suggestion(to, (*FORMATS, TRANSFORMERS)))
+        raise SpecError(f"--to {to}: no such format", fix=suggestion(to, (*FORMATS, TRANSFORMERS)))
     if any((path / name).is_file() for name in _RUN_FILES):
         raise SpecError(
             f"{path}: the run of a trained model, and --to {to} takes a corpus",
-            mend=f"give `--to {TRANSFORMERS}`, or a corpus: data_manifests/CORPUS",
+            fix=f"give `--to {TRANSFORMERS}`, or a corpus: data_manifests/CORPUS",
         )
     corpus = Corpus.open(path)
     with show_progress(as_json) as observer:
@@ -102,11 +102,11 @@ def _export_model(
 ) -> None:
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
-        raise SpecError(f"--to {TRANSFORMERS} has no splits and no workers", mend="leave them out")
+        raise SpecError(f"--to {TRANSFORMERS} has no splits and no workers", fix="leave them out")
     if any((run / name).is_file() for name in _CORPUS_FILES):
         raise SpecError(
             f"{run}: a corpus, and --to {TRANSFORMERS} takes the run of a trained model",
-            mend=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",
+            fix=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",
         )
     module, function = MODEL_EXPORT.split(":")
     getattr(import_module(module), function)(run, out, as_json)

@@ -80,14 +80,14 @@ def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
     if Path(text).is_dir() and text not in source_names():
         raise SpecError(
             f"{text}: is a folder, expected a spec or NAME:ROOT",
-            mend=f"for a folder of sounds give folder:{text}",
+            fix=f"for a folder of sounds give folder:{text}",
         )
     # What has the form of a name is none of a missing file: the nearest source is told.
     if _NAMED.fullmatch(text) and not Path(text).is_file():
         source = open_source(apply_settings(parse_source(text), settings))
         return Intake(source, AudioSpec().sample_rate, ClipsSpec().acceptance)
     if settings:
-        raise SpecError("--set: goes with NAME:ROOT alone", mend=f"write the setting into {text}")
+        raise SpecError("--set: goes with NAME:ROOT alone", fix=f"write the setting into {text}")
     return read_spec(Path(text)).intake
 
 

@@ -66,7 +66,7 @@ def new_command(
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise SpecError(f"{path}: is there already", mend="give another --out") from error
+        raise SpecError(f"{path}: is there already", fix="give another --out") from error
     if as_json:
         found = find_start(recipe)
         print_json({"spec": str(path), "recipe": found.recipe, "source": name or found.source})
@@ -90,7 +90,7 @@ def _list(source: str | None, out: Path | None, as_json: bool) -> None:
         SpecError: If something was to be written.
     """
     if source is not None or out is not None:
-        raise SpecError("there is no recipe to write", mend="give one: `segue new` lists them")
+        raise SpecError("there is no recipe to write", fix="give one: `segue new` lists them")
     rows = summarise_starts()
     if as_json:
         print_json(rows)

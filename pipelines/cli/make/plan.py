@@ -99,7 +99,7 @@ def plan_command(
     """
     if (gpus is None) != (batch is None):
         raise SpecError(
-            "--gpus and --batch go together", mend="as in: --gpus 8 --workers 4 --batch 256"
+            "--gpus and --batch go together", fix="as in: --gpus 8 --workers 4 --batch 256"
         )
     training = None
     if gpus is not None and batch is not None:
@@ -118,7 +118,7 @@ def plan_command(
     elif loader or split or steps_per_s is not None or price_per_gpu_hour is not None:
         raise SpecError(
             "--loader, --split, --steps-per-s and --price-per-gpu-hour are of a training run",
-            mend="say which: --gpus 8 --workers 4 --batch 256",
+            fix="say which: --gpus 8 --workers 4 --batch 256",
         )
     out = resolve_destination(out, stage)
     parsed = read_spec(spec)

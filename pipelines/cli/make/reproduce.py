@@ -60,7 +60,7 @@ def read_request(
     if spec.version not in (None, version):
         raise SpecError(
             f"{path}: version: {spec.version}, and --version says {version}",
-            mend="leave one of them out",
+            fix="leave one of them out",
         )
     try:
         spec = Spec.model_validate(spec.model_dump() | {"version": version})
@@ -86,7 +86,7 @@ def _find_version(path: Path, version: str | None, out: Path) -> Places:
     if out != Path() and (url_of(out) is not None or out.resolve() != shelf.out):
         raise SpecError(
             f"{path} lies below {shelf.out}, and --out says {url_of(out) or out}",
-            mend="leave --out out",
+            fix="leave --out out",
         )
     return shelf.locate(version)
 
@@ -103,7 +103,7 @@ def _stage_version(url: str, version: str | None, out: Path, stage: Path | None)
     base, name = split_url(corpus)
     if out != Path() and url_of(out) != base:
         raise SpecError(
-            f"{url} lies below {base}, and --out says {url_of(out) or out}", mend="leave --out out"
+            f"{url} lies below {base}, and --out says {url_of(out) or out}", fix="leave --out out"
         )
     return Places(choose_stage(base, stage), name, version)
 
@@ -113,7 +113,7 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     if version not in (None, name):
         raise SpecError(
             f"{url_of(path) or path} is version {name}, and --version says {version}",
-            mend="leave one of them out",
+            fix="leave one of them out",
         )
     return name
 
@@ -126,7 +126,7 @@ def _find_finished(shelf: Shelf, path: Path, version: str | None) -> str:
         named = url_of(path) or path
         raise CorpusError(
             f"{named}: no finished version {version or LATEST_FILE}",
-            mend=f"there are {', '.join(known)}; `segue versions {named}` shows them"
+            fix=f"there are {', '.join(known)}; `segue versions {named}` shows them"
             if known
             else "build one with `segue build SPEC`",
         )

@@ -68,21 +68,21 @@ def schedule_command(
     quieten_prefect()
     if what not in ACTIONS:
         if corpus is not None:
-            raise SpecError(f"{corpus}: what is it?", mend=f"{what} is taken for a spec")
+            raise SpecError(f"{corpus}: what is it?", fix=f"{what} is taken for a spec")
         if not (Path(what).suffix or Path(what).exists()):
             raise SpecError(
-                f"{what}: no spec, and no action", mend=f"the actions are {', '.join(ACTIONS)}"
+                f"{what}: no spec, and no action", fix=f"the actions are {', '.join(ACTIONS)}"
             )
         times = Times.of(cron, every, timezone)
         night = make_night(Path(what), out, choose_engine(engine, workers), nightly, times)
         if not (cron or every or now):
-            raise SpecError("when?", mend='give --cron "0 3 * * *", --every 6h or --now')
+            raise SpecError("when?", fix='give --cron "0 3 * * *", --every 6h or --now')
         _serve(night, now, as_json)
         return
     from pipelines.flows import deployments
 
     if what != "list" and corpus is None:
-        raise SpecError(f"{what}: of which corpus?", mend="see `segue schedule list`")
+        raise SpecError(f"{what}: of which corpus?", fix="see `segue schedule list`")
     name = corpus or ""
     with deployments.known_server(out):
         if what == "list":

@@ -41,7 +41,7 @@ def lexicon_command(check: CheckOption = False, as_json: JsonOption = False) -> 
     if check and not same:
         raise LexiconError(
             f"{path} is not what its sources make: {_find_first_difference(old, text)}",
-            mend="run: segue lexicon",
+            fix="run: segue lexicon",
         )
     if not same:
         write_text(path, text)

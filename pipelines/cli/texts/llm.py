@@ -175,7 +175,7 @@ def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     for each in given or ():
         name, sign, value = each.partition("=")
         if not sign or not name:
-            raise SpecError(f"{option} {each}: no `=` in it", mend=f"give {option} FIELD=...")
+            raise SpecError(f"{option} {each}: no `=` in it", fix=f"give {option} FIELD=...")
         found[name] = value
     return found
 
@@ -227,7 +227,7 @@ def _show_summary(found: GenerateSummary) -> None:
         console.print(f"{found.travelling:,} items are in a batch: run with --batch to collect it")
     if found.stopped:
         console.print(f"[bold red]stopped[/]: {escape(found.stopped.message)}")
-        console.print(f"mend: {found.stopped.mend}", markup=False)
+        console.print(f"fix: {found.stopped.fix}", markup=False)
     elif found.left and not found.travelling:
         console.print("the same command asks again for what is open")
     console.print(f"wrote {found.out}", markup=False)

@@ -125,14 +125,14 @@ def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:
     if name is TaggerName.SPACY and not isinstance(best, SpacyTagger):
         raise SpecError(
             f"spaCy's model {SPACY_MODEL} is not installed",
-            mend=f"python -m spacy download {SPACY_MODEL}, or use --tagger embedded",
+            fix=f"python -m spacy download {SPACY_MODEL}, or use --tagger embedded",
         )
     return best
 
 
 def _read(path: Path) -> list[_Row]:
     if not path.is_file():
-        raise SourceError(f"{path}: there is no such file", mend="name a file of captions")
+        raise SourceError(f"{path}: there is no such file", fix="name a file of captions")
     try:
         match path.suffix.lower():
             case ".csv":
@@ -147,9 +147,9 @@ def _read(path: Path) -> list[_Row]:
                 return _check_objects(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, csv.Error, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read: {reason}", mend="mend the file") from error
+        raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
     raise SourceError(
-        f"{path}: unknown kind of file", mend="give a .csv, .parquet, .jsonl or .json file"
+        f"{path}: unknown kind of file", fix="give a .csv, .parquet, .jsonl or .json file"
     )
 
 
@@ -164,13 +164,13 @@ def _read_captions(
 ) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
     if not rows:
-        raise SourceError(f"{path}: holds no rows", mend="name a file of captions")
+        raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
     present = [name for name in rows[0] if isinstance(name, str)]
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:
         if name not in present:
             raise SpecError(
                 f"{path}: no column {name!r}",
-                mend=f"give {option} one of: {', '.join(present)}",
+                fix=f"give {option} one of: {', '.join(present)}",
             )
     for row in rows:
         for name in columns:

@@ -85,7 +85,7 @@ def compare_metrics(
         if name not in metrics:
             raise CorpusError(
                 f"gates.metrics: the test brought no {name!r}",
-                mend=f"it brought {', '.join(sorted(metrics))}",
+                fix=f"it brought {', '.join(sorted(metrics))}",
             )
         now, old = metrics[name]["value"], before.get(name, {}).get("value")
         least = None if old is None else old - margin
@@ -107,7 +107,7 @@ def read_record(places: Places) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CorpusError(f"{path}: damaged: {error}", mend="delete it and run again") from error
+        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and run again") from error
     return record
 
 
@@ -151,7 +151,7 @@ def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
     reasons = "; ".join(f"{gate.name}: {gate.found}, wanted {gate.wanted}" for gate in lost)
     raise CorpusError(
         f"{places.corpus} {places.version} is not promoted: {reasons}",
-        mend=f"`latest` stays {f'at {last}' if last else 'unset'}; "
+        fix=f"`latest` stays {f'at {last}' if last else 'unset'}; "
         f"see {places.manifests / REPORT_FILE}",
     )
 

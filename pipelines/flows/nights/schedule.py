@@ -46,14 +46,14 @@ class Times:
             SpecError: If both are given, or `every` is no span of time.
         """
         if cron and every:
-            raise SpecError("--cron and --every both say when", mend="give one")
+            raise SpecError("--cron and --every both say when", fix="give one")
         if every is None:
             return cls(cron, timezone)
         found = _SPAN.fullmatch(every)
         seconds = float(found["number"]) * _UNITS[found["unit"]] if found else 0.0
         if seconds < 1:
             raise SpecError(
-                f"--every {every}: expected a span of 1 s or more", mend="as in 10s, 30m, 6h, 1d"
+                f"--every {every}: expected a span of 1 s or more", fix="as in 10s, 30m, 6h, 1d"
             )
         return cls(None, timezone, seconds)
 
@@ -124,13 +124,13 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
         if not text.startswith(HEADER):
             raise SpecError(
                 f"{path}: was not written by `segue deploy`, and is left as it is",
-                mend="give another file by --file",
+                fix="give another file by --file",
             )
         try:
             deployments = [dict(each) for each in yaml.safe_load(text)["deployments"]]
             others = [each for each in deployments if each["name"] != night.corpus]
         except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-            raise SpecError(f"{path}: damaged: {error}", mend="delete it") from error
+            raise SpecError(f"{path}: damaged: {error}", fix="delete it") from error
         deployments = others
     deployments = sorted([*deployments, night.to_yaml(pool)], key=lambda each: str(each["name"]))
     text = yaml.safe_dump({"deployments": deployments}, sort_keys=False, allow_unicode=True)

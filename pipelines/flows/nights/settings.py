@@ -147,12 +147,12 @@ def read_nightly(path: Path | None) -> NightlySettings:
         return NightlySettings()
     file = read_yaml(path)
     if not isinstance(file.value, dict | None):
-        raise SpecError(f"{file.place()}: expected keys and values", mend="start with `gates:`")
+        raise SpecError(f"{file.place()}: expected keys and values", fix="start with `gates:`")
     try:
         settings = NightlySettings.model_validate(file.value or {})
     except ValidationError as error:
-        mend = "docs/nightly.md shows every setting"
-        raise explain_errors(error, file, NightlySettings, mend) from error
+        fix = "docs/nightly.md shows every setting"
+        raise explain_errors(error, file, NightlySettings, fix) from error
     return settings.model_copy(update=_make_absolute(settings, path.parent.resolve()))
 
 

@@ -46,7 +46,7 @@ def buy(
         if task.out.resolve() not in named:
             raise SpecError(
                 f"enrich: {task.task}: no caption would come of {task.out}",
-                mend="name the same file in the spec's `enrich`",
+                fix="name the same file in the spec's `enrich`",
             )
     bare = spec.model_copy(update={"enrich": (), "version": None})
     library, places = locate_library(bare, out, where, observer)
@@ -57,7 +57,7 @@ def buy(
             signal.raise_signal(signal.SIGINT)  # it was meant for the night, not for the task alone
         if summary.stopped is not None and summary.stopped.kind is not StopKind.BUDGET:
             raise SegueError(
-                f"enrich: {task.task}: {summary.stopped.message}", mend=summary.stopped.mend
+                f"enrich: {task.task}: {summary.stopped.message}", fix=summary.stopped.fix
             )
     return [task.out for task in tasks]
 

@@ -36,7 +36,7 @@ def scheduling_server(home: Path) -> Iterator[str]:
     """
     refusal = CorpusError(
         f"{home.parent}: a schedule runs here already",
-        mend="stop it, give another --out, or let one server serve both by PREFECT_API_URL",
+        fix="stop it, give another --out, or let one server serve both by PREFECT_API_URL",
     )
     with hold_lock(home / LOCK_FILE, refusal), _announce(home) as address:
         yield address

@@ -152,7 +152,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Pat
     refuse_full(log.parent)
     raise SegueError(
         "the temporary Prefect server did not start",
-        mend=f"see {log}, or build without Prefect: --no-prefect",
+        fix=f"see {log}, or build without Prefect: --no-prefect",
     )
 
 
@@ -167,7 +167,7 @@ def refuse_full(home: Path) -> None:
         raise DiskFullError(
             f"{home}: the disk is full: Prefect's server keeps its database there and needs "
             f"{format_bytes(LEAST_BYTES)}, {format_bytes(free)} are free",
-            mend=f"free some space there, then {GOES_ON}; or build without Prefect: --no-prefect",
+            fix=f"free some space there, then {GOES_ON}; or build without Prefect: --no-prefect",
         )
 
 

@@ -91,7 +91,7 @@ def read_prices(path: Path | None = None) -> dict[str, Price]:
     if path is None:
         return prices
     if not path.is_file():
-        raise SpecError(f"--prices {path}: there is no such file", mend="name a YAML file")
+        raise SpecError(f"--prices {path}: there is no such file", fix="name a YAML file")
     return prices | _parse_prices(path.read_text(encoding="utf-8"), f"--prices {path}")
 
 
@@ -123,7 +123,7 @@ def find_price(model: str, path: Path | None = None, local: bool = False) -> Pri
             return prices[name]
     raise SpecError(
         f"the price of model {model!r} is not known",
-        mend="give --prices FILE with a line `"
+        fix="give --prices FILE with a line `"
         f"{model}: {{input: DOLLARS, output: DOLLARS}}` (a million tokens), "
         "or --local for a model that you serve yourself",
     )

@@ -79,7 +79,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             connection.close()
             raise SpecError(
-                f"--store {path}: cannot be opened: {error}", mend="name a store, or a new file"
+                f"--store {path}: cannot be opened: {error}", fix="name a store, or a new file"
             ) from error
         except SpecError:
             connection.close()
@@ -169,12 +169,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     elif application != _APPLICATION:
         raise SpecError(
             f"--store {path}: this is another program's database",
-            mend="name a store, or a new file",
+            fix="name a store, or a new file",
         )
     elif version != STORE_VERSION:
         raise SpecError(
             f"--store {path}: written in version {version} of the format, this program reads "
             f"version {STORE_VERSION}",
-            mend="use the program that wrote it, or name a new file",
+            fix="use the program that wrote it, or name a new file",
         )
     connection.execute("COMMIT")

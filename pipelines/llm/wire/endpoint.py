@@ -98,7 +98,7 @@ class Endpoint:
             SpecError: Outside `async with`.
         """
         if self._client is None:
-            raise SpecError("the endpoint is not open", mend="use `async with Endpoint(...)`")
+            raise SpecError("the endpoint is not open", fix="use `async with Endpoint(...)`")
         return self._client
 
     async def ask(self, request: Request) -> Reply:
@@ -228,7 +228,7 @@ def _new_client(settings: EndpointSettings, key: str) -> AsyncOpenAI:
     try:
         from openai import AsyncOpenAI
     except ImportError:
-        raise SpecError("language models need the openai package", mend=_INSTALL) from None
+        raise SpecError("language models need the openai package", fix=_INSTALL) from None
     return AsyncOpenAI(
         api_key=key, base_url=settings.base_url, timeout=settings.timeout_s, max_retries=0
     )
@@ -239,7 +239,7 @@ def _check_address(url: str) -> None:
     if parts.username or parts.password:
         raise SpecError(
             "the endpoint's base_url holds a user name or a password",
-            mend="put the key into an environment variable and name it in key_variable",
+            fix="put the key into an environment variable and name it in key_variable",
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SpecError(f"the endpoint's base_url {url!r} is no http address")
@@ -252,13 +252,13 @@ def _read_key(variable: str) -> str:
         # Most likely the key itself, which is told nobody.
         raise SpecError(
             "--key-variable takes the name of an environment variable, not the key",
-            mend="export OPENAI_API_KEY=..., and name that",
+            fix="export OPENAI_API_KEY=..., and name that",
         )
     key = os.environ.get(variable, "").strip()
     if not key:
         raise SpecError(
             f"the environment variable {variable} holds no key",
-            mend=f"export {variable}=..., or --key-variable none for a server without keys",
+            fix=f"export {variable}=..., or --key-variable none for a server without keys",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise SpecError(f"the environment variable {variable} holds something that is no key")

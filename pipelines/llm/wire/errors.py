@@ -104,7 +104,7 @@ class Fault(SegueError):  # noqa: N818
         retry_after: float | None = None,
         usage: Usage | None = None,
     ) -> None:
-        super().__init__(message, mend=_MEND.get(kind, ""))
+        super().__init__(message, fix=_MEND.get(kind, ""))
         self.kind = kind
         self.retry_after = retry_after
         self.usage = usage

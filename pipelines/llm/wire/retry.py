@@ -114,7 +114,7 @@ async def ask_with_retries(
         clock: Seconds on a clock that never goes back.
 
     Raises:
-        Fault: The last one, when it cannot be mended or there is no time or attempt left.
+        Fault: The last one, when it cannot be fixed or there is no time or attempt left.
     """
     asked = request
     end = clock() + policy.deadline_s

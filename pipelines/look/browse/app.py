@@ -126,14 +126,14 @@ class Pages:
     def show_failure(self, request: Request, error: Exception) -> Response:
         """What went wrong, as a page or as JSON, whichever is asked for."""
         if isinstance(error, HTTPException):
-            status, message, mend = error.status_code, error.detail, ""
+            status, message, fix = error.status_code, error.detail, ""
         elif isinstance(error, SegueError):
-            status, message, mend = 500, error.message, error.mend
+            status, message, fix = 500, error.message, error.fix
         else:
-            status, message, mend = 500, str(error), ""
+            status, message, fix = 500, str(error), ""
         if "text/html" not in request.headers.get("accept", ""):
-            return JSONResponse({"error": message, "mend": mend}, status)
-        context = {"library": self.library, "message": message, "mend": mend, "status": status}
+            return JSONResponse({"error": message, "fix": fix}, status)
+        context = {"library": self.library, "message": message, "fix": fix, "status": status}
         return self.templates.TemplateResponse(request, "error.html", context, status)
 
     def _find_results(self, request: Request) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class SampleAudio:
             raise CorpusError(
                 f"{display_path(path)}: damaged: {member} at byte {offset} "
                 "is not what was rendered",
-                mend="delete the shard and build again",
+                fix="delete the shard and build again",
             )
         return data
 

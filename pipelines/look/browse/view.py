@@ -71,7 +71,7 @@ def make_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
         return _build_view(manifest, row)
     except (ValueError, SceneError) as error:
         raise CorpusError(
-            f"{manifest.path}: sample {row['id']}: {error}", mend="build or plan again"
+            f"{manifest.path}: sample {row['id']}: {error}", fix="build or plan again"
         ) from error
 
 

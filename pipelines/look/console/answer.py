@@ -95,7 +95,7 @@ class QueryAnswer:
         except pa.ArrowException as error:
             raise SpecError(
                 f"--out {path}: cannot hold this answer: {error}",
-                mend="cast such a column to text in the query, as in `span::VARCHAR`",
+                fix="cast such a column to text in the query, as in `span::VARCHAR`",
             ) from error
         return total
 
@@ -109,10 +109,10 @@ def check_answer_file(out: Path) -> None:
     if out.suffix not in SUFFIXES:
         raise SpecError(
             f"--out {out}: an answer is written as Parquet or CSV",
-            mend=f"name it {out.stem}.parquet or {out.stem}.csv",
+            fix=f"name it {out.stem}.parquet or {out.stem}.csv",
         )
     if any((out.parent / name).exists() for name in (CORPUS_FILE, PLAN_FILE, CROISSANT_FILE)):
-        raise SpecError(f"--out {out}: lies among a corpus's files", mend="write to another folder")
+        raise SpecError(f"--out {out}: lies among a corpus's files", fix="write to another folder")
 
 
 def make_unique(names: Iterable[str]) -> list[str]:

@@ -88,7 +88,7 @@ def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except (ValueError, TypeError) as error:
-        raise CorpusError(f"{path}: damaged: {error}", mend="delete it and build again") from error
+        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
     found: dict[str, Any] = {
         name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"
     }

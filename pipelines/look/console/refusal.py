@@ -31,13 +31,13 @@ def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
     if len(statements) != 1:
         raise SpecError(
             f"--sql: expected one query, got {len(statements) or 'none'}",
-            mend='give one SELECT, as in --sql "select count(*) from plan"',
+            fix='give one SELECT, as in --sql "select count(*) from plan"',
         )
     kind = statements[0].type
     if kind is not duckdb.StatementType.SELECT:
         raise SpecError(
             f"--sql: a query only reads, so {kind.name} is refused",
-            mend="give a SELECT; --out FILE writes what it finds",
+            fix="give a SELECT; --out FILE writes what it finds",
         )
 
 
@@ -54,17 +54,17 @@ def explain_errors(tables: Iterable[TableDescription]) -> Iterator[None]:
         told = str(error)
         headline = _KIND.sub("", told).strip().partition("\n")[0]
         pointer = _POINTER.search(told)
-        mend = _mend(told, error, {table.name for table in tables})
+        fix = _fix(told, error, {table.name for table in tables})
         # The error holds the connection, which must not live longer than its block.
         refused = SpecError(
-            f"--sql: {headline}" + (f"\n{pointer.group()}" if pointer else ""), mend=mend
+            f"--sql: {headline}" + (f"\n{pointer.group()}" if pointer else ""), fix=fix
         )
     else:
         return
     raise refused
 
 
-def _mend(told: str, error: Exception, names: set[str]) -> str:
+def _fix(told: str, error: Exception, names: set[str]) -> str:
     if isinstance(error, duckdb.PermissionException):
         return f"a query reads the tables of this corpus and nothing else; {_HELP}"
     if found := _CANDIDATES.search(told):

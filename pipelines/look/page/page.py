@@ -59,14 +59,14 @@ def write_page(page: Page, out: Path) -> None:
         SpecError: If `out` is a folder or a URL, or a file that is no report.
     """
     if is_url(out):
-        raise SpecError(f"--out {out}: a report is written to a file", mend="give a file's name")
+        raise SpecError(f"--out {out}: a report is written to a file", fix="give a file's name")
     if out.is_dir():
-        raise SpecError(f"--out {out}: this is a folder", mend=f"give {out / page.name}.html")
+        raise SpecError(f"--out {out}: this is a folder", fix=f"give {out / page.name}.html")
     if out.exists():
         with out.open("rb") as file:
             if _SIGN not in file.read(_HEAD):
                 raise SpecError(
                     f"--out {out}: there is a file that is no report of segue",
-                    mend="choose another --out, or take it away",
+                    fix="choose another --out, or take it away",
                 )
     write_text(out, page.html)

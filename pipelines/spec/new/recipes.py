@@ -72,7 +72,7 @@ def find_start(name: str) -> Start:
         SpecError: If nothing is.
     """
     if name not in list_starts():
-        raise SpecError(f"no recipe {name!r}", mend=suggestion(name, list_starts()))
+        raise SpecError(f"no recipe {name!r}", fix=suggestion(name, list_starts()))
     return _KNOWN.get(name, Start(name))
 
 

@@ -11,7 +11,7 @@ from synth.base.errors import ClipError
 
 _UNKNOWN: Final = 0xFFFFFFFF
 _STREAMED: Final = range(0x7FFFF000, 0x80000001)
-"""Sizes that programs write to a pipe, where they cannot go back and mend them."""
+"""Sizes that programs write to a pipe, where they cannot go back and fix them."""
 
 _ASF_PROPERTIES: Final = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")
 

@@ -87,7 +87,7 @@ def read_audio(
 def _check_format(
     data: bytes, found: FileFormat | None, limits: Limits
 ) -> tuple[bytes, Frames | None]:
-    """The file, mended where that is due, and the frames that decoding it must give at least."""
+    """The file, fixed where that is due, and the frames that decoding it must give at least."""
     match found:
         case FileFormat.WAV:
             return repair_wav(data, limits), None

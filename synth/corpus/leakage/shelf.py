@@ -24,7 +24,7 @@ def words_of(row: Mapping[str, Any]) -> Words | None:
     if len(data) % 4:
         raise CorpusError(
             f"clip {row['id']}: its fingerprint has {len(data)} bytes, expected 4 a word",
-            mend="the catalogue is damaged: build it again",
+            fix="the catalogue is damaged: build it again",
         )
     try:
         words = from_bytes(data)

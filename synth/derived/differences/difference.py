@@ -86,7 +86,7 @@ def difference_from_json(row: Mapping[str, Any]) -> Difference:
             return Difference(name, first, second, caption, reverse, DifferenceKind(kind), claims)
     raise CorpusError(
         f"not a difference: {row!r}"[:300],
-        mend="expected id, first, second, caption, reverse_caption, kind and two claims",
+        fix="expected id, first, second, caption, reverse_caption, kind and two claims",
     )
 
 

@@ -101,7 +101,7 @@ def question_from_json(row: Mapping[str, Any]) -> Question:
             return Question(name, sample, text, answer, QuestionKind(kind), tuple(options), read)
     raise CorpusError(
         f"not a question: {row!r}"[:300],
-        mend="expected id, sample, question, answer, kind, and lists of options and claims",
+        fix="expected id, sample, question, answer, kind, and lists of options and claims",
     )
 
 

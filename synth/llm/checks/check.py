@@ -34,7 +34,7 @@ class Case:
 class Check(BaseModel, ABC):
     """A check, with its settings as a prompt's file gives them.
 
-    A fault is put in words that can be told to the model, so that it can mend its answer.
+    A fault is put in words that can be told to the model, so that it can fix its answer.
 
     Args:
         of: Where in the answer the checked texts are, as "negatives.caption"; the prompt's texts

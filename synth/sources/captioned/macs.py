@@ -26,7 +26,7 @@ from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin, require_file, require_folder
 from synth.sources.reading.collected import Collected
-from synth.sources.reading.texts import MEND_FILE, read_text, wrong_value_error
+from synth.sources.reading.texts import FIX_FILE, read_text, wrong_value_error
 
 FILE: Final = "MACS.yaml"
 CLIP_S: Final[Seconds] = 10.0
@@ -81,7 +81,7 @@ class Macs(Collected):
         for file in _read(self.root / FILE):
             annotations.setdefault(file.filename, []).extend(file.annotations)
         if not annotations:
-            raise SourceError(f"{self.root / FILE}: lists no files", mend=_MEND)
+            raise SourceError(f"{self.root / FILE}: lists no files", fix=_MEND)
         files = self.files()
         for name, found in annotations.items():
             stem = name.removesuffix(".wav")
@@ -110,7 +110,7 @@ def _read(path: Path) -> tuple[_File, ...]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             raise wrong_value_error(path, error) from error
-        raise SourceError(f"{path}: {' '.join(str(error).split())}", mend=MEND_FILE) from error
+        raise SourceError(f"{path}: {' '.join(str(error).split())}", fix=FIX_FILE) from error
 
 
 def _refuse_deep(text: str, path: Path) -> None:
@@ -120,7 +120,7 @@ def _refuse_deep(text: str, path: Path) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_NESTED:
-            raise SourceError(f"{path}: is nested too deep", mend=MEND_FILE)
+            raise SourceError(f"{path}: is nested too deep", fix=FIX_FILE)
 
 
 def _recording(stem: str) -> str:

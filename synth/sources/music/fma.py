@@ -28,7 +28,7 @@ from synth.sources.reading.base import ClipRef, Origin, optional_file, require_f
 from synth.sources.reading.cells import read_cells
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.tables import Columns, Row, drop_duplicates, length_of, read_rows
-from synth.sources.reading.texts import MEND_FILE, read_checksums
+from synth.sources.reading.texts import FIX_FILE, read_checksums
 from synth.text.tags.tag_files import parse_list, parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")
@@ -95,7 +95,7 @@ class Fma(Collected):
             if row["set.subset"] not in SIZES:
                 row.refuse(
                     f"set.subset is {row['set.subset']!r}, expected {', '.join(SIZES[:3])}",
-                    MEND_FILE,
+                    FIX_FILE,
                 )
             if row["set.subset"] in sizes:
                 yield self._ref(row, genres, files)
@@ -136,7 +136,7 @@ class Fma(Collected):
             if number not in genres:
                 raise SourceError(
                     f"{row.where}: genre {number} is not in genres.csv",
-                    mend="take both files as published",
+                    fix="take both files as published",
                 )
             found.append(Tag("genre", genres[number]))
         if self.uploader_tags and row["track.tags"].strip():
@@ -145,7 +145,7 @@ class Fma(Collected):
             except ValueError as error:
                 raise SourceError(
                     f"{row.where}: track.tags is no list, expected {error}",
-                    mend=MEND_FILE,
+                    fix=FIX_FILE,
                 ) from error
             found.extend(parse_tag(word) for word in words if word.strip())
         return tuple(dict.fromkeys(found))
@@ -155,7 +155,7 @@ def _numbers(row: Row, column: str) -> list[str]:
     """The numbers of a list as Python writes it."""
     text = row[column].strip() or "[]"
     if not _NUMBERS.fullmatch(text):
-        row.refuse(f"{column} is {text[:40]!r}, expected a list of numbers", MEND_FILE)
+        row.refuse(f"{column} is {text[:40]!r}, expected a list of numbers", FIX_FILE)
     return [str(int(number)) for number in re.findall(r"[0-9]+", text)]
 
 
@@ -166,7 +166,7 @@ def _tracks(path: Path) -> Iterator[Row]:
     none: tuple[int, list[str]] = (0, [])
     groups, names, third = (next(rows, none)[1] for _ in range(3))
     if third[:1] != ["track_id"] or len(groups) != len(names):
-        raise SourceError(f"{path}: has not FMA's three header rows", mend=_MEND)
+        raise SourceError(f"{path}: has not FMA's three header rows", fix=_MEND)
     pairs = list(zip(groups, names, strict=True))[1:]
     header = ["track_id", *(f"{group}.{name}" for group, name in pairs)]
     Columns(_NEEDED, _MEND).check(header, f"{path}: rows 1 and 2")
@@ -175,12 +175,12 @@ def _tracks(path: Path) -> Iterator[Row]:
         where = f"{path}: line {line}"
         if len(cells) != len(header) or not (cells[0].isascii() and cells[0].isdecimal()):
             raise SourceError(
-                f"{where}: expected {len(header)} fields, the first a number", mend=MEND_FILE
+                f"{where}: expected {len(header)} fields, the first a number", fix=FIX_FILE
             )
         row = Row(dict(zip(header, cells, strict=True)), f"{where}: track {cells[0]}")
         yield row
     if row is None:
-        raise SourceError(f"{path}: holds no rows below its header", mend=_MEND)
+        raise SourceError(f"{path}: holds no rows below its header", fix=_MEND)
 
 
 def _genres(path: Path) -> dict[str, str]:

@@ -35,8 +35,8 @@ from synth.sources.music.musiccaps import aspects_of, audioset_names, labels_of
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
 from synth.sources.reading.row_files import open_rows
-from synth.sources.reading.tables import MEND_ROW
-from synth.sources.reading.texts import MEND_FILE, read_json
+from synth.sources.reading.tables import FIX_ROW
+from synth.sources.reading.texts import FIX_FILE, read_json
 from synth.sources.reading.youtube import YouTubeClip
 from synth.text.tags.tag_files import parse_tag, read_vocabulary
 
@@ -93,7 +93,7 @@ class LpMusicCaps(Collected):
         for ref in self._json_clips(files, classes):
             yield ref
         if ref is None:
-            raise SourceError(f"{self.root}: its tables list no clip", mend=_MEND)
+            raise SourceError(f"{self.root}: its tables list no clip", fix=_MEND)
 
     def vocabulary(self) -> tuple[Tag, ...]:
         """The tags of `msd_tags.json`, in the shipped list's categories; none without the file.
@@ -107,7 +107,7 @@ class LpMusicCaps(Collected):
     def _annotations(self) -> list[Path]:
         found = [path for name in ANNOTATIONS if (path := self.root / name).is_file()]
         if len(found) > 1:
-            raise SourceError(f"{self.root}: holds {' and '.join(ANNOTATIONS)}", mend="keep one")
+            raise SourceError(f"{self.root}: holds {' and '.join(ANNOTATIONS)}", fix="keep one")
         return found
 
     def _predictions(self) -> list[Path]:
@@ -127,7 +127,7 @@ class LpMusicCaps(Collected):
         names = rows.schema.names
         kind = next((kind for kind, needed in _NEEDED.items() if set(needed) <= set(names)), None)
         if kind is None:
-            raise SourceError(f"{path}: has the columns {', '.join(names)}", mend=_MEND)
+            raise SourceError(f"{path}: has the columns {', '.join(names)}", fix=_MEND)
         split = path.name.split("-")[0].removesuffix(".parquet")
         for number, row in rows.texts(names):
             where = f"{path}: row {number + 1}"
@@ -171,7 +171,7 @@ class LpMusicCaps(Collected):
     ) -> ClipRef:
         track, path = row["track_id"], row["path"]
         if not (track and path and isinstance(track, str) and isinstance(path, str)):
-            raise SourceError(f"{where}: lacks its track_id or path", mend=MEND_FILE)
+            raise SourceError(f"{where}: lacks its track_id or path", fix=FIX_FILE)
         is_mtt = part == "mtt"
         names = _names(row["tag_top188" if is_mtt else "tag"], where)
         listed_s = CLIP_S if is_mtt else self.msd_clip_s if files is None else None
@@ -220,7 +220,7 @@ class LpMusicCaps(Collected):
         for path in self._predictions():
             rows = read_json(path)
             if not isinstance(rows, list):
-                raise SourceError(f"{path}: is no list of captions", mend=_MEND)
+                raise SourceError(f"{path}: is no list of captions", fix=_MEND)
             for number, row in enumerate(rows, start=1):
                 where = f"{path}: entry {number}"
                 row = row if isinstance(row, dict) else {}
@@ -232,7 +232,7 @@ class LpMusicCaps(Collected):
 def _names(value: Any, where: str) -> Sequence[str]:
     names = [] if value is None else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise SourceError(f"{where}: {value!r} is no list of tags", mend=MEND_FILE)
+        raise SourceError(f"{where}: {value!r} is no list of tags", fix=FIX_FILE)
     return names
 
 
@@ -242,15 +242,15 @@ def _tags(names: Sequence[str]) -> tuple[Tag, ...]:
 
 def _words(text: Any, where: str) -> str:
     if not isinstance(text, str) or not text.strip():
-        raise SourceError(f"{where}: {text!r} is no caption", mend=MEND_ROW)
+        raise SourceError(f"{where}: {text!r} is no caption", fix=FIX_ROW)
     return text.strip()
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     value = read_json(path)
     if not isinstance(value, dict):
-        raise SourceError(f"{path}: is no map of clips", mend=_MEND)
+        raise SourceError(f"{path}: is no map of clips", fix=_MEND)
     for key, row in value.items():
         if not isinstance(row, dict):
-            raise SourceError(f"{path}: clip {key}: is no map", mend=MEND_ROW)
+            raise SourceError(f"{path}: clip {key}: is no map", fix=FIX_ROW)
         yield key, row

@@ -29,7 +29,7 @@ from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin, optional_file, require_folder
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
-from synth.sources.reading.texts import MEND_FILE
+from synth.sources.reading.texts import FIX_FILE
 from synth.text.tags.tag_files import parse_tag
 
 TAGS: Final = "annotations_final.csv"
@@ -130,7 +130,7 @@ class MagnaTagATune(Collected):
             for tag, value in said.items():
                 if value not in {"0", "1"}:
                     raise SourceError(
-                        f"{where}: {tag!r} is {value!r}, expected 0 or 1", mend=MEND_FILE
+                        f"{where}: {tag!r} is {value!r}, expected 0 or 1", fix=FIX_FILE
                     )
             yield ClipRef(
                 id=f"magnatagatune/{clip}",
@@ -185,7 +185,7 @@ def _match(path: str, where: str) -> re.Match[str]:
     if found is None:
         raise SourceError(
             f"{where}: {path!r} is no path of a clip, expected 0/NAME-30-59.mp3",
-            mend=MEND_FILE,
+            fix=FIX_FILE,
         )
     return found
 

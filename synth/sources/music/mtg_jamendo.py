@@ -29,8 +29,8 @@ from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin, optional_file, require_file
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import MEND_ROW, length_of
-from synth.sources.reading.texts import MEND_FILE, read_checksums, read_json, read_text
+from synth.sources.reading.tables import FIX_ROW, length_of
+from synth.sources.reading.texts import FIX_FILE, read_checksums, read_json, read_text
 from synth.text.tags.jamendo import JamendoTrack, read_jamendo
 
 PARTS: Final = ("train", "validation", "test")
@@ -95,7 +95,7 @@ class MtgJamendo(Collected):
                 if track.id in seen:
                     raise SourceError(
                         f"{table}: line {track.line}: {track.id} is in {seen[track.id]} already",
-                        mend="keep one row a track",
+                        fix="keep one row a track",
                     )
                 seen[track.id] = table
                 yield _ref(table, track, split, files, rights)
@@ -167,14 +167,14 @@ def read_rights(path: Path | None) -> dict[str, Rights]:
     lines = [line.strip() for line in read_text(path).split("\n")]
     starts = [number for number, line in enumerate(lines) if _PATH.fullmatch(line)]
     if not starts:
-        raise SourceError(f"{path}: names no track", mend=MEND_FILE)
+        raise SourceError(f"{path}: names no track", fix=FIX_FILE)
     for first, after in zip(starts, [*starts[1:], len(lines)], strict=True):
         said = [line for line in lines[first + 1 : after] if line]
         match = _PATH.fullmatch(lines[first])
         if len(said) < 2 or match is None:
             raise SourceError(
                 f"{path}: line {first + 1}: expected a credit and a licence after {lines[first]}",
-                mend=MEND_FILE,
+                fix=FIX_FILE,
             )
         address, words = _ADDRESS.search(said[-1]), _WORDS.fullmatch(said[-1])
         text = address[0] if address else words["words"] if words else said[-1]
@@ -192,7 +192,7 @@ def track_number(track_id: str, where: str) -> str:
     if not (digits.isascii() and digits.isdecimal()):
         raise SourceError(
             f"{where}: {track_id!r} is no id of a track, expected track_0000773",
-            mend=MEND_ROW,
+            fix=FIX_ROW,
         )
     return str(int(digits))
 
@@ -232,4 +232,4 @@ def _read_merges(path: Path | None) -> dict[tuple[str, str], str]:
             for name, into in names.items()
         }
     except AttributeError as error:
-        raise SourceError(f"{path}: is no map of tags by category", mend=MEND_FILE) from error
+        raise SourceError(f"{path}: is no map of tags by category", fix=FIX_FILE) from error

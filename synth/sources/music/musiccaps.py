@@ -21,7 +21,7 @@ from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin, optional_file, require_folder
 from synth.sources.reading.collected import Collected
-from synth.sources.reading.tables import MEND_ROW, Columns, read_rows, truth_of
+from synth.sources.reading.tables import FIX_ROW, Columns, read_rows, truth_of
 from synth.sources.reading.youtube import YouTubeClip
 from synth.text.tags.tag_files import parse_list, parse_tag
 
@@ -124,7 +124,7 @@ def labels_of(ids: str, classes: Mapping[str, str], where: str) -> tuple[str, ..
         if name not in classes:
             raise SourceError(
                 f"{where}: {name} is no class of {CLASSES}",
-                mend="give AudioSet's own class_labels_indices.csv, or leave it out",
+                fix="give AudioSet's own class_labels_indices.csv, or leave it out",
             )
     return tuple(dict.fromkeys(classes[name] for name in names))
 
@@ -145,5 +145,5 @@ def _strings(text: str, where: str) -> list[str]:
     except ValueError as error:
         raise SourceError(
             f"{where}: {text[:40]!r} is no list, expected {error}",
-            mend=MEND_ROW,
+            fix=FIX_ROW,
         ) from error

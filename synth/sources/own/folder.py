@@ -27,7 +27,7 @@ SEPARATOR: Final = ";"
 _COLUMNS: Final = Columns(
     required=("path",),
     optional=("label", "caption", "tags", "split", "recording", "licence", "attribution"),
-    mend="an index needs at least the column path",
+    fix="an index needs at least the column path",
     usual={
         **dict.fromkeys(("file", "filename", "file_name", "filepath", "file_path"), "path"),
         **dict.fromkeys(("category", "class", "labels"), "label"),
@@ -68,7 +68,7 @@ class FolderSource(FileSource):
         Raises:
             SourceError: If the folder or index is missing, or lists a path twice.
         """
-        require_folder(self.root, "sound folder", _mend_of(self.root))
+        require_folder(self.root, "sound folder", _fix_of(self.root))
         index = self.find_index()
         return self._by_folder() if index is None else self._by_index(index)
 
@@ -86,7 +86,7 @@ class FolderSource(FileSource):
         if len(found) > 1:
             raise SourceError(
                 f"{self.root}: each of {', '.join(found)} could be the index",
-                mend=f"name one, as in index: {found[0]}",
+                fix=f"name one, as in index: {found[0]}",
             )
         return Path(found[0]) if found else None
 
@@ -99,7 +99,7 @@ class FolderSource(FileSource):
         if not any(path.is_dir() for path in self.root.iterdir()):
             raise SourceError(
                 f"{self.root}: holds no sub-folders",
-                mend="put the files of each label into a folder of that name, or set index: FILE",
+                fix="put the files of each label into a folder of that name, or set index: FILE",
             )
         loose = []
         for path in walk(self.root):
@@ -178,7 +178,7 @@ def _folder_label(location: str) -> tuple[str, ...]:
     return parts[:1] if len(parts) > 1 and parts[0] not in ("/", "..") else ()
 
 
-def _mend_of(root: Path) -> str:
+def _fix_of(root: Path) -> str:
     """What to give in the place of a folder that is not there."""
     if root.exists() or not root.parent.is_dir():
         return "give an existing folder as root"

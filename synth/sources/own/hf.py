@@ -58,7 +58,7 @@ class HuggingFaceSource(RowSource):
         require_folder(self.root, "the dataset's folder", _MEND)
         tables = list(self._tables())
         if not tables:
-            raise SourceError(f"{self.root}: no Hugging Face dataset", mend=_MEND)
+            raise SourceError(f"{self.root}: no Hugging Face dataset", fix=_MEND)
         return self.refs_of(tables)
 
     def _tables(self) -> Iterator[SoundTable]:

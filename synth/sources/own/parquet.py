@@ -27,5 +27,5 @@ class ParquetSource(RowSource):
             require_folder(self.root, "the file or folder", _MEND)
         paths = [self.root] if self.root.is_file() else parquet_files(self.root)
         if not paths:
-            raise SourceError(f"{self.root}: no Parquet file", mend=_MEND)
+            raise SourceError(f"{self.root}: no Parquet file", fix=_MEND)
         return self.refs_of([SoundTable(path.relative_to(self.folder)) for path in paths])

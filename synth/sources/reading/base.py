@@ -246,7 +246,7 @@ def to_mono(channels: np.ndarray) -> Audio:
     return np.asarray(channels.mean(axis=1, dtype=np.float32))
 
 
-def require_folder(path: Path, what: str, mend: str) -> Path:
+def require_folder(path: Path, what: str, fix: str) -> Path:
     """`path`, if it is a folder.
 
     Raises:
@@ -254,11 +254,11 @@ def require_folder(path: Path, what: str, mend: str) -> Path:
     """
     if not path.is_dir():
         is_there = "is a file, expected a folder" if path.exists() else "not found"
-        raise SourceError(f"{path}: {what} {is_there}", mend=mend)
+        raise SourceError(f"{path}: {what} {is_there}", fix=fix)
     return path
 
 
-def require_file(path: Path, what: str, mend: str) -> Path:
+def require_file(path: Path, what: str, fix: str) -> Path:
     """`path`, if it is a file.
 
     Raises:
@@ -266,7 +266,7 @@ def require_file(path: Path, what: str, mend: str) -> Path:
     """
     if not path.is_file():
         is_there = "is no file" if path.exists() else "not found"
-        raise SourceError(f"{path}: {what} {is_there}", mend=mend)
+        raise SourceError(f"{path}: {what} {is_there}", fix=fix)
     return path
 
 

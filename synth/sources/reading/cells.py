@@ -14,13 +14,13 @@ _BLOCK: Final = 1 << 20
 
 
 def read_cells(
-    path: Path, mend: str, *, delimiter: str = ",", quoted: bool = True, fallback: str = ""
+    path: Path, fix: str, *, delimiter: str = ",", quoted: bool = True, fallback: str = ""
 ) -> Iterator[tuple[int, list[str]]]:
     """The fields of each row of a CSV file, and the line where it ends; empty lines are left out.
 
     Args:
         path: A file in UTF-8, with or without BOM.
-        mend: What to tell a user whose file cannot be read.
+        fix: What to tell a user whose file cannot be read.
         delimiter: What parts the fields.
         quoted: Whether quotes hold fields together.
         fallback: Encoding of a file that is not in UTF-8; "" for none.
@@ -43,18 +43,16 @@ def read_cells(
                 if cells:
                     yield line, cells
     except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be read: {error.strerror or error}", mend=mend
-        ) from error
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}", fix=fix) from error
     except UnicodeDecodeError as error:
         raise SourceError(
             f"{path}: line {_first_foreign_line(path)}: {error}",
-            mend="save it as UTF-8",
+            fix="save it as UTF-8",
         ) from error
     except csv.Error as error:
         raise SourceError(
             f"{path}: after line {line}: {error}",
-            mend="save it as CSV, quotes closed and doubled inside a field",
+            fix="save it as CSV, quotes closed and doubled inside a field",
         ) from error
 
 
@@ -88,5 +86,5 @@ def check_delimiter(header: Sequence[str], delimiter: str, where: str) -> None:
     if len(header) == 1 and ";" in header[0]:
         raise SourceError(
             f"{where}: columns are parted by ';', expected {delimiter!r}",
-            mend=f"save it with {DELIMITERS.get(delimiter, 'commas')} between columns",
+            fix=f"save it with {DELIMITERS.get(delimiter, 'commas')} between columns",
         )

@@ -38,8 +38,8 @@ class Collected(FileSource):
             SourceError: If `audio` is set and no folder.
         """
         if self.audio is not None:
-            mend = "set audio: FOLDER, or leave it out to plan over the index alone"
-            require_folder(self.root / self.audio, "the audio folder", mend)
+            fix = "set audio: FOLDER, or leave it out to plan over the index alone"
+            require_folder(self.root / self.audio, "the audio folder", fix)
             return AudioFiles(self.root, self.audio)
         usual = Path(self.usual_audio)
         return AudioFiles(self.root, usual) if (self.root / usual).is_dir() else None
@@ -75,7 +75,7 @@ class AudioFiles:
             if len(paths) > 1:
                 raise SourceError(
                     f"{self.root / self.folder}: {paths[0]} and {paths[1]} have the same name",
-                    mend="keep one of them",
+                    fix="keep one of them",
                 )
             if paths:
                 return (self.folder / paths[0]).as_posix()
@@ -112,7 +112,7 @@ class Listing:
         """
         if ref.duration_s is None:
             raise SourceError(
-                f"{ref.id}: its length is not known without its audio", mend="set audio: FOLDER"
+                f"{ref.id}: its length is not known without its audio", fix="set audio: FOLDER"
             )
         return unheard_row(ref.duration_s, self.name, ref.id)
 
@@ -134,12 +134,12 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
     }
 
 
-def refuse_absent(root: Path, present: Sequence[Path], expected: str, mend: str) -> None:
+def refuse_absent(root: Path, present: Sequence[Path], expected: str, fix: str) -> None:
     """Check that a folder holds at least one of a library's index files.
 
     Raises:
         SourceError: If it does not.
     """
-    require_folder(root, "the dataset folder", mend)
+    require_folder(root, "the dataset folder", fix)
     if not present:
-        raise SourceError(f"{root}: holds no {expected}", mend=mend)
+        raise SourceError(f"{root}: holds no {expected}", fix=fix)

@@ -110,12 +110,12 @@ class RowSource(Settings):
                 if ref.id in seen:
                     raise SourceError(
                         f"{where}: the id {ref.id!r} is used in {seen[ref.id]} already",
-                        mend="give each row an id of its own",
+                        fix="give each row an id of its own",
                     )
                 seen[ref.id] = where
                 yield ref
         if not seen:
-            raise SourceError(f"{self.root}: its tables hold no rows", mend="give tables with rows")
+            raise SourceError(f"{self.root}: its tables hold no rows", fix="give tables with rows")
 
     def stamp(self, ref: ClipRef) -> str:
         """Size and times of the table's file."""
@@ -154,13 +154,13 @@ class RowSource(Settings):
         strange = sorted(set(self.columns) - set(NAMES))
         if strange:
             raise SourceError(
-                f"columns: there is no {', '.join(strange)}", mend=f"there are {', '.join(NAMES)}"
+                f"columns: there is no {', '.join(strange)}", fix=f"there are {', '.join(NAMES)}"
             )
         absent = [name for name in self.columns.values() if name not in schema.names]
         if absent:
             raise SourceError(
                 f"{path}: no column {', '.join(map(repr, absent))}",
-                mend=f"it has {', '.join(schema.names)}",
+                fix=f"it has {', '.join(schema.names)}",
             )
         usual = {
             role: next((name for name in names if name in schema.names), None)
@@ -170,7 +170,7 @@ class RowSource(Settings):
         if "audio" not in found:
             raise SourceError(
                 f"{path}: no column audio, path or file_name",
-                mend=f"name it, as in columns: {{audio: {schema.names[0]}}}; "
+                fix=f"name it, as in columns: {{audio: {schema.names[0]}}}; "
                 f"it has {', '.join(schema.names)}",
             )
         return found
@@ -194,7 +194,7 @@ class RowSource(Settings):
             raise SourceError(
                 f"{self.folder / table.path}: row {number}: label {label} is none of the "
                 f"{len(labels)} classes",
-                mend="mend the row or remove it",
+                fix="fix the row or remove it",
             )
         own = text("id") or f"{table.path.with_suffix('').as_posix()}-{number}"
         prefix = self.id_prefix or self.name

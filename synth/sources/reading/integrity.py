@@ -143,7 +143,7 @@ def read_index(path: Path) -> dict[str, str]:
     """
     value = read_json(path, _MEND)
     if not isinstance(value, dict):
-        raise SourceError(f"{path}: expected an object", mend=_MEND)
+        raise SourceError(f"{path}: expected an object", fix=_MEND)
     if isinstance(value.get("files"), dict):
         found: dict[str, str] = value["files"]
     else:
@@ -156,9 +156,9 @@ def read_index(path: Path) -> dict[str, str]:
     known = hashlib.algorithms_available
     for location, checksum in found.items():
         if str(checksum).partition(":")[0] not in known:
-            raise SourceError(f"{path}: {location}: no checksum: {checksum!r}", mend=_MEND)
+            raise SourceError(f"{path}: {location}: no checksum: {checksum!r}", fix=_MEND)
     if not found:
-        raise SourceError(f"{path}: names no file", mend=_MEND)
+        raise SourceError(f"{path}: names no file", fix=_MEND)
     return found
 
 

@@ -53,7 +53,7 @@ def open_rows(path: Path) -> Rows:
     try:
         return opened.open(path)
     except FileNotFoundError as error:
-        raise SourceError(f"{path}: not found", mend="look at root") from error
+        raise SourceError(f"{path}: not found", fix="look at root") from error
     except DAMAGE as error:
         raise damage_error(path, error) from error
 
@@ -147,7 +147,7 @@ def class_names(schema: pa.Schema, column: str) -> Sequence[str]:
 def damage_error(path: Path, error: Exception) -> SourceError:
     """What Arrow says of a file, in one line."""
     return SourceError(
-        f"{path}: cannot be read: {' '.join(str(error).split())}", mend="copy or download it again"
+        f"{path}: cannot be read: {' '.join(str(error).split())}", fix="copy or download it again"
     )
 
 

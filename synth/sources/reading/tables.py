@@ -21,7 +21,7 @@ from synth.labels.tag import Tag
 from synth.sources.reading.base import require_file
 from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
 
-MEND_ROW: Final = "mend the row or remove it"
+FIX_ROW: Final = "fix the row or remove it"
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _TRUTHS: Final = {"true": True, "false": False, "": None}
 _TAG_SEPARATOR: Final = re.compile("[;,|]")
@@ -34,12 +34,12 @@ class Columns:
     Args:
         required: Those that must be there.
         optional: Those that may be; a column whose name is nearly one of these is an error.
-        mend: What to tell a user whose file is missing or lacks a column.
+        fix: What to tell a user whose file is missing or lacks a column.
         usual: Other names that people give to columns, and which column each may be.
     """
 
     required: tuple[str, ...]
-    mend: str
+    fix: str
     optional: tuple[str, ...] = ()
     usual: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,28 +53,28 @@ class Columns:
         if missing:
             lacks = f"{where}: no column {', '.join(map(repr, missing))}"
             raise SourceError(
-                f"{lacks} among {', '.join(found)}" if found else lacks, mend=self._mend_of(found)
+                f"{lacks} among {', '.join(found)}" if found else lacks, fix=self._fix_of(found)
             )
         known = (*self.required, *self.optional)
         twice = [name for name in known if list(found).count(name) > 1]
         if twice:
-            raise SourceError(f"{where}: column {twice[0]!r} is there twice", mend="keep one")
+            raise SourceError(f"{where}: column {twice[0]!r} is there twice", fix="keep one")
         for name in found:
             near = nearest(name, known, likeness=0.8)
             if name not in known and near and near not in found:
                 raise SourceError(
                     f"{where}: column {name!r} is not known, {near!r} would be",
-                    mend=f"rename it to {near!r}, or to something else if it is not meant",
+                    fix=f"rename it to {near!r}, or to something else if it is not meant",
                 )
 
-    def _mend_of(self, found: Collection[str]) -> str:
+    def _fix_of(self, found: Collection[str]) -> str:
         renamed = {self.usual.get(name.strip().casefold(), ""): name for name in found}
         guesses = [
             f"rename {renamed[name]!r} to {name!r}"
             for name in (*self.required, *self.optional)
             if name in renamed and name not in found
         ]
-        return ", ".join(guesses) or self.mend
+        return ", ".join(guesses) or self.fix
 
 
 class Row(dict[str, str]):
@@ -96,13 +96,13 @@ class Row(dict[str, str]):
         """Its line, without the file."""
         return self.where.rpartition(": ")[2]
 
-    def refuse(self, reason: str, mend: str = MEND_ROW) -> NoReturn:
+    def refuse(self, reason: str, fix: str = FIX_ROW) -> NoReturn:
         """Refuse the row.
 
         Raises:
             SourceError: Always.
         """
-        raise SourceError(f"{self.where}: {reason}", mend=mend)
+        raise SourceError(f"{self.where}: {reason}", fix=fix)
 
     def seconds(self, column: str) -> Seconds:
         """The time in a column.
@@ -128,7 +128,7 @@ def read_rows(
         SourceError: If the file is missing, empty, lacks or misspells a column, or a row has too
             few or many fields.
     """
-    require_file(path, "the index", columns.mend)
+    require_file(path, "the index", columns.fix)
     if path.suffix == ".parquet":
         rows = _parquet_rows(path, columns)
     else:
@@ -137,11 +137,11 @@ def read_rows(
     for number, row in enumerate(rows, start=1):  # noqa: B007
         yield row
     if number == 0:
-        raise SourceError(f"{path}: holds no rows below its header", mend=columns.mend)
+        raise SourceError(f"{path}: holds no rows below its header", fix=columns.fix)
 
 
 def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[Row]:
-    rows = read_cells(path, columns.mend, delimiter=delimiter, fallback=fallback)
+    rows = read_cells(path, columns.fix, delimiter=delimiter, fallback=fallback)
     line, header = next(rows, (1, []))
     check_delimiter(header, delimiter, f"{path}: row {line}")
     columns.check(header, f"{path}: row {line}")
@@ -150,7 +150,7 @@ def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> It
         if len(cells) != len(header):
             raise SourceError(
                 f"{where}: expected {len(header)} fields, not {len(cells)}",
-                mend=f"quote fields that hold {DELIMITERS.get(delimiter, 'commas')} or line breaks",
+                fix=f"quote fields that hold {DELIMITERS.get(delimiter, 'commas')} or line breaks",
             )
         yield Row(dict(zip(header, cells, strict=True)), where)
 
@@ -165,7 +165,7 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
                 yield Row(fields, f"{path}: row {number}")
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         told = " ".join(str(error).split())
-        raise SourceError(f"{path}: not a Parquet file: {told}", mend=columns.mend) from error
+        raise SourceError(f"{path}: not a Parquet file: {told}", fix=columns.fix) from error
 
 
 def _text(value: object) -> str:
@@ -210,7 +210,7 @@ def seconds_of(text: str, name: str, where: str) -> Seconds:
         SourceError: If it is none.
     """
     if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
-        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", mend=MEND_ROW)
+        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
     return float(text)
 
 
@@ -222,7 +222,7 @@ def length_of(text: str, name: str, where: str) -> Seconds:
     """
     seconds = seconds_of(text, name, where)
     if seconds == 0:
-        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", mend=MEND_ROW)
+        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
     return seconds
 
 

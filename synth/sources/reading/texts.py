@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from synth.base.errors import SourceError
 
-MEND_FILE: Final = "take the file as published"
+FIX_FILE: Final = "take the file as published"
 _SUM: Final = re.compile(r"(?P<hex>[0-9a-f]+)\s+(?P<path>\S.*)")
 _DIGITS: Final = {"sha1": 40, "sha256": 64}
 
 
-def read_text(path: Path, mend: str = MEND_FILE) -> str:
+def read_text(path: Path, fix: str = FIX_FILE) -> str:
     """The text of a file in UTF-8, with or without BOM.
 
     Raises:
@@ -26,30 +26,28 @@ def read_text(path: Path, mend: str = MEND_FILE) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be read: {error.strerror or error}", mend=mend
-        ) from error
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}", fix=fix) from error
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: cannot be read: is no UTF-8 text", mend=mend) from error
+        raise SourceError(f"{path}: cannot be read: is no UTF-8 text", fix=fix) from error
 
 
-def read_json(path: Path, mend: str = MEND_FILE) -> Any:
+def read_json(path: Path, fix: str = FIX_FILE) -> Any:
     """The value in a file of JSON.
 
     Raises:
         SourceError: If it cannot be read, or is no JSON.
     """
     try:
-        return json.loads(read_text(path, mend))
+        return json.loads(read_text(path, fix))
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: is no JSON: {error}", mend=mend) from error
+        raise SourceError(f"{path}: is no JSON: {error}", fix=fix) from error
 
 
 def wrong_value_error(path: Path, error: ValidationError) -> SourceError:
     """What is wrong first in a file's value, by its keys."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"])) or "the file"
-    return SourceError(f"{path}: {where}: {first['msg']}", mend=MEND_FILE)
+    return SourceError(f"{path}: {where}: {first['msg']}", fix=FIX_FILE)
 
 
 def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
@@ -69,6 +67,6 @@ def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
         if found is None or len(found["hex"]) != _DIGITS[algorithm]:
             raise SourceError(
                 f"{path}: line {number}: expected a checksum ({algorithm}) and a path",
-                mend=MEND_FILE,
+                fix=FIX_FILE,
             )
         yield found["path"], f"{algorithm}:{found['hex']}"

@@ -28,7 +28,7 @@ def _walk(folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
     except OSError as error:
         raise SourceError(
             f"{folder}: cannot be read: {error.strerror or error}",
-            mend="make it readable, or move it elsewhere",
+            fix="make it readable, or move it elsewhere",
         ) from error
     folders = []
     for path in paths:

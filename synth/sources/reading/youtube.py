@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from synth.base.errors import SourceError
 from synth.base.units import Seconds
-from synth.sources.reading.tables import MEND_ROW, seconds_of
+from synth.sources.reading.tables import FIX_ROW, seconds_of
 
 
 def stems(youtube_id: str, start: str, seconds: Seconds) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class YouTubeClip:
             raise SourceError(
                 f"{where}: a clip of {youtube_id!r} from {start!r} to {end!r}, "
                 "expected a video and seconds in order",
-                mend=MEND_ROW,
+                fix=FIX_ROW,
             )
         return cls(youtube_id, start, end, end_s - begin_s)
 

@@ -24,8 +24,8 @@ from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, Origin, require_file, stretch
 from synth.sources.reading.cells import read_cells
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import MEND_ROW, seconds_of
-from synth.sources.reading.texts import MEND_FILE
+from synth.sources.reading.tables import FIX_ROW, seconds_of
+from synth.sources.reading.texts import FIX_FILE
 from synth.sources.reading.youtube import stems
 
 SPLITS: Final = ("train", "eval")
@@ -132,34 +132,34 @@ def _overlap(event: _Event, other: _Event) -> bool:
 
 def _segments(path: Path, names: dict[str, str]) -> dict[str, list[_Event]]:
     """The events of each file, in the table's order of first mention, without repetitions."""
-    rows = read_cells(path, MEND_FILE, delimiter="\t", quoted=False)
+    rows = read_cells(path, FIX_FILE, delimiter="\t", quoted=False)
     _, header = next(rows, (1, []))
     if tuple(header) != COLUMNS:  # more columns or others mean that it is another table
         raise SourceError(
-            f"{path}: row 1: columns are {header}, expected {', '.join(COLUMNS)}", mend=_MEND
+            f"{path}: row 1: columns are {header}, expected {', '.join(COLUMNS)}", fix=_MEND
         )
     found: dict[str, dict[_Event, None]] = {}
     for line, row in rows:
         where = f"{path}: line {line}"
         if len(row) != len(COLUMNS):
             raise SourceError(
-                f"{where}: expected {len(COLUMNS)} fields, parted by tabs", mend=MEND_ROW
+                f"{where}: expected {len(COLUMNS)} fields, parted by tabs", fix=FIX_ROW
             )
         segment, begin, end, mid = row
         if not _SEGMENT.fullmatch(segment):
             raise SourceError(
                 f"{where}: segment_id is {segment!r}, expected YOUTUBEID_MILLISECONDS",
-                mend=MEND_ROW,
+                fix=FIX_ROW,
             )
         if mid not in names:
             raise SourceError(
-                f"{where}: label {mid!r} is not in {NAMES}", mend=f"take {NAMES} as published"
+                f"{where}: label {mid!r} is not in {NAMES}", fix=f"take {NAMES} as published"
             )
         onset = seconds_of(begin, "start_time_seconds", where)
         event = _Event(onset, seconds_of(end, "end_time_seconds", where), intern(mid))
         found.setdefault(segment, {})[event] = None
     if not found:
-        raise SourceError(f"{path}: holds no rows below its header", mend=_MEND)
+        raise SourceError(f"{path}: holds no rows below its header", fix=_MEND)
     return {segment: list(events) for segment, events in found.items()}
 
 
@@ -167,12 +167,12 @@ def _names(path: Path) -> dict[str, str]:
     """Display names by Freebase id."""
     require_file(path, "the names of the labels", _MEND)
     found: dict[str, str] = {}
-    for line, row in read_cells(path, MEND_FILE, delimiter="\t", quoted=False):
+    for line, row in read_cells(path, FIX_FILE, delimiter="\t", quoted=False):
         if len(row) != 2 or not all(field.strip() for field in row):
             raise SourceError(
-                f"{path}: line {line}: expected a label, a tab and its name", mend=MEND_ROW
+                f"{path}: line {line}: expected a label, a tab and its name", fix=FIX_ROW
             )
         mid, name = row
         if found.setdefault(mid, name.strip()) != name.strip():
-            raise SourceError(f"{path}: line {line}: {mid} has two names", mend="keep one of them")
+            raise SourceError(f"{path}: line {line}: {mid} has two names", fix="keep one of them")
     return found

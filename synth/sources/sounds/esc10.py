@@ -51,14 +51,14 @@ class Esc10(FileSource):
         Raises:
             SourceError: If the folder is not ESC-10's, or a LICENSE in it cannot be read.
         """
-        mend = "give the ESC-10 folder that holds '001 - Dog bark' and its nine sisters"
-        require_folder(self.root, "the ESC-10 folder", mend)
+        fix = "give the ESC-10 folder that holds '001 - Dog bark' and its nine sisters"
+        require_folder(self.root, "the ESC-10 folder", fix)
         folders = sorted(path for path in self.root.iterdir() if _FOLDER.fullmatch(path.name))
         if not folders:
-            raise SourceError(f"{self.root}: holds no 'NNN - Name' folder", mend=mend)
+            raise SourceError(f"{self.root}: holds no 'NNN - Name' folder", fix=fix)
         paths = {folder: [p for p in walk(folder) if p.suffix == ".ogg"] for folder in folders}
         if not any(paths.values()):
-            raise SourceError(f"{self.root}: its folders hold no .ogg file", mend=mend)
+            raise SourceError(f"{self.root}: its folders hold no .ogg file", fix=fix)
         credits = read_credits(self.root)
         for folder in folders:
             name = folder.name.split(" - ", 1)[1]
@@ -66,7 +66,7 @@ class Esc10(FileSource):
                 parts = _FILE.fullmatch(path.name)
                 if parts is None:
                     raise SourceError(
-                        f"{path}: expected a name like 1-17150-A.ogg", mend="rename or remove it"
+                        f"{path}: expected a name like 1-17150-A.ogg", fix="rename or remove it"
                     )
                 credit = credits.get(path.stem)
                 freesound = f"{COLLECTION}, Freesound {parts['freesound']}"

@@ -36,10 +36,10 @@ class Esc50(FileSource):
         Raises:
             SourceError: If the folder is not ESC-50's, or its LICENSE cannot be read.
         """
-        mend = "give the ESC-50 folder that holds audio/ and meta/esc50.csv"
-        require_folder(self.root / "audio", "the audio folder of ESC-50", mend)
+        fix = "give the ESC-50 folder that holds audio/ and meta/esc50.csv"
+        require_folder(self.root / "audio", "the audio folder of ESC-50", fix)
         credits = read_credits(self.root)
-        rows = read_rows(self.root / "meta" / "esc50.csv", Columns(COLUMNS, mend))
+        rows = read_rows(self.root / "meta" / "esc50.csv", Columns(COLUMNS, fix))
         for row in drop_duplicates(rows, "filename"):
             name = row["filename"].removesuffix(".wav")
             credit = credits.get(name.rpartition("-")[0])

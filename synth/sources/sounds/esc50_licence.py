@@ -75,7 +75,7 @@ def read_credits(root: Path) -> dict[str, Credit]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: {error}", mend="save it as UTF-8") from error
+        raise SourceError(f"{path}: {error}", fix="save it as UTF-8") from error
     found: dict[str, Credit] = {}
     first: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
@@ -85,7 +85,7 @@ def read_credits(root: Path) -> dict[str, Credit]:
         if found.setdefault(stem, credit) != credit:
             raise SourceError(
                 f"{path}: line {number}: says other things of {stem} than line {first[stem]}",
-                mend="keep the line that is right",
+                fix="keep the line that is right",
             )
         first.setdefault(stem, number)
     return found
@@ -96,13 +96,13 @@ def _entry(line: str, where: str) -> tuple[str, Credit]:
     if entry is None:
         raise SourceError(
             f"{where}: {line.strip()!r} cannot be read",
-            mend="expected '- [1-100-A.ogg]: clip derived from TITLE (http://...) by NAME [CC0]'",
+            fix="expected '- [1-100-A.ogg]: clip derived from TITLE (http://...) by NAME [CC0]'",
         )
     licence = parse_licence(entry["licence"])
     if not licence.known:
         raise SourceError(
             f"{where}: the licence [{entry['licence']}] is not known",
-            mend="expected one like [CC0], [CC-BY], [CC-BY-NC] or [CC-Sampling+]",
+            fix="expected one like [CC0], [CC-BY], [CC-BY-NC] or [CC-Sampling+]",
         )
     if is_versioned(licence.family) and not licence.version:
         licence = replace(licence, version=VERSION)

@@ -136,9 +136,9 @@ class Fsd50k(FileSource):
             SourceError: If a table or folder is missing, or not as published.
         """
         for subset in self.subsets:
-            mend = f"unpack it into {self.root}, or set subsets to those that are there"
+            fix = f"unpack it into {self.root}, or set subsets to those that are there"
             folder = self.root / f"FSD50K.{subset}_audio"
-            require_folder(folder, f"the audio of subset {subset}", mend)
+            require_folder(folder, f"the audio of subset {subset}", fix)
         chosen = dict.fromkeys(self.subsets)
         rows = {subset: _rows(self.root, subset) for subset in SUBSETS}
         above = _infer_ancestors(

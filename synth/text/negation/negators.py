@@ -59,10 +59,10 @@ class Negators:
             return cls._of_text(path.read_text(encoding="utf-8-sig"), str(path))
         except OSError as error:
             raise LexiconError(
-                f"{path}: {error.strerror or error}", mend="look at the path"
+                f"{path}: {error.strerror or error}", fix="look at the path"
             ) from error
         except UnicodeDecodeError as error:
-            raise LexiconError(f"{path}: is no UTF-8 text", mend="save it as UTF-8") from error
+            raise LexiconError(f"{path}: is no UTF-8 text", fix="save it as UTF-8") from error
 
     @classmethod
     def _of_text(cls, text: str, where: str) -> Negators:
@@ -73,18 +73,18 @@ class Negators:
         }
         reader = csv.DictReader(text.splitlines())
         if tuple(reader.fieldnames or ()) != _COLUMNS:
-            raise LexiconError(f"{where}: wrong columns", mend=f"expected {','.join(_COLUMNS)}")
+            raise LexiconError(f"{where}: wrong columns", fix=f"expected {','.join(_COLUMNS)}")
         for row in reader:
             slot = slots.get((row["style"] or "", row["slot"] or ""))
             if slot is None or not (row["negator"] or "").strip() or None in row:
                 raise LexiconError(
                     f"{where}, line {reader.line_num}: no negator of a known style and slot",
-                    mend="expected WORD,paper,any or WORD,natural,quality or WORD,natural,thing",
+                    fix="expected WORD,paper,any or WORD,natural,quality or WORD,natural,thing",
                 )
             slot.append(" ".join(row["negator"].split()))
         for (style, name), words in slots.items():
             if not words:
-                raise LexiconError(f"{where}: no {style} negator for slot {name}", mend="add one")
+                raise LexiconError(f"{where}: no {style} negator for slot {name}", fix="add one")
         return cls(*(tuple(dict.fromkeys(words)) for words in slots.values()))
 
 

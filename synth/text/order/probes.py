@@ -104,7 +104,7 @@ def probe(
         SpecError: `size` is odd, or larger than the captions allow, or not for this kind.
     """
     if size is not None and (kind is not Probe.BAT or not balanced):
-        raise SpecError(f"a size is for a balanced BAT, not for {kind}", mend="leave out the size")
+        raise SpecError(f"a size is for a balanced BAT, not for {kind}", fix="leave out the size")
     tool, chosen = TOOLS[kind], tagger or EmbeddedTagger()
     probed = [Probed(caption, tool(caption.text, chosen)) for caption in captions]
     if kind in SETS:
@@ -135,7 +135,7 @@ def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Prob
             f"a balanced BAT of {size} sentences cannot be cut: "
             f"{len(places[ConnectiveKind.BEFORE])} hold before, "
             f"{len(places[ConnectiveKind.AFTER])} hold after",
-            mend=f"ask for an even size up to {2 * most}",
+            fix=f"ask for an even size up to {2 * most}",
         )
     drawn: set[int] = set()
     for kind, where in places.items():

@@ -73,7 +73,7 @@ def read_vocabulary(path: Path) -> TagVocabulary:
     """
     found = TagVocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
     if not found.tags:
-        raise SourceError(f"{path}: names no tag", mend=f"expected {FORMATS}")
+        raise SourceError(f"{path}: names no tag", fix=f"expected {FORMATS}")
     return found
 
 
@@ -86,7 +86,7 @@ def read_captions(path: Path) -> list[TaggedRecording]:
     found = [item for item in read_items(path) if item.caption]
     if not found:
         raise SourceError(
-            f"{path}: holds no caption", mend="expected a caption column, or LP-MusicCaps JSON"
+            f"{path}: holds no caption", fix="expected a caption column, or LP-MusicCaps JSON"
         )
     return found
 
@@ -135,7 +135,7 @@ def _json_items(path: Path) -> list[TaggedRecording]:
     try:
         value = json.loads(_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: is no JSON: {error}", mend="download it anew") from error
+        raise SourceError(f"{path}: is no JSON: {error}", fix="download it anew") from error
     match value:
         case [str(), *_]:
             return [
@@ -146,7 +146,7 @@ def _json_items(path: Path) -> list[TaggedRecording]:
             return [_parse_prediction(path, row, entry) for row, entry in _rows(value)]
         case dict() if value and all("aspect_list" in each for each in _dicts(value)):
             return [_parse_aspects(path, key, entry) for key, entry in value.items()]
-    raise SourceError(f"{path}: holds neither tags nor captions", mend=f"expected {FORMATS}")
+    raise SourceError(f"{path}: holds neither tags nor captions", fix=f"expected {FORMATS}")
 
 
 def _rows(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -161,7 +161,7 @@ def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:
     match entry:
         case {"prediction": str(caption)} if caption.strip():
             return TaggedRecording(str(row), (), _tidy(caption))
-    raise SourceError(f"{path}: entry {row}: has no text in prediction", mend="leave it out")
+    raise SourceError(f"{path}: entry {row}: has no text in prediction", fix="leave it out")
 
 
 def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedRecording:
@@ -170,13 +170,13 @@ def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedReco
             tags = _drop_repeats(_parse_name(path, key, aspect) for aspect in aspects)
             return TaggedRecording(key, tags, _tidy(caption))
     raise SourceError(
-        f"{path}: entry {key!r}: aspect_list is no list or caption no text", mend="leave it out"
+        f"{path}: entry {key!r}: aspect_list is no list or caption no text", fix="leave it out"
     )
 
 
 def _parse_name(path: Path, row: int | str, name: Any) -> Tag:
     if not isinstance(name, str) or not name.strip():
-        raise SourceError(f"{path}: entry {row}: {name!r} is no tag", mend="expected a text")
+        raise SourceError(f"{path}: entry {row}: {name!r} is no tag", fix="expected a text")
     return parse_tag(name)
 
 
@@ -191,7 +191,7 @@ def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
     names = next((column for column in _TAG_COLUMNS if column in columns), None)
     if names is None and "caption" not in columns:
         raise SourceError(
-            f"{path}: has the columns {', '.join(columns) or 'of none'}", mend=f"expected {FORMATS}"
+            f"{path}: has the columns {', '.join(columns) or 'of none'}", fix=f"expected {FORMATS}"
         )
     key = next((column for column in _ID_COLUMNS if column in columns), None)
     gathered: dict[str, TaggedRecording] = {}
@@ -207,7 +207,7 @@ def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
                 )
     except csv.Error as error:
         raise SourceError(
-            f"{path}: line {reader.line_num}: {error}", mend="save it as CSV anew"
+            f"{path}: line {reader.line_num}: {error}", fix="save it as CSV anew"
         ) from error
     yield from gathered.values()
 
@@ -218,7 +218,7 @@ def _csv_item(
     if None in row or None in row.values():
         raise SourceError(
             f"{path}: line {line}: has more or fewer cells than the first line",
-            mend="put quotes around cells that hold commas",
+            fix="put quotes around cells that hold commas",
         )
     category = (row.get("category") or "").strip()
     tags: Iterable[Tag] = ()
@@ -242,7 +242,7 @@ def _cells(path: Path, line: int, cell: str) -> list[str]:
             return [part for part in parse_list(cell) if part.strip()]
         except ValueError as error:
             raise SourceError(
-                f"{path}: line {line}: the tags are no list", mend=f"expected {error}"
+                f"{path}: line {line}: the tags are no list", fix=f"expected {error}"
             ) from error
     return [part for part in cell.split(";" if ";" in cell else ",") if part.strip()]
 
@@ -260,7 +260,7 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise SourceError(
-            f"{path}: cannot be read: {error.strerror or error}", mend="look at the path"
+            f"{path}: cannot be read: {error.strerror or error}", fix="look at the path"
         ) from error
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: is no UTF-8 text", mend="save it as UTF-8") from error
+        raise SourceError(f"{path}: is no UTF-8 text", fix="save it as UTF-8") from error

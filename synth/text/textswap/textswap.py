@@ -165,7 +165,7 @@ class Dictionary:
             rows = pq.read_table(path, schema=SCHEMA).to_pylist()
         except (OSError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise LexiconError(
-                f"{path}: is no TextSwap dictionary: {error}", mend="make one: segue textswap"
+                f"{path}: is no TextSwap dictionary: {error}", fix="make one: segue textswap"
             ) from error
         return cls(
             tuple(

@@ -305,7 +305,7 @@ def test_no_split_is_left_out_without_a_word(
 ) -> None:
     with pytest.raises(PlanError, match="split") as caught:
         build(tiny(**change), tmp_path, 0)
-    assert "recipe" in change or "another `seed`" in caught.value.mend
+    assert "recipe" in change or "another `seed`" in caught.value.fix
 
 
 def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Path) -> None:

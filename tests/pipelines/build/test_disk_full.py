@@ -91,7 +91,7 @@ def test_build_that_meets_a_full_disk_at_every_stage_goes_on_each_time(
         with pytest.raises(DiskFullError, match="the disk is full") as caught:
             build(spec, out, workers)
         assert not disk.partials()
-        assert "run the same command again" in caught.value.mend
+        assert "run the same command again" in caught.value.fix
         return caught.value.message
 
     assert ".pcm: " in refused(300_000, 0)
@@ -154,7 +154,7 @@ def test_no_room_for_prefects_own_server_is_one_clear_error(
     assert "Traceback" not in done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert "the disk is full: Prefect's server keeps its database there" in told["error"]
-    assert "--no-prefect" in told["mend"]
+    assert "--no-prefect" in told["fix"]
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not installed")
@@ -212,7 +212,7 @@ def test_file_larger_than_the_process_may_write_is_told(tmp_path: Path) -> None:
             write_bytes(tmp_path / "a", bytes(2 * PAGE))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "ulimit" in caught.value.mend
+    assert "ulimit" in caught.value.fix
     assert not list(tmp_path.iterdir())
 
 

@@ -37,7 +37,7 @@ CLIPS = [
     ],
 )
 def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) -> None:
-    """If this fails, plans have changed: raise `PLAN_VERSION`, then mend the pin.
+    """If this fails, plans have changed: raise `PLAN_VERSION`, then fix the pin.
 
     Else finished corpora would be taken for what the new code would plan.
     """

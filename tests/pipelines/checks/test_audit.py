@@ -239,7 +239,7 @@ def test_a_plan_is_found_below_its_corpus_and_by_its_file(scenes_corpus: Path) -
 def test_a_folder_without_a_manifest_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no corpus and no plan") as caught:
         audit(tmp_path)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_two_plans_in_a_folder_are_a_clear_error(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_manifest_of_an_older_version_is_a_clear_error(
     pq.write_table(table, copy / "samples.parquet")
     with pytest.raises(CorpusError, match="heard together") as caught:
         audit(copy)
-    assert "build or plan again" in caught.value.mend
+    assert "build or plan again" in caught.value.fix
     (copy / "clips.parquet").unlink()
     with pytest.raises(CorpusError, match="clips"):
         audit(copy)

@@ -1,4 +1,4 @@
-"""`segue doctor`: what is missing, what it costs, and the mend."""
+"""`segue doctor`: what is missing, what it costs, and the fix."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def by_name(checks: Iterator[Check]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
-def test_what_is_not_well_says_what_it_costs_and_how_to_mend_it() -> None:
+def test_what_is_not_well_says_what_it_costs_and_how_to_fix_it() -> None:
     groups = (packages.check_packages(), decoders.check_decoders(), machine.check_machine())
     for group in groups:
         for check in group:
             assert check.needed_for
             assert check.found
-            assert (check.state is CheckState.OK) == (check.mend == "")
+            assert (check.state is CheckState.OK) == (check.fix == "")
 
 
 def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
@@ -94,8 +94,8 @@ def test_programs_and_models_that_are_not_there_are_missing(
     monkeypatch.setattr(decoders, "find_spec", lambda _: None)
     found = by_name(decoders.check_decoders())
     assert found["ffmpeg"].state is found["ffprobe"].state is CheckState.MISSING
-    assert "apt install ffmpeg" in found["ffmpeg"].mend
-    assert "segue-audio[nlp]" in found["word tagger"].mend
+    assert "apt install ffmpeg" in found["ffmpeg"].fix
+    assert "segue-audio[nlp]" in found["word tagger"].fix
     assert {found[f"libsndfile {form}"].state for form in ("FLAC", "OGG", "MP3")} == {CheckState.OK}
 
 
@@ -104,8 +104,8 @@ def test_a_tagger_that_lacks_its_model_alone_wants_the_model_alone(
 ) -> None:
     monkeypatch.setattr(decoders, "find_spec", lambda name: name == "spacy" or None)
     monkeypatch.setattr(decoders.metadata, "version", lambda _: "3.8")
-    mend = by_name(decoders.check_decoders())["word tagger"].mend
-    assert mend.startswith("python -m spacy download ")
+    fix = by_name(decoders.check_decoders())["word tagger"].fix
+    assert fix.startswith("python -m spacy download ")
 
 
 def test_disks_are_tried_and_left_as_they_were(tmp_path: Path) -> None:
@@ -203,4 +203,4 @@ def test_only_what_is_wrong_ends_with_status_one(
     assert done.exit_code == (state is CheckState.WRONG)
     assert json.loads(done.stdout)["checks"][0]["state"] == state
     shown = CliRunner().invoke(app, []).stdout
-    assert ("mend: free some" in shown) == (state is not CheckState.OK)
+    assert ("fix: free some" in shown) == (state is not CheckState.OK)

@@ -116,7 +116,7 @@ def test_one_split_can_be_compared(corpus_a: Path) -> None:
     assert compare_corpora(corpus_a, corpus_a, "test").shared == 2
     with pytest.raises(CorpusError, match="no sample is of the split 'val'") as raised:
         compare_corpora(corpus_a, corpus_a, split_b="val")
-    assert raised.value.mend == "it has test, train"
+    assert raised.value.fix == "it has test, train"
 
 
 def test_only_clips_that_samples_use_count(corpus_a: Path) -> None:

@@ -21,7 +21,12 @@ from hypothesis import strategies as st
 from pipelines.build.build import build
 from pipelines.checks.preflight import disk
 from pipelines.checks.preflight.deal import Deal, deal_shards
-from pipelines.checks.preflight.judge import find_best_shards, find_faults, mends, refuse_unfit
+from pipelines.checks.preflight.judge import (
+    find_best_shards,
+    find_faults,
+    describe_fixes,
+    refuse_unfit,
+)
 from pipelines.checks.preflight.report import PreflightReport
 from pipelines.checks.preflight.run import run_preflight
 from pipelines.checks.preflight.share import TrainerShare
@@ -245,10 +250,10 @@ def test_fewer_shards_than_loader_workers_are_refused_with_shards_that_fit() -> 
     training = Training(8, 4, 256)
     with pytest.raises(PlanError, match="14 shards for 8 ranks x 4 loader workers = 32") as caught:
         refuse_unfit([split], training)
-    found = re.search(r"shards: {samples: (\d+)}", caught.value.mend)
+    found = re.search(r"shards: {samples: (\d+)}", caught.value.fix)
     assert found is not None
     assert not find_faults([split.repack(int(found[1]))], training)
-    fewer = re.search(r"--workers (\d+)", caught.value.mend)
+    fewer = re.search(r"--workers (\d+)", caught.value.fix)
     assert fewer is not None
     assert not find_faults([split], Training(8, int(fewer[1]), 256))
 
@@ -268,7 +273,7 @@ def test_what_would_starve_or_hang_a_rank_is_refused(
 ) -> None:
     with pytest.raises(PlanError, match=words) as caught:
         refuse_unfit([planned(groups, shards)], training)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 @given(
@@ -286,7 +291,7 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
     training = Training(gpus, workers, gpus * each, loaders=tuple(loaders))
     found = find_faults([split], training)
     if found:
-        assert mends([split], training)
+        assert describe_fixes([split], training)
         best = find_best_shards([split], training)
         assert best is None or not find_faults([split.repack(best)], training)
         return
@@ -302,7 +307,7 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
 
 
 @pytest.mark.parametrize(
-    ("training", "mend"),
+    ("training", "fix"),
     [
         (Training(8, 1, 4), "--batch 8 at least"),
         (Training(8, 1, 250), "--batch 248 or --batch 256"),
@@ -311,18 +316,18 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
     ],
 )
 def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
-    tiny: Callable[..., Spec], tmp_path: Path, training: Training, mend: str
+    tiny: Callable[..., Spec], tmp_path: Path, training: Training, fix: str
 ) -> None:
     with pytest.raises(SpecError) as caught:
         run_preflight(tiny(), training, tmp_path / "out", 0, Silent())
-    assert mend in caught.value.mend
+    assert fix in caught.value.fix
     assert not (tmp_path / "out").exists()
 
 
 def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
     with pytest.raises(SpecError, match="no split val") as caught:
         run_preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
-    assert "train, test" in caught.value.mend
+    assert "train, test" in caught.value.fix
 
 
 # Disk, time, cost
@@ -360,7 +365,7 @@ def test_a_corpus_that_does_not_fit_the_disk_is_refused_with_the_numbers(
     monkeypatch.setattr(disk, "free_bytes", lambda path: 1_000)
     with pytest.raises(PlanError, match=r"needs \d+\.\d+ MB more .* 0\.00 MB are free") as caught:
         tiny_report(tiny(), ingested)
-    assert "--out" in caught.value.mend
+    assert "--out" in caught.value.fix
 
 
 def test_cost_follows_from_the_users_own_numbers_alone(
@@ -408,7 +413,7 @@ def test_preflight_ends_with_one_json_line_and_renders_nothing(
     assert not list((tmp_path / "out").rglob("*.tar"))
 
 
-def test_a_refusal_is_one_error_whose_mend_mends(
+def test_a_refusal_is_one_error_whose_fix_mends(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     options = ["--out", tmp_path / "out", "--gpus", "4", "--workers", "2", "--batch", "12"]
@@ -417,11 +422,11 @@ def test_a_refusal_is_one_error_whose_mend_mends(
     found = json.loads(failed.stdout.splitlines()[-1])
     assert "4 ranks x 2 loader workers = 8" in found["error"]
     assert len(failed.stderr.splitlines()) == 2
-    samples = re.search(r"shards: {samples: (\d+)}", found["mend"])
+    samples = re.search(r"shards: {samples: (\d+)}", found["fix"])
     assert samples is not None
-    mended = segue("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
-    assert mended.returncode == 0, mended.stderr
-    assert "steps on all ranks" in mended.stdout
+    fixed = segue("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
+    assert fixed.returncode == 0, fixed.stderr
+    assert "steps on all ranks" in fixed.stdout
 
 
 def test_without_a_training_run_plan_says_what_it_always_said(

@@ -65,7 +65,7 @@ def test_an_index_is_written_once_and_tells_what_has_changed(library: Path, tmp_
     assert "13 files written" in check(f"esc50:{library}", "--write", index).stdout
     again = check(f"esc50:{library}", "--write", index)
     assert isinstance(again.exception, SourceError)
-    assert again.exception.mend
+    assert again.exception.fix
     whole = check(f"esc50:{library}", "--index", index)
     assert whole.exit_code == 0, whole.exception
     assert "13 checksums compared, 0 differ" in whole.stdout
@@ -131,7 +131,7 @@ def test_the_index_of_a_folder_is_told_and_is_no_sound(
     assert "index: index.csv" in CliRunner().invoke(app, given).stdout
     folder = CliRunner().invoke(app, ["mine"]).exception
     assert isinstance(folder, SpecError)
-    assert "folder:mine" in folder.mend
+    assert "folder:mine" in folder.fix
 
 
 def fma(root: Path) -> Path:
@@ -159,7 +159,7 @@ def test_settings_and_published_checksums_are_heeded(tmp_path: Path) -> None:
     for wrong in ("subset", "sub=1", "subset=tiny"):
         refused = check(f"fma:{root}", "--set", wrong)
         assert isinstance(refused.exception, SpecError)
-        assert refused.exception.mend
+        assert refused.exception.fix
 
 
 @pytest.mark.parametrize("place", ["inside", "outside", "above"])

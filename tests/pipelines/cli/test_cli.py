@@ -40,11 +40,11 @@ def test_errors_are_told_in_one_line_with_the_mend(tmp_path: Path) -> None:
     failed = segue("build", spec, "--no-prefect")
     assert failed.returncode == 1
     assert failed.stdout == ""
-    error, mend = failed.stderr.splitlines()
+    error, fix = failed.stderr.splitlines()
     assert error.startswith(
         f"error: {tmp_path}/nowhere/audio: the audio folder of ESC-50 not found"
     )
-    assert mend.startswith("mend:  give the ESC-50 folder")
+    assert fix.startswith("fix:  give the ESC-50 folder")
 
 
 def test_debug_gives_the_traceback(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_command_whose_package_is_not_installed_says_so(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "`segue train` needs the package torch" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "torch" in json.loads(done.stdout.splitlines()[-1])["mend"]
+    assert "torch" in json.loads(done.stdout.splitlines()[-1])["fix"]

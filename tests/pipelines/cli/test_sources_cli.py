@@ -58,7 +58,7 @@ def test_an_unknown_name_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mend"),
+    ("name", "fix"),
     [
         ("ESC50", "did you mean 'esc50'?"),
         ("esc-50", "did you mean 'esc50'?"),
@@ -66,10 +66,10 @@ def test_an_unknown_name_is_an_error() -> None:
         ("qqq", "there are audiocaps, audioset_strong, "),
     ],
 )
-def test_the_nearest_name_is_told(name: str, mend: str) -> None:
+def test_the_nearest_name_is_told(name: str, fix: str) -> None:
     error = sources(name).exception
     assert isinstance(error, SourceError)
-    assert error.mend.startswith(mend)
+    assert error.fix.startswith(fix)
 
 
 @pytest.mark.parametrize("library", ["ESC50:/data/ESC-50", "esc51", "Folder:"])

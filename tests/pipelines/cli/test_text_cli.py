@@ -153,14 +153,14 @@ def test_faulty_files_are_told_in_one_line(
     assert isinstance(failed.exception, error)
     assert failed.exception.message.startswith(str(path))
     assert "\n" not in failed.exception.message
-    assert failed.exception.mend
+    assert failed.exception.fix
     assert not out.exists()
 
 
 def test_a_missing_column_names_those_there(tmp_path: Path) -> None:
     failed = _run("pte", _csv(tmp_path), "--out", tmp_path / "out.parquet", "--column", "text")
     assert isinstance(failed.exception, SpecError)
-    assert failed.exception.mend == "give --column one of: audiocap_id, caption"
+    assert failed.exception.fix == "give --column one of: audiocap_id, caption"
 
 
 def test_a_missing_spacy_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_missing_spacy_model_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     out = tmp_path / "out.parquet"
     failed = _run("nv", _csv(tmp_path), "--out", out, "--tagger", "spacy")
     assert isinstance(failed.exception, SpecError)
-    assert "en_core_web_sm" in failed.exception.mend
+    assert "en_core_web_sm" in failed.exception.fix
     assert _run("nv", _csv(tmp_path), "--out", out, "--tagger", "embedded").exit_code == 0
 
 

@@ -466,10 +466,10 @@ def test_only_what_is_no_clear_error_is_tried_again(cluster: Cluster, tmp_path: 
         path.write_text(path.read_text() + "x" if path.exists() else "x")
         if path.read_text() == "x":
             raise kind("broken")
-        return "mended"
+        return "fixed"
 
     with engine(cluster.address) as it:
-        assert it.run(fails_once, OSError, tmp_path / "os") == "mended"
+        assert it.run(fails_once, OSError, tmp_path / "os") == "fixed"
         with pytest.raises(SegueError, match="broken"):
             it.run(fails_once, SegueError, tmp_path / "clear")
     assert (tmp_path / "clear").read_text() == "x"

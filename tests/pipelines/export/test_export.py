@@ -214,7 +214,7 @@ def test_a_damaged_shard_is_a_clear_error(tiny_corpus: Path, tmp_path: Path, wor
     shard.write_bytes(data)
     with pytest.raises(CorpusError, match=rf"{shard.name}: damaged") as failed:
         export_corpus(corpus, "nemo", tmp_path / "out", worker_count=workers)
-    assert "build" in failed.value.mend
+    assert "build" in failed.value.fix
     assert not (tmp_path / "out" / "test_manifest.jsonl").exists()
 
 

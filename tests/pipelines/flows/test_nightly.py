@@ -103,7 +103,7 @@ def test_caption_that_is_not_what_it_is_said_to_be_stops_a_version(places: Place
     assert rows[0]["id"] in by_name(gates)["audit"].found
     with pytest.raises(CorpusError, match=r"tiny \w+ is not promoted: audit: ") as caught:
         refuse_failed(places, gates)
-    assert f"`latest` stays at {places.version}" in caught.value.mend
+    assert f"`latest` stays at {places.version}" in caught.value.fix
 
 
 def test_too_many_refused_clips_stop_a_version(places: Places) -> None:

@@ -190,4 +190,4 @@ def test_licences_that_no_clip_has_are_told_as_such(
     """It was told that no clip lay in a split."""
     with pytest.raises(SourceError, match="none of 12 clips may be used") as caught:
         build(over(licences=["MIT"]), tmp_path, 0)
-    assert "the spec allows MIT" in caught.value.mend
+    assert "the spec allows MIT" in caught.value.fix

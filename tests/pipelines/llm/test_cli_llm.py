@@ -153,7 +153,7 @@ def test_rows_that_cannot_be_asked_about(tmp_path: Path, text: str, said: str) -
     source.write_text(text)
     told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1))
     assert said in told.message
-    assert told.mend
+    assert told.fix
     assert not (tmp_path / "store.sqlite").exists()
 
 

@@ -102,7 +102,7 @@ def test_answers_about_another_plan_are_refused(answers: Path, tmp_path: Path) -
     other = spec(enrich=[str(answers)], seed=8)
     with pytest.raises(PlanError, match="the answer does not fit the sample") as error:
         build(other, tmp_path / "out", 0)
-    assert "segue llm run" in error.value.mend
+    assert "segue llm run" in error.value.fix
     with pytest.raises(PlanError, match="the plan has no such sample"):
         build(spec(enrich=[str(answers)], splits={"train": [1]}), tmp_path / "out", 0)
 

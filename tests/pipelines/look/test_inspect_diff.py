@@ -241,7 +241,7 @@ def test_a_spec_is_not_taken_for_a_corpus(tmp_path: Path) -> None:
     spec.write_text("corpus: mine\nsource: {foley: {}}\nrecipe: {triplets: {}}\n")
     with pytest.raises(CorpusError, match="this is a spec, not a corpus") as caught:
         find_manifest(spec)
-    assert caught.value.mend == "give its manifest folder, data_manifests/mine"
+    assert caught.value.fix == "give its manifest folder, data_manifests/mine"
 
 
 def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: Path) -> None:

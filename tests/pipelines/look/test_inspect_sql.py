@@ -57,7 +57,7 @@ def answered(database: Database, query: str) -> list[tuple[object, ...]]:
 def refused(database: Database, query: str) -> SpecError:
     with pytest.raises(SpecError) as caught, database.ask(query) as answer:
         answer.read_rows()
-    assert caught.value.mend
+    assert caught.value.fix
     return caught.value
 
 
@@ -221,10 +221,10 @@ def test_variables_of_the_program_are_no_tables(database: Database) -> None:
 def test_a_wrong_name_is_told_with_the_nearest_ones(database: Database) -> None:
     column = refused(database, "SELECT captin FROM plan")
     assert '"captin" not found' in column.message
-    assert '"caption"' in column.mend
+    assert '"caption"' in column.fix
     table = refused(database, "SELECT * FROM plann")
     assert "plann does not exist" in table.message
-    assert "did you mean plan?" in table.mend
+    assert "did you mean plan?" in table.fix
     assert "LINE 1" in refused(database, "SELECT FROM WHERE").message
 
 
@@ -363,6 +363,6 @@ def test_a_query_comes_from_standard_input(
 def test_an_error_is_one_line_and_its_mend(folder: Path) -> None:
     failed = segue("inspect", folder, "--sql", "select captin from plan")
     assert (failed.returncode, failed.stdout) == (1, "")
-    error, mend = failed.stderr.splitlines()
+    error, fix = failed.stderr.splitlines()
     assert error.startswith("error: --sql: ")
-    assert mend.startswith("mend:  did you mean ")
+    assert fix.startswith("fix:  did you mean ")

@@ -205,9 +205,9 @@ def test_a_folder_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "sounds").mkdir()
     failed = segue("report", tmp_path / "sounds", "--json")
     assert failed.returncode == 1
-    error, mend = failed.stderr.splitlines()
+    error, fix = failed.stderr.splitlines()
     assert error == f"error: {tmp_path}/sounds: neither a corpus nor a training run"
-    assert "data_manifests/CORPUS" in mend
+    assert "data_manifests/CORPUS" in fix
     with pytest.raises(SpecError, match="neither a corpus nor a training run"):
         report_command(tmp_path / "nowhere")
 

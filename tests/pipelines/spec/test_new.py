@@ -136,10 +136,10 @@ def test_without_a_name_the_recipes_are_listed() -> None:
 def test_wrong_names_are_told_with_what_was_meant(tmp_path: Path) -> None:
     misspelt = new("triplet", "--out", tmp_path / "x.yaml").exception
     assert isinstance(misspelt, SpecError)
-    assert misspelt.mend == "did you mean 'triplets'?"
+    assert misspelt.fix == "did you mean 'triplets'?"
     unknown = new("triplets", "--source", "esc-50", "--out", tmp_path / "x.yaml").exception
     assert isinstance(unknown, SourceError)
-    assert unknown.mend == "did you mean 'esc50'?"
+    assert unknown.fix == "did you mean 'esc50'?"
     assert list(tmp_path.iterdir()) == []
 
 

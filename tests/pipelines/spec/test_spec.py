@@ -1,4 +1,4 @@
-"""Specs: what is wrong is told with file, line, key and mend."""
+"""Specs: what is wrong is told with file, line, key and fix."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def test_missing_file_is_a_clear_error(tmp_path: Path) -> None:
 def test_what_is_no_spec_is_told_with_those_that_are_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as folder:
         read_spec(tmp_path)
-    assert f"segue new triplets --source folder:{tmp_path}" in folder.value.mend
+    assert f"segue new triplets --source folder:{tmp_path}" in folder.value.fix
     with pytest.raises(SpecError) as nothing:
         read_spec(tmp_path / "nope.yaml")
-    assert "segue new RECIPE" in nothing.value.mend
+    assert "segue new RECIPE" in nothing.value.fix
     (tmp_path / "birds.yaml").write_text(GOOD)
     with pytest.raises(SpecError) as other:
         read_spec(tmp_path / "nope.yaml")
-    assert "birds.yaml" in other.value.mend
+    assert "birds.yaml" in other.value.fix
 
 
 def test_relative_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
 def test_an_output_is_a_parquet_file_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="Parquet") as caught:
         check_output(tmp_path / "a.csv")
-    assert "a.parquet" in caught.value.mend
+    assert "a.parquet" in caught.value.fix
     check_output(tmp_path / "a.parquet", tmp_path / "b.parquet")
 
 

@@ -108,7 +108,7 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     ]
     with pytest.raises(CorpusError, match=r"segue gc. removed") as told:
         Corpus.open(Path(f"{url}/{old}")).stored_pcm("train", "tiny-train-000000.tar", 0, 1)
-    assert f"`segue build {url}/{old}`" in told.value.mend
+    assert f"`segue build {url}/{old}`" in told.value.fix
 
 
 def test_latest_and_what_no_build_wrote_stay_at_a_store(folder: Path, url: str, old: str) -> None:
@@ -261,7 +261,7 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
     url = f"memory:/{tmp_path}"
     with pytest.raises(SpecError, match="alone, and no worker sees it") as told:
         build(tiny(), Path(url), 2)
-    assert "0 workers" in told.value.mend
+    assert "0 workers" in told.value.fix
     assert not list(cache.rglob("*.pcm")), "no clip was read"
     with pytest.raises(StorageError, match="wrote nothing there"):
         Corpus.open(Path(f"memory:/{tmp_path}/nothing"))

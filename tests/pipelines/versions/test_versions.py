@@ -302,7 +302,7 @@ def test_a_plain_build_of_a_removed_version_is_refused_with_the_mend(tiny: Tiny,
     with pytest.raises(CorpusError, match="one: `segue gc` removed the shards") as refused:
         build(spec, out, 0)
     assert product(out) == before
-    assert f"`segue build {manifests(out) / 'one'}` makes them again" in refused.value.mend
+    assert f"`segue build {manifests(out) / 'one'}` makes them again" in refused.value.fix
     reproduce(Places(out, "tiny", "one"), None, 0)
     summary = build(spec, out, 0)
     assert (summary.rendered, summary.skipped) == (0, 6)
@@ -375,10 +375,10 @@ def test_gc_on_the_command_line(out: Path) -> None:
 
 
 def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
-    for path, mend in ((manifests(out) / "one", "one version"), (out, "give data_manifests")):
+    for path, fix in ((manifests(out) / "one", "one version"), (out, "give data_manifests")):
         with pytest.raises(CorpusError, match="no versions of a corpus here") as raised:
             collect_garbage(path, keep=1)
-        assert mend in raised.value.mend
+        assert fix in raised.value.fix
     assert segue("versions", out).returncode == 1
 
 

@@ -106,7 +106,7 @@ def test_an_unknown_clip_is_a_corpus_error(index: Path) -> None:
 def test_a_missing_index_is_a_corpus_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no such clip bank") as caught:
         Bank.open(tmp_path / "index.parquet")
-    assert "segue" in caught.value.mend
+    assert "segue" in caught.value.fix
 
 
 def test_a_missing_part_is_a_corpus_error(index: Path) -> None:

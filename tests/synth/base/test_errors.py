@@ -17,16 +17,16 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_error_says_what_is_wrong_and_how_to_mend_it(kind: type[SegueError]) -> None:
+def test_an_error_says_what_is_wrong_and_how_to_fix_it(kind: type[SegueError]) -> None:
     assert str(kind("a.csv: row 3: no label")) == "a.csv: row 3: no label"
-    assert str(kind("no label", mend="add one")) == "no label (add one)"
+    assert str(kind("no label", fix="add one")) == "no label (add one)"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_travels_from_a_worker_with_its_mend(kind: type[SegueError]) -> None:
-    error = pickle.loads(pickle.dumps(kind("no label", mend="add one")))
+    error = pickle.loads(pickle.dumps(kind("no label", fix="add one")))
     assert type(error) is kind
-    assert (error.message, error.mend) == ("no label", "add one")
+    assert (error.message, error.fix) == ("no label", "add one")
 
 
 def test_a_notation_error_travels_with_its_column() -> None:

@@ -365,7 +365,7 @@ def test_a_family_admits_its_versions_and_an_id_only_that(
 def test_a_name_that_is_not_known_gets_the_nearest(name: str, near: str) -> None:
     with pytest.raises(SpecError, match="is not known") as caught:
         Allowed.of(["CC0", name])
-    assert near in caught.value.mend
+    assert near in caught.value.fix
 
 
 def test_an_empty_list_and_a_name_like_none_are_refused() -> None:

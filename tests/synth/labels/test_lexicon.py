@@ -464,7 +464,7 @@ def test_a_bad_row_is_told_with_its_place_and_mend(rows: list[str], told: str) -
         build({"mine.csv": source(*rows)}, plain_inflect)
     assert told in caught.value.message
     assert caught.value.message.startswith(f"mine.csv, line {len(rows) + 1}")
-    assert caught.value.mend
+    assert caught.value.fix
     assert "\n" not in str(caught.value)
 
 

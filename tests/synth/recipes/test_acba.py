@@ -170,7 +170,7 @@ def test_captions_that_all_share_a_word_are_a_plan_error_with_the_mend() -> None
     clips = [clip(i, f"A dog barks {i} times") for i in range(5)]
     with pytest.raises(PlanError, match="shares no word") as caught:
         plan(Acba(pairs=2), clips)
-    assert "share_words" in caught.value.mend
+    assert "share_words" in caught.value.fix
     assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
 
 

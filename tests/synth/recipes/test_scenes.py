@@ -429,7 +429,7 @@ def test_weights_of_categories() -> None:
 def test_errors_name_the_key_and_the_mend(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message) as caught:
         plan(Scenes(scenes=24, **settings))
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 @pytest.mark.parametrize("text", ["Bark +", "(Bark + Rain", "+ Rain", "Bark ++ Rain"])
@@ -471,7 +471,7 @@ def test_weights_that_leave_no_category_are_a_clear_error() -> None:
 def test_labels_that_leave_nothing_to_exchange_are_a_clear_error() -> None:
     with pytest.raises(PlanError, match="no scene found") as caught:
         plan(Scenes(scenes=24), clips(("Bark", "Rain"))).group(0)
-    assert "add clips of other labels" in caught.value.mend
+    assert "add clips of other labels" in caught.value.fix
 
 
 def test_clips_that_cannot_be_used_are_refused_with_the_reason() -> None:

@@ -215,7 +215,7 @@ def test_events_too_short_for_the_crossfade_are_a_clear_error(
         plan(
             Triplets(crossfade_s=1.0, max_event_s=max_event_s), clips(3), setting(max_frames)
         ).group(0)
-    assert not isinstance(caught.value, SegueError) or caught.value.mend
+    assert not isinstance(caught.value, SegueError) or caught.value.fix
 
 
 def test_labels_that_read_alike_are_refused() -> None:

@@ -154,7 +154,7 @@ def test_a_bad_row_is_a_source_error_that_names_it(
     with pytest.raises(SourceError, match=reason) as caught:
         list(strong(tmp_path, [row]).refs())
     assert "audioset_train_strong.tsv" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_wrong_folder_or_file_is_a_source_error(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_wrong_folder_or_file_is_a_source_error(tmp_path: Path) -> None:
         list(AudioSetStrong(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match=r"no audioset_train_strong\.tsv") as caught:
         list(AudioSetStrong(root=tmp_path).refs())
-    assert "mid_to_display_name.tsv" in caught.value.mend
+    assert "mid_to_display_name.tsv" in caught.value.fix
     strong(tmp_path)
     (tmp_path / "audioset_train_strong.tsv").write_text("filename\tonset\n")
     with pytest.raises(SourceError, match="row 1: columns are"):

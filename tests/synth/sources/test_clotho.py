@@ -134,7 +134,7 @@ def test_a_wrong_folder_or_file_is_a_source_error_that_says_what_to_give(tmp_pat
         list(Clotho(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match="holds no clotho_captions") as caught:
         list(Clotho(root=tmp_path).refs())
-    assert "clotho_metadata" in caught.value.mend
+    assert "clotho_metadata" in caught.value.fix
     captions(tmp_path, "evaluation", [("rain.wav", *FIVE)])
     with pytest.raises(SourceError, match=r"clotho_metadata_evaluation\.csv: the metadata not"):
         list(Clotho(root=tmp_path).refs())

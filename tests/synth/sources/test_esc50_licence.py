@@ -112,7 +112,7 @@ def test_a_stray_letter_in_a_name_is_left_out(tmp_path: Path) -> None:
 def test_an_entry_that_cannot_be_read_is_an_error_with_its_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(SourceError, match=r"LICENSE: line 3: .*cannot be read") as caught:
         read_credits(written(tmp_path, "# ESC-50", "", line))
-    assert "clip derived from TITLE" in caught.value.mend
+    assert "clip derived from TITLE" in caught.value.fix
 
 
 def test_a_licence_that_is_not_known_is_an_error(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_bad_rows_are_named(tmp_path: Path, column: int, value: object, told: st
     with pytest.raises(SourceError, match=told) as caught:
         list(library(tmp_path, [row], uploader_tags=True).refs())
     assert "tracks.csv: line 6" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_row_that_is_too_short_is_named(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
     for root in (tmp_path / "none", tmp_path):
         with pytest.raises(SourceError, match="not found") as caught:
             list(Fma(root=root).refs())
-        assert "fma_metadata" in caught.value.mend
+        assert "fma_metadata" in caught.value.fix
     library(tmp_path)
     (tmp_path / "fma_metadata" / "tracks.csv").write_text("track_id,title\n2,x\n")
     with pytest.raises(SourceError, match="three header rows"):

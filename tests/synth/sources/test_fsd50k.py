@@ -100,7 +100,7 @@ def test_a_subset_whose_audio_is_not_there_is_named_before_long_work(tmp_path: P
     (tmp_path / "FSD50K.eval_audio").rmdir()
     with pytest.raises(SourceError, match=r"FSD50K\.eval_audio.*not found") as caught:
         list(Fsd50k(root=tmp_path).refs())
-    assert "subsets" in caught.value.mend
+    assert "subsets" in caught.value.fix
     assert len(check(Fsd50k(root=tmp_path, subsets=("dev",)))) == 4
 
 
@@ -127,6 +127,6 @@ def test_a_wrong_folder_or_file_is_a_source_error(tmp_path: Path) -> None:
     write_csv(tmp_path / "FSD50K.ground_truth" / "dev.csv", ("fname", "labels"), [])
     with pytest.raises(SourceError, match="no column 'split'") as caught:
         list(source.refs())
-    assert "FSD50K.ground_truth" in caught.value.mend
+    assert "FSD50K.ground_truth" in caught.value.fix
     with pytest.raises(ValidationError):
         Fsd50k(root=tmp_path, subsets=())

@@ -159,7 +159,7 @@ def test_the_tags_of_msd_are_a_vocabulary_and_no_clips(tmp_path: Path) -> None:
     assert set(source.vocabulary()) == {Tag("genre", "rock"), Tag("era", "80s")}
     with pytest.raises(SourceError, match="holds no Parquet or JSON") as caught:
         list(source.refs())
-    assert "LP-MusicCaps-MC, -MSD" in caught.value.mend
+    assert "LP-MusicCaps-MC, -MSD" in caught.value.fix
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], told: str) -> N
     with pytest.raises(SourceError, match=told) as caught:
         list(LpMusicCaps(root=tmp_path).refs())
     assert "train.parquet" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 @pytest.mark.parametrize(

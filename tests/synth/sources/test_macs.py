@@ -92,11 +92,11 @@ def test_a_file_that_is_not_as_published_is_a_source_error(
     with pytest.raises(SourceError, match=reason) as caught:
         list(macs(tmp_path, text).refs())
     assert "MACS.yaml" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_wrong_folder_is_a_source_error_that_says_what_to_give(tmp_path: Path) -> None:
     for root in (tmp_path / "none", tmp_path):
         with pytest.raises(SourceError, match="not found") as caught:
             list(Macs(root=root).refs())
-        assert "MACS.yaml" in caught.value.mend
+        assert "MACS.yaml" in caught.value.fix

@@ -114,14 +114,14 @@ def test_bad_rows_are_named(tmp_path: Path, bad: Sequence[object], told: str) ->
     with pytest.raises(SourceError, match=told) as caught:
         list(library(tmp_path, [bad]).refs())
     assert "annotations_final.csv" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
     for root in (tmp_path / "none", tmp_path):
         with pytest.raises(SourceError, match="not found") as caught:
             list(MagnaTagATune(root=root).refs())
-        assert "annotations_final.csv" in caught.value.mend
+        assert "annotations_final.csv" in caught.value.fix
     (tmp_path / "annotations_final.csv").write_text("clip_id,rock,mp3_path\n1,0,a\n")
     with pytest.raises(SourceError, match="no column 'clip_id'"):
         list(MagnaTagATune(root=tmp_path).refs())

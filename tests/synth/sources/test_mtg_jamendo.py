@@ -130,7 +130,7 @@ def test_bad_rows_are_named(tmp_path: Path, bad: list[str], told: str) -> None:
     with pytest.raises(SourceError, match=told) as caught:
         list(MtgJamendo(root=tmp_path).refs())
     assert "autotagging.tsv" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_track_in_two_splits_is_refused(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
         list(MtgJamendo(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match=r"holds no autotagging_genre\*\.tsv") as caught:
         list(MtgJamendo(root=tmp_path, subset="genre").refs())
-    assert "mtg-jamendo-dataset" in caught.value.mend
+    assert "mtg-jamendo-dataset" in caught.value.fix
 
 
 def test_the_real_table_is_a_listing(shared_data: Callable[[str], Path]) -> None:

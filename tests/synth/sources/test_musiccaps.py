@@ -102,11 +102,11 @@ def test_bad_rows_are_named(tmp_path: Path, column: int, value: object, told: st
     with pytest.raises(SourceError, match=told) as caught:
         list(musiccaps(tmp_path, [row]).refs())
     assert "musiccaps-public.csv" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
     for root in (tmp_path / "none", tmp_path):
         with pytest.raises(SourceError, match="not found") as caught:
             list(MusicCaps(root=root).refs())
-        assert "musiccaps-public.csv" in caught.value.mend
+        assert "musiccaps-public.csv" in caught.value.fix

@@ -93,10 +93,10 @@ def test_parquet_says_what_is_missing(tmp_path: Path) -> None:
     pq.write_table(pa.table({"sound": ["a.wav"], "id": ["a"]}), tmp_path / "x.parquet")
     with pytest.raises(SourceError, match="no column audio") as caught:
         list(ParquetSource(root=tmp_path).refs())
-    assert "columns: {audio: sound}" in caught.value.mend
+    assert "columns: {audio: sound}" in caught.value.fix
     with pytest.raises(SourceError, match="'text'") as caught:
         list(ParquetSource(root=tmp_path, columns={"audio": "sound", "caption": "text"}).refs())
-    assert "sound, id" in caught.value.mend
+    assert "sound, id" in caught.value.fix
     with pytest.raises(SourceError, match="there is no captions"):
         list(ParquetSource(root=tmp_path, columns={"captions": "id"}).refs())
     (tmp_path / "x.parquet").write_bytes(b"no table")
@@ -143,4 +143,4 @@ def test_hf_of_another_folder_is_a_source_error(tmp_path: Path) -> None:
         HuggingFaceSource(root=tmp_path / "none").refs()
     with pytest.raises(SourceError, match="no Hugging Face dataset") as caught:
         HuggingFaceSource(root=tmp_path).refs()
-    assert "save_to_disk" in caught.value.mend
+    assert "save_to_disk" in caught.value.fix

@@ -69,7 +69,7 @@ def test_esc50_of_a_wrong_folder_says_what_to_give(tmp_path: Path) -> None:
     for root in (tmp_path / "none", tmp_path):
         with pytest.raises(SourceError, match="not found") as caught:
             list(Esc50(root=root).refs())
-        assert "meta/esc50.csv" in caught.value.mend
+        assert "meta/esc50.csv" in caught.value.fix
     (tmp_path / "audio").mkdir()
     with pytest.raises(SourceError, match=r"esc50\.csv"):
         list(Esc50(root=tmp_path).refs())
@@ -115,7 +115,7 @@ def test_esc10_of_a_wrong_folder_or_with_a_stray_file_is_a_source_error(tmp_path
         list(Esc10(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match="holds no") as caught:
         list(Esc10(root=tmp_path).refs())
-    assert "001 - Dog bark" in caught.value.mend
+    assert "001 - Dog bark" in caught.value.fix
     stray = sound(tmp_path / "002 - Rain" / "my rain.ogg")
     with pytest.raises(SourceError, match=stray.name):
         list(Esc10(root=tmp_path).refs())
@@ -188,7 +188,7 @@ def test_audiocaps_of_a_wrong_folder_is_a_source_error(tmp_path: Path) -> None:
     write_csv(tmp_path / "test.csv", AUDIOCAPS, [(3, "v", 10, "Wind")])
     with pytest.raises(SourceError, match="audio folder") as caught:
         list(AudioCaps(root=tmp_path, audio=Path("sounds")).refs())
-    assert "audio:" in caught.value.mend
+    assert "audio:" in caught.value.fix
 
 
 def test_audiocaps_without_audio_is_a_listing_of_its_captions(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_misspelt_column_is_refused_and_not_passed_over(tmp_path: Path, misspe
     write_csv(tmp_path / "i.csv", ("path", misspelt), [("a.wav", "x")])
     with pytest.raises(SourceError, match="is not known") as caught:
         list(FolderSource(root=tmp_path, index=Path("i.csv")).refs())
-    assert "rename it to" in caught.value.mend
+    assert "rename it to" in caught.value.fix
 
 
 def test_columns_of_your_own_are_no_concern(tmp_path: Path) -> None:
@@ -299,12 +299,12 @@ def test_folder_names_both_rows_of_a_path_that_is_listed_twice(tmp_path: Path) -
         list(FolderSource(root=tmp_path, index=Path("i.csv")).refs())
 
 
-def test_folder_errors_say_how_to_mend_them(tmp_path: Path) -> None:
+def test_folder_errors_say_how_to_fix_them(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not found"):
         list(FolderSource(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match="no sub-folders") as caught:
         list(FolderSource(root=tmp_path).refs())
-    assert "index: FILE" in caught.value.mend
+    assert "index: FILE" in caught.value.fix
     with pytest.raises(SourceError, match=r"i\.csv"):
         list(FolderSource(root=tmp_path, index=Path("i.csv")).refs())
     with pytest.raises(ValidationError):
@@ -354,7 +354,7 @@ def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "reason", "mend"),
+    ("data", "reason", "fix"),
     [
         (b"file,category\na,b\n", "no column 'path' among file, category", "'file' to 'path', ren"),
         (b"path;label\na;b\n", "columns are parted by ';', expected ','", "with commas"),
@@ -362,24 +362,24 @@ def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
     ],
 )
 def test_an_index_of_another_form_is_told_with_what_it_is(
-    tmp_path: Path, data: bytes, reason: str, mend: str
+    tmp_path: Path, data: bytes, reason: str, fix: str
 ) -> None:
     (tmp_path / "index.csv").write_bytes(data)
     with pytest.raises(SourceError, match=reason) as caught:
         list(FolderSource(root=tmp_path).refs())
-    assert mend in caught.value.mend
+    assert fix in caught.value.fix
 
 
 def test_a_folder_or_index_of_another_name_is_told_with_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "sounds").mkdir()
     with pytest.raises(SourceError, match="soundz: sound folder not found") as folder:
         list(FolderSource(root=tmp_path / "soundz").refs())
-    assert folder.value.mend == f"did you mean {tmp_path / 'sounds'}?"
+    assert folder.value.fix == f"did you mean {tmp_path / 'sounds'}?"
     write_csv(tmp_path / "sounds" / "mine.csv", ("path",), [("a.wav",)])
     with pytest.raises(SourceError, match="index not found") as index:
         list(FolderSource(root=tmp_path / "sounds", index=Path("indx.csv")).refs())
-    assert "below root" in index.value.mend
-    assert "mine.csv" in index.value.mend
+    assert "below root" in index.value.fix
+    assert "mine.csv" in index.value.fix
 
 
 # Tables
@@ -403,9 +403,9 @@ def test_a_bad_csv_is_a_source_error_that_names_the_file(
     path = tmp_path / "i.csv"
     path.write_bytes(data)
     with pytest.raises(SourceError, match=reason) as caught:
-        list(read_rows(path, Columns(("path",), "mend")))
+        list(read_rows(path, Columns(("path",), "fix")))
     assert "i.csv" in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 # Foley
@@ -439,7 +439,7 @@ def test_sources_are_found_by_name() -> None:
         assert source_class(name).name == name  # type: ignore[attr-defined]
     with pytest.raises(SourceError, match="no source 'esc51'") as caught:
         source_class("esc51")
-    assert "esc50" in caught.value.mend
+    assert "esc50" in caught.value.fix
 
 
 def test_channels_are_mixed_down_to_their_mean(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_bad_row_is_a_source_error_that_names_it(
 def test_a_wrong_folder_is_a_source_error_that_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not found") as caught:
         list(UrbanSound8K(root=tmp_path).refs())
-    assert "metadata/UrbanSound8K.csv" in caught.value.mend
+    assert "metadata/UrbanSound8K.csv" in caught.value.fix
     (tmp_path / "audio").mkdir()
     with pytest.raises(SourceError, match=r"UrbanSound8K\.csv"):
         list(UrbanSound8K(root=tmp_path).refs())

@@ -103,7 +103,7 @@ def test_a_label_listed_twice_is_a_clear_error(tmp_path: Path) -> None:
     twice = spec(source={"vocabulary": {"labels": ["Dog", "Dog"]}})
     with pytest.raises(SourceError, match="two clips are called") as caught:
         plan_only(Spec.model_validate(twice), tmp_path, 0, Silent())
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
@@ -135,7 +135,7 @@ def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Pa
     short = Spec.model_validate(spec(**few | {"clips": {"max_s": 0.3}}))
     with pytest.raises(SourceError, match="none of 36 clips") as caught:
         plan_only(short, tmp_path, 0, Silent())
-    assert "the limit is 0.3 s" in caught.value.mend
+    assert "the limit is 0.3 s" in caught.value.fix
 
 
 def test_leakage_of_a_listing_says_that_there_is_no_audio(
@@ -170,7 +170,7 @@ def test_nothing_is_banked(planned: Path) -> None:
 def test_it_cannot_be_built(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="vocabulary has no recordings") as caught:
         build(Spec.model_validate(spec()), tmp_path, 0)
-    assert "segue plan" in caught.value.mend
+    assert "segue plan" in caught.value.fix
     assert not list(tmp_path.iterdir())
 
 
@@ -188,7 +188,7 @@ def test_labels_too_few_for_a_scene_are_a_clear_error(tmp_path: Path) -> None:
     few = spec(source={"vocabulary": {"labels": ["Dog", "Bark"]}})
     with pytest.raises(PlanError, match="no scene found") as caught:
         plan_only(Spec.model_validate(few), tmp_path, 0, Silent())
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 # The command line
@@ -223,9 +223,9 @@ def test_build_refuses_it_in_one_line_with_the_mend(
 ) -> None:
     failed = segue("build", spec_file(), "--out", tmp_path / "out", "--no-prefect", "--json")
     assert failed.returncode == 1
-    error, mend = failed.stderr.splitlines()
+    error, fix = failed.stderr.splitlines()
     assert error == "error: source vocabulary has no recordings, so nothing can be rendered"
-    assert mend == "mend:  `segue plan SPEC` plans over it"
+    assert fix == "fix:  `segue plan SPEC` plans over it"
     assert json.loads(failed.stdout.splitlines()[-1])["error"] in error
 
 

@@ -97,7 +97,7 @@ def test_without_audio_lengths_are_not_known_and_it_says_so(tmp_path: Path) -> N
     assert isinstance(listing, Unheard)
     with pytest.raises(SourceError, match="length is not known") as caught:
         listing.row(next(listing.refs()))
-    assert "audio" in caught.value.mend
+    assert "audio" in caught.value.fix
 
 
 def test_a_row_that_is_there_twice_counts_once_unless_the_two_differ(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_wrong_folder_or_page_is_a_source_error(tmp_path: Path) -> None:
         list(WavText5K(root=tmp_path / "none").refs())
     with pytest.raises(SourceError, match=r"no WavText5K\.csv") as caught:
         list(WavText5K(root=tmp_path).refs())
-    assert "WavText5K.csv" in caught.value.mend
+    assert "WavText5K.csv" in caught.value.fix
     elsewhere = ("https://example.org/1-x", "", "", "", "1.wav", "")
     with pytest.raises(SourceError, match=r"line \d+: view_link is 'https://example\.org"):
         list(wavtext5k(tmp_path, rows=[elsewhere]).refs())

@@ -1,4 +1,4 @@
-"""What every source that lies in a folder makes of a wrong one: one error, and how to mend it."""
+"""What every source that lies in a folder makes of a wrong one: one error, and how to fix it."""
 
 from __future__ import annotations
 
@@ -142,10 +142,10 @@ def refs(source: Settings) -> list[Any]:
 
 
 def refused(source: Settings) -> str:
-    """The one error of a source, which names a place and a mend."""
+    """The one error of a source, which names a place and a fix."""
     with pytest.raises(SourceError) as caught:
         refs(source)
-    assert caught.value.mend
+    assert caught.value.fix
     assert "\n" not in str(caught.value)
     return caught.value.message
 

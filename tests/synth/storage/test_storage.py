@@ -163,7 +163,7 @@ def test_what_cannot_pass_is_told_at_once(s3: Store, status: int, code: str, wor
     with pytest.raises(StorageError, match=words) as told:
         remote.write("a", b"1")
     assert len(s3.door.refused) == before + 1, "asked again although it cannot pass"
-    assert told.value.mend
+    assert told.value.fix
     assert SECRET not in str(told.value)
     assert remote.url in str(told.value)
 

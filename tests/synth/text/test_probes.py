@@ -86,7 +86,7 @@ def test_bat_may_be_unbalanced_or_smaller() -> None:
 def test_an_impossible_size_is_told(size: int) -> None:
     with pytest.raises(SpecError, match="2 hold after") as told:
         probe(Probe.BAT, _captions(), size=size)
-    assert told.value.mend == "ask for an even size up to 4"
+    assert told.value.fix == "ask for an even size up to 4"
 
 
 def test_a_size_is_for_a_balanced_bat_alone() -> None:

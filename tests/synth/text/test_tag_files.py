@@ -126,7 +126,7 @@ def test_anything_but_a_list_of_strings_is_refused(text: str) -> None:
 def test_files_that_cannot_be_read(file: Write, name: str, text: str, told: str) -> None:
     with pytest.raises(SourceError, match=told) as caught:
         read_vocabulary(file(name, text))
-    assert caught.value.mend
+    assert caught.value.fix
     assert name in str(caught.value)
 
 

@@ -31,7 +31,7 @@ def test_a_task_the_corpus_does_not_allow_is_told(corpus: Path) -> None:
     assert Task.NEGATION not in benchmark.allowed
     with pytest.raises(SpecError, match=r"no negation here: no false text denies") as caught:
         benchmark.plans([Task.BAT, Task.NEGATION])
-    assert caught.value.mend == f"it allows: {', '.join(benchmark.allowed)}"
+    assert caught.value.fix == f"it allows: {', '.join(benchmark.allowed)}"
     with pytest.raises(SpecError, match="this is no task for a corpus"):
         benchmark.plans([Task.COMPA])
 

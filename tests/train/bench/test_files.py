@@ -105,7 +105,7 @@ def test_faults_of_a_table_are_found_before_anything_is_heard(
         compa_benchmark(table, tmp_path / "audio")
     assert str(table) in caught.value.message
     assert expected in caught.value.message
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_all_missing_files_are_counted(sound: Sound, write_csv: Csv, tmp_path: Path) -> None:

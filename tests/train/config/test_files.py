@@ -91,7 +91,7 @@ def test_stages_are_scaled_to_any_number_of_steps(steps: int) -> None:
     with pytest.raises(SpecError, match="cannot hold the 2 stages") as error:
         demo(Path("c"), Path("o")).scale_steps(1)
     assert "(relations in play: before; all)" in str(error.value)
-    assert error.value.mend == "give 2 or more, one a stage"
+    assert error.value.fix == "give 2 or more, one a stage"
 
 
 def test_options_stand_over_the_file(tmp_path: Path) -> None:

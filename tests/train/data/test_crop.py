@@ -137,7 +137,7 @@ def test_a_sample_that_the_model_cannot_take_whole_is_told_before_training(
     cropper.refuse_long(positions, ALL, longest=data.longest)
     with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption") as error:
         cropper.refuse_long(positions, ALL, longest=1600)
-    assert "crop_s" in error.value.mend
+    assert "crop_s" in error.value.fix
     Cropper(data, 16_000, 0).refuse_long(positions, ALL, longest=16_000)
 
 

@@ -138,7 +138,7 @@ def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
         train(settings(), Dies(6))
     with pytest.raises(SpecError, match="another corpus") as error:
         train(settings(corpus=build_corpus(seed=8)), resume=True)
-    assert "--overwrite" in error.value.mend
+    assert "--overwrite" in error.value.fix
     config = settings(corpus=moved / "data_manifests" / "tiny")
     assert train(config, resume=True).finished
 
@@ -238,12 +238,12 @@ def test_an_absent_or_unknown_device_is_told(settings: Settings, tmp_path: Path)
     absent = f"cuda:{torch.cuda.device_count()}"
     with pytest.raises(SpecError, match="not on this machine") as error:
         train(settings(device=absent))
-    assert error.value.mend
+    assert error.value.fix
     train(settings().scale_steps(2))
     for device in (absent, "toaster", "meta"):
         with pytest.raises(SpecError, match=device) as error:
             evaluate(settings().out, settings().corpus, device=device)
-        assert error.value.mend
+        assert error.value.fix
 
 
 def test_weights_of_another_model_are_told(settings: Settings) -> None:
@@ -256,7 +256,7 @@ def test_weights_of_another_model_are_told(settings: Settings) -> None:
         save_tensors(config.out / name, saved)
     with pytest.raises(CorpusError, match="do not fit") as error:
         load_run(config.out)
-    assert "train it again" in error.value.mend
+    assert "train it again" in error.value.fix
     with pytest.raises(CorpusError, match="do not fit"):
         train(config, resume=True)
 

@@ -180,7 +180,7 @@ def test_a_run_with_other_towers_is_told_which_and_what_to_do(
         folder = make_run(plain.model_copy(update=update), rate)
         with pytest.raises(SpecError, match=told) as error:
             export(folder, tmp_path / "out")
-        assert "FOLDER_OF_A_CLAP" in error.value.mend
+        assert "FOLDER_OF_A_CLAP" in error.value.fix
         assert not (tmp_path / "out").exists()
         shutil.rmtree(folder)
     assert not list(tmp_path.glob(".*partial"))

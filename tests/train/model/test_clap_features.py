@@ -82,6 +82,6 @@ def test_audio_longer_than_the_input_is_told_unless_it_is_silence() -> None:
     waveform = noise(6, 1, 3 * RATE)
     with pytest.raises(SpecError, match="3 s is longer than the 2 s") as error:
         log_mel(waveform)
-    assert "crop_s: 2" in error.value.mend
+    assert "crop_s: 2" in error.value.fix
     waveform[:, 2 * RATE :] = 0
     assert torch.equal(log_mel(waveform), log_mel(waveform[:, : 2 * RATE]))

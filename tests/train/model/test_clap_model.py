@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_told(clap_folder: Path, hubert_folder: Path, tmp_p
         build(settings(clap_folder, TokenKind.CHUNKS, chunk_s=3.0))
     with pytest.raises(SpecError, match="`dim` is 16") as error:
         build(clap_config(str(clap_folder)).model_copy(update={"dim": 16}))
-    assert f"dim: {CLAP_DIM}" in error.value.mend
+    assert f"dim: {CLAP_DIM}" in error.value.fix
     with pytest.raises(SpecError, match="is no CLAP"):
         clap_config(str(hubert_folder))
     with pytest.raises(SpecError, match="cannot be loaded"):
@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_told(clap_folder: Path, hubert_folder: Path, tmp_p
     (bare / "preprocessor_config.json").unlink()
     with pytest.raises(SpecError, match="feature extractor") as error:
         build(clap_config(str(bare)))
-    assert "preprocessor_config.json" in error.value.mend
+    assert "preprocessor_config.json" in error.value.fix
     ClapFeatureExtractor().save_pretrained(bare)
     with pytest.raises(SpecError, match="1001 frames of 64 mel bands"):
         build(clap_config(str(bare)))
@@ -229,7 +229,7 @@ def test_a_projection_needs_summaries(clap_folder: Path, hubert_folder: Path) ->
     ):
         with pytest.raises(SpecError, match=told) as error:
             build(whole.model_copy(update={"audio": audio}))
-        assert "pooled" in error.value.mend
+        assert "pooled" in error.value.fix
     with pytest.raises(SpecError, match="small text tower"):
         build(whole.model_copy(update={"text": TextConfig()}))
 

@@ -137,7 +137,7 @@ def test_the_small_tower_is_frozen_with_its_batch_norms_and_has_no_last_layer() 
     for group in (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST):
         with pytest.raises(SpecError, match="has no layers") as error:
             freeze(model, [group])
-        assert error.value.mend.startswith(f"name {group.removesuffix('.last')}")
+        assert error.value.fix.startswith(f"name {group.removesuffix('.last')}")
 
 
 def test_a_mix_of_layers_learns_with_the_head(hubert_folder: Path, clap_folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_t5_has_no_summary_and_hubert_no_text(tmp_path: Path, hubert_folder: Pat
     t5(tmp_path)
     with pytest.raises(SpecError, match="t5") as error:
         tower(tmp_path, HeadKind.PROJECTION)
-    assert "`mlp` or `transformer`" in error.value.mend
+    assert "`mlp` or `transformer`" in error.value.fix
     with pytest.raises(SpecError, match="does not take text"):
         tower(hubert_folder)
 

@@ -85,7 +85,7 @@ def test_weights_that_are_not_safetensors_are_never_opened_nor_passed_over(
     torch.save(whole.state_dict(), text / "pytorch_model.bin")
     with pytest.raises(SpecError, match="cannot be loaded") as error:
         clap(audio, text)
-    assert "safetensors" in error.value.mend
+    assert "safetensors" in error.value.fix
     (text / "pytorch_model.bin").unlink()
     whole.save_pretrained(text)
     again = transformers_model(str(text)).state_dict()
@@ -109,7 +109,7 @@ def test_a_corpus_at_another_rate_than_the_model_is_told(folders: tuple[Path, Pa
     Wav2Vec2FeatureExtractor(sampling_rate=24_000).save_pretrained(folders[0])
     with pytest.raises(SpecError, match="24000 Hz, the corpus is at 16000 Hz") as error:
         clap(*folders)
-    assert "sample_rate: 24000" in error.value.mend
+    assert "sample_rate: 24000" in error.value.fix
 
 
 def test_a_model_that_is_not_there_or_takes_no_waveform_is_told(

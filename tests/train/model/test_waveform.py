@@ -112,7 +112,7 @@ def test_a_chunk_in_which_nothing_is_heard_is_told(hubert_folder: Path) -> None:
             continue
         with pytest.raises(SpecError, match="too short") as error:
             waveform_tower(model, config, RATE)
-        assert "at least 0.005" in error.value.mend
+        assert "at least 0.005" in error.value.fix
 
 
 def test_shares_average_what_lies_in_a_chunk() -> None:

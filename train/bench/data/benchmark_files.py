@@ -43,23 +43,23 @@ def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = N
     Raises:
         CorpusError: If a file, a column or a cell is missing.
     """
-    mend = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
+    fix = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
     files, instances = Files(audio, table), []
     columns = header(table)
     threefold = [name for name in TRIPLET_COLUMNS if name in columns]
     if len(threefold) == 1:
         raise CorpusError(
             f"{table}: has the column {threefold[0]!r} alone",
-            mend=f"give both {' and '.join(TRIPLET_COLUMNS)}, or neither",
+            fix=f"give both {' and '.join(TRIPLET_COLUMNS)}, or neither",
         )
-    for number, row in rows(table, COMPA_COLUMNS, mend, TRIPLET_COLUMNS):
+    for number, row in rows(table, COMPA_COLUMNS, fix, TRIPLET_COLUMNS):
         captions = [row["pair_caption"], row["reversed_pair_caption"]]
         names = [row["pair_file"], row["reversed_pair_file"]]
         third = [row[name].strip() for name in threefold]
         if third and (third[0] == ABSENT) != (third[1] == ABSENT):
             raise CorpusError(
                 f"{table}: row {number}: one of {' and '.join(TRIPLET_COLUMNS)} is {ABSENT!r}",
-                mend="fill both in, or put - in both",
+                fix="fill both in, or put - in both",
             )
         if third and third[0] != ABSENT:
             captions.append(third[0])
@@ -105,12 +105,12 @@ def captions_benchmark(
     if file_column is None or file_column not in columns:
         raise SpecError(
             f"{table}: no column of files, as {file_column or ', '.join(FILE_COLUMNS)}",
-            mend=f"name one of its columns: {shown}",
+            fix=f"name one of its columns: {shown}",
         )
     if not wanted or any(name not in columns for name in wanted):
         raise SpecError(
             f"{table}: no column of captions, as {', '.join(wanted) or 'caption or caption_1'}",
-            mend=f"name one or several of its columns: {shown}",
+            fix=f"name one or several of its columns: {shown}",
         )
     chosen = settings or BenchSettings()
     files = Files(audio, table)
@@ -146,7 +146,7 @@ def classes_benchmark(
         CorpusError: If a file, a column or a cell is missing, or a file has two categories.
         SpecError: If there is no such fold.
     """
-    mend = "give a table such as ESC-50's meta/esc50.csv, with filename, fold, target, category"
+    fix = "give a table such as ESC-50's meta/esc50.csv, with filename, fold, target, category"
     chosen = settings or BenchSettings()
     required = CLASS_COLUMNS if fold is None else (*CLASS_COLUMNS, "fold")
     files = Files(audio, table)
@@ -155,7 +155,7 @@ def classes_benchmark(
     labels: list[str] = []
     recordings: list[str] = []
     other = 0
-    for number, row in rows(table, required, mend):
+    for number, row in rows(table, required, fix):
         category = row["category"].strip()
         classes[category] = None
         if fold is not None:
@@ -167,15 +167,13 @@ def classes_benchmark(
         if 0 <= sound < len(labels):
             raise CorpusError(
                 f"{table}: row {number}: {row['filename']!r} has a row already",
-                mend="leave one of them",
+                fix="leave one of them",
             )
         if sound >= 0:
             labels.append(category)
             recordings.append(row.get(RECORDING_COLUMN) or row["filename"])
     if folds and fold not in folds:
-        raise SpecError(
-            f"{table}: no fold {fold}", mend=f"its folds are {', '.join(sorted(folds))}"
-        )
+        raise SpecError(f"{table}: no fold {fold}", fix=f"its folds are {', '.join(sorted(folds))}")
     sounds = files.sounds()
     every = sorted(classes)
     names = [[label] for label in labels]

@@ -53,7 +53,7 @@ def corpus_benchmark(
         raise SpecError(
             f"the model takes audio at {sample_rate} Hz, corpus {opened.name} is at "
             f"{opened.sample_rate} Hz",
-            mend=f"build the corpus with sample_rate: {sample_rate}",
+            fix=f"build the corpus with sample_rate: {sample_rate}",
         )
     data = SplitData(opened, split, mode)
     rows = data.rows(range(len(data)))

@@ -59,7 +59,7 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
         sound = files.number(row["id"], number)
         sentences.append(Sentence(sound, row["caption"], row["text"], row["connective"]))
     if not sentences:
-        raise CorpusError(f"{table}: no sentence was made", mend="cut the set from other captions")
+        raise CorpusError(f"{table}: no sentence was made", fix="cut the set from other captions")
     sounds = files.sounds()
     chosen = settings or BenchSettings()
     return Benchmark(
@@ -80,16 +80,16 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
 
 def _read(table: Path) -> pa.Table:
     if not table.is_file():
-        raise CorpusError(f"{table}: there is no such file", mend=_MEND)
+        raise CorpusError(f"{table}: there is no such file", fix=_MEND)
     try:
         found = pq.read_table(table)
     except pa.ArrowInvalid as error:
-        raise CorpusError(f"{table}: is no Parquet file", mend=_MEND) from error
+        raise CorpusError(f"{table}: is no Parquet file", fix=_MEND) from error
     missing = [name for name in COLUMNS if name not in found.column_names]
     if missing:
-        raise CorpusError(f"{table}: no column {', '.join(map(repr, missing))}", mend=_MEND)
+        raise CorpusError(f"{table}: no column {', '.join(map(repr, missing))}", fix=_MEND)
     if TOOL not in (found.schema.metadata or {}):
-        raise CorpusError(f"{table}: does not say which probe made it", mend=_MEND)
+        raise CorpusError(f"{table}: does not say which probe made it", fix=_MEND)
     return found
 
 
@@ -98,5 +98,5 @@ def _check(row: Mapping[str, Any], table: Path, number: int) -> None:
         if not (row[name] or "").strip():
             raise CorpusError(
                 f"{table}: row {number}: {name!r} is empty",
-                mend="cut the set again; `--id-column` names the column of audio files",
+                fix="cut the set again; `--id-column` names the column of audio files",
             )

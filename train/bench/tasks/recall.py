@@ -77,5 +77,5 @@ def _check_subsets(sounds: int, settings: BenchSettings) -> None:
     if settings.subset_size is not None and settings.subset_size > sounds:
         raise SpecError(
             f"subsets of {settings.subset_size} cannot be drawn from {sounds} sounds",
-            mend=f"choose a subset_size of at most {sounds}, or none",
+            fix=f"choose a subset_size of at most {sounds}, or none",
         )

@@ -133,12 +133,12 @@ def spectrogram_tower(model: Any, config: AudioConfig, sample_rate: int) -> Spec
         raise SpecError(
             f"model {config.name!r}: its preprocessor_config.json gives {settings.frames} frames "
             f"of {settings.mels} mel bands, more or other than its config.json takes",
-            mend="put the preprocessor_config.json of this very model there",
+            fix="put the preprocessor_config.json of this very model there",
         )
     if config.layers is not LayerMix.LAST:
         raise SpecError(
             f"model {config.name!r} is a CLAP, whose layers differ in width and cannot be mixed",
-            mend="choose `layers: last` for audio",
+            fix="choose `layers: last` for audio",
         )
     chunk = round(config.chunk_s * sample_rate)
     if chunk > settings.samples:
@@ -146,6 +146,6 @@ def spectrogram_tower(model: Any, config: AudioConfig, sample_rate: int) -> Spec
         raise SpecError(
             f"chunks of {config.chunk_s:g} s are longer than the {longest:g} s that model "
             f"{config.name!r} takes",
-            mend=f"choose a chunk_s of at most {longest:g}",
+            fix=f"choose a chunk_s of at most {longest:g}",
         )
     return SpectrogramTower(model, settings, config.tokens, chunk)

@@ -63,13 +63,13 @@ def text_model(model: Any, name: str, pooled: bool) -> TextModel:
     if not hasattr(model.config, "vocab_size") or hasattr(model.config, "conv_kernel"):
         raise SpecError(
             f"model {name!r} ({kind}) does not take text",
-            mend="use bert, roberta, a T5, or a folder of CLIP or CLAP",
+            fix="use bert, roberta, a T5, or a folder of CLIP or CLAP",
         )
     summary = getattr(model, "pooler", None) is not None or kind == "clip_text_model"
     if pooled and not summary:
         raise SpecError(
             f"text model {name!r} ({kind}) has no summary of the whole for a `projection` head",
-            mend="choose a head of kind `mlp` or `transformer`, or a text model with a pooler: "
+            fix="choose a head of kind `mlp` or `transformer`, or a text model with a pooler: "
             "that of a CLAP, CLIP, bert or roberta",
         )
     return TextModel(model, pooled)

@@ -140,14 +140,14 @@ def waveform_tower(model: Any, config: AudioConfig, sample_rate: int) -> AudioTo
     if config.tokens is TokenKind.POOLED:
         raise SpecError(
             f"model {config.name!r} ({model.config.model_type}) has no summary of the whole",
-            mend="choose `tokens: chunks` or `tokens: map` for audio, or the audio half of a CLAP",
+            fix="choose `tokens: chunks` or `tokens: map` for audio, or the audio half of a CLAP",
         )
     chunk, dim = round(config.chunk_s * sample_rate), int(model.config.hidden_size)
     shortest = _receptive_field(model.config)
     if chunk < shortest:
         raise SpecError(
             f"chunks of {config.chunk_s:g} s are too short for model {config.name!r}",
-            mend=f"choose a chunk_s of at least {shortest / sample_rate:g}",
+            fix=f"choose a chunk_s of at least {shortest / sample_rate:g}",
         )
     normalise = bool(preprocessor_facts(config.name).get("do_normalize", True))
     encoder = WaveformModel(model, config.layers, normalise)

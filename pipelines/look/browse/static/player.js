@@ -51,7 +51,7 @@ export class Player {
       const answer = await fetch(this.audio.getAttribute("src"), options);
       if (!answer.ok) {
         const told = await answer.json();
-        throw new Error([told.error, told.mend].filter(Boolean).join(" — "));
+        throw new Error([told.error, told.fix].filter(Boolean).join(" — "));
       }
       const context = new OfflineAudioContext(1, 1, this.rate);
       const decoded = await context.decodeAudioData(await answer.arrayBuffer());

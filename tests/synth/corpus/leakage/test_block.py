@@ -149,7 +149,7 @@ def test_a_list_that_cannot_be_read_is_an_error(
     with pytest.raises(SourceError, match=message) as raised:
         Block.open(path)
     assert str(path) in raised.value.message
-    assert raised.value.mend
+    assert raised.value.fix
 
 
 def test_a_catalogue_must_have_the_columns_of_one(tmp_path: Path) -> None:
