@@ -22,9 +22,9 @@ from pipelines.build.build import build
 from pipelines.checks.preflight import disk
 from pipelines.checks.preflight.deal import Deal, deal_shards
 from pipelines.checks.preflight.judge import (
+    describe_fixes,
     find_best_shards,
     find_faults,
-    describe_fixes,
     refuse_unfit,
 )
 from pipelines.checks.preflight.report import PreflightReport
