@@ -158,7 +158,7 @@ class LazyGroup(TyperGroup):
 
 def _load(name: str) -> Any:
     """The command of a name; a mapping of functions is a group of commands."""
-    found = _imported(name)
+    found = _import_command(name)
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode="markdown",
@@ -170,7 +170,7 @@ def _load(name: str) -> Any:
     return get_command(app)
 
 
-def _imported(name: str) -> Any:
+def _import_command(name: str) -> Any:
     """What a command's entry names.
 
     Raises:

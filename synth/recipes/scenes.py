@@ -80,7 +80,7 @@ class Scenes(RecipeSettings):
 
     @field_validator("expressions", mode="before")
     @classmethod
-    def _weighted(cls, expressions: Any) -> Any:
+    def _weigh(cls, expressions: Any) -> Any:
         if isinstance(expressions, str):
             expressions = read_expressions(Path(expressions))
         if isinstance(expressions, list | tuple):

@@ -189,7 +189,7 @@ def show_progress(as_json: bool) -> Iterator[Observer]:
     """
     console = Console(stderr=True)
     if as_json or not console.is_terminal:
-        with _noted(Tracker(JsonLines() if as_json else Hidden())) as tracker:
+        with _note_kept(Tracker(JsonLines() if as_json else Hidden())) as tracker:
             yield tracker
         return
     columns = (
@@ -203,13 +203,13 @@ def show_progress(as_json: bool) -> Iterator[Observer]:
     )
     with (
         Progress(*columns, console=console) as progress,
-        _noted(Tracker(Bars(progress))) as tracker,
+        _note_kept(Tracker(Bars(progress))) as tracker,
     ):
         yield tracker
 
 
 @contextmanager
-def _noted(tracker: Tracker) -> Iterator[Tracker]:
+def _note_kept(tracker: Tracker) -> Iterator[Tracker]:
     try:
         yield tracker
     except BaseException as error:

@@ -192,7 +192,7 @@ def plot(
     return Plot(
         title=title,
         curves=tuple(
-            Curve(name, " ".join(f"{x:g},{y:g}" for x, y in _thinned(points, across, up)))
+            Curve(name, " ".join(f"{x:g},{y:g}" for x, y in _thin_points(points, across, up)))
             for name, points in curves.items()
         ),
         rule=Tick(f"{rule[0]} {spoken(rule[1])}", up.place(rule[1])) if rule else None,
@@ -209,7 +209,7 @@ def plot(
     )
 
 
-def _thinned(points: Points, across: Axis, up: Axis) -> list[tuple[float, float]]:
+def _thin_points(points: Points, across: Axis, up: Axis) -> list[tuple[float, float]]:
     """Places of the points; of many in one column of the drawing only those that can be seen."""
     placed = [(across.place(step), up.place(value)) for step, value in points]
     if len(placed) <= _BY_COLUMN * (across.end - across.start):

@@ -81,7 +81,7 @@ def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = No
 def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     described = describe(manifest)
     judged = audit(manifest, observer)
-    measured = _measured(manifest)
+    measured = _measure(manifest)
     shown = examples(manifest, measured.tags, samples, observer)
     facts = {
         "corpus": described["corpus"],
@@ -96,7 +96,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         _PACKAGES,
         described=described,
         lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
-        built=_built(manifest),
+        built=_read_facts(manifest),
         audit=judged,
         histograms=measured.histograms,
         rights=measured.rights,
@@ -106,7 +106,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
 
 
-def _measured(manifest: Path) -> Measured:
+def _measure(manifest: Path) -> Measured:
     columns = [*_MEASURED, *(_RENDERED if manifest.name == SAMPLES_FILE else ())]
     rows = pq.read_table(manifest, columns=columns)
     everything = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
@@ -133,7 +133,7 @@ def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[
         yield histogram("Gain of the samples", "dB", gain)
 
 
-def _built(manifest: Path) -> Mapping[str, Any] | None:
+def _read_facts(manifest: Path) -> Mapping[str, Any] | None:
     """What `corpus.json` says; None for a plan."""
     path = manifest.with_name(CORPUS_FILE)
     if not path.is_file():

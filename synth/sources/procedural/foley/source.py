@@ -32,7 +32,7 @@ class Foley(Settings):
 
     @field_validator("classes")
     @classmethod
-    def _known(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_known(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
         unknown = sorted(set(classes) - set(foley.CLASSES))
         if unknown:
             raise ValueError(f"no class {', '.join(unknown)}; there are {', '.join(foley.CLASSES)}")
