@@ -85,6 +85,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     """The experiment at a scale, over a library of labelled sounds."""
     heard = library or make_foley(scale)
     scenes, long = make_scenes_spec(scale, heard), make_scenes_spec(scale, heard, LONGER)
+    unchecked = partial(keep_unchecked, most=choose_captions(scale))
     checked = partial(keep_proven, most=choose_captions(scale), audible=scenes.setting.audible)
     whole, cropped = _make_config(scale), _make_config(scale, crop_s=choose_seconds(scale))
     return Experiment(
