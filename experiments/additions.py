@@ -10,7 +10,7 @@ from experiments.harness.embedded import make_foley
 from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
 from experiments.harness.library import SoundLibrary
-from experiments.scenes.captions import keep_proven, keep_unchecked
+from experiments.scenes.captions import tested, untested
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from experiments.scenes.scenes import (
     ATTRIBUTE,
@@ -85,8 +85,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     """The experiment at a scale, over a library of labelled sounds."""
     heard = library or make_foley(scale)
     scenes, long = make_scenes_spec(scale, heard), make_scenes_spec(scale, heard, LONGER)
-    unchecked = partial(keep_unchecked, most=choose_captions(scale))
-    checked = partial(keep_proven, most=choose_captions(scale), audible=scenes.setting.audible)
+    checked = partial(tested, most=choose_captions(scale), audible=scenes.setting.audible)
     whole, cropped = _make_config(scale), _make_config(scale, crop_s=choose_seconds(scale))
     return Experiment(
         name="additions",
@@ -98,9 +97,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
             "scenes": scenes,
             "long": long,
             "tested": CorpusView(("scenes",), checked),
-            "untested": CorpusView(
-                ("scenes",), partial(keep_unchecked, most=choose_captions(scale))
-            ),
+            "untested": CorpusView(("scenes",), partial(untested, most=choose_captions(scale))),
             "tested, long": CorpusView(("long",), checked),
         },
         arms=(

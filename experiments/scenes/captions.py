@@ -29,7 +29,7 @@ from train.data.meaning import meaning as claim_meaning
 _SEED: Final = 7
 
 
-def keep_unchecked(row: Row, most: int) -> Row:
+def untested(row: Row, most: int) -> Row:
     """The sample with the paper's captions, true or not.
 
     Args:
@@ -39,7 +39,7 @@ def keep_unchecked(row: Row, most: int) -> Row:
     return _retell(row, *list_candidates(_read_statement(row)), most)
 
 
-def keep_proven(row: Row, most: int, audible: Frames) -> Row:
+def tested(row: Row, most: int, audible: Frames) -> Row:
     """The sample with those of the paper's captions that the timeline proves, or refutes.
 
     Args:
@@ -55,7 +55,7 @@ def keep_proven(row: Row, most: int, audible: Frames) -> Row:
     )
 
 
-def restate_captions(row: Row) -> Row:
+def restated(row: Row) -> Row:
     """The sample with those further true captions that say all of it, and none of a part."""
     whole = claim_meaning(row["claim"])
     kept = [each for each in row["positives"] if claim_meaning(each["claim"]) == whole]

@@ -14,7 +14,7 @@ from experiments.harness.embedded import make_foley
 from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
 from experiments.harness.library import SoundLibrary, choose_steps
-from experiments.scenes.captions import restate_captions
+from experiments.scenes.captions import restated
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from pipelines.spec.spec import Spec
 from train.bench.plan import Task
@@ -182,7 +182,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         setup=SETUP,
         corpora={
             "scenes": make_scenes_spec(scale, heard),
-            "restated": CorpusView(("scenes",), restate_captions),
+            "restated": CorpusView(("scenes",), restated),
         },
         arms=(
             Arm(CLAP, "scenes", learn(vanilla, vanilla, vanilla)),

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.harness.experiment import ExamSplit, Row, Scale
 from experiments.scenes import captions as scenes_captions
-from experiments.scenes.captions import keep_unchecked, list_candidates, restate_captions
+from experiments.scenes.captions import list_candidates, restated, untested
 from experiments.scenes.exams import THREEFOLD_EVERY, make_attribute_exam, make_order_exam
 from experiments.scenes.scenes import (
     EXPRESSIONS,
@@ -128,7 +128,7 @@ def test_the_papers_captions_are_parts_and_edits_of_parts() -> None:
 
 
 def test_what_is_restated_says_all_of_a_scene(rows: list[Row]) -> None:
-    told = list(map(restate_captions, rows))
+    told = list(map(restated, rows))
     counts = [len(row["positives"]) for row in rows], [len(row["positives"]) for row in told]
     assert 0 < sum(counts[1]) < sum(counts[0])
     for row in told:
@@ -143,7 +143,7 @@ def test_tested_captions_hold_and_untested_ones_may_not(rows: list[Row]) -> None
     for row in rows:
         scene = from_json(json.loads(row["scene"]))
         hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, AUDIBLE))
-        kept, free = scenes_captions.keep_proven(row, MOST, AUDIBLE), keep_unchecked(row, MOST)
+        kept, free = scenes_captions.tested(row, MOST, AUDIBLE), untested(row, MOST)
         assert len(free["positives"]) < MOST
         assert len(free["negatives"]) <= MOST
         claims = [claim_from_json(json.loads(said["claim"])) for said in kept["positives"]]
@@ -153,4 +153,4 @@ def test_tested_captions_hold_and_untested_ones_may_not(rows: list[Row]) -> None
         claims = [claim_from_json(json.loads(said["claim"])) for said in free["negatives"]]
         doubtful += sum(not hearing.refutes(claim) for claim in claims)
     assert doubtful, "all of the paper's false captions are false here"
-    assert keep_unchecked(rows[0], MOST) == keep_unchecked(rows[0], MOST)
+    assert untested(rows[0], MOST) == untested(rows[0], MOST)
