@@ -256,7 +256,7 @@ def dying(self, missing_ok=False):
     unlink(self, missing_ok)
 
 Path.unlink = dying
-pipelines.versions.gc.gc(Path(sys.argv[1]), keep=1)
+pipelines.versions.gc.collect_garbage(Path(sys.argv[1]), keep=1)
 """
 
 
