@@ -1,4 +1,4 @@
-"""Files that lie elsewhere: any URL that fsspec knows, and copies of them on this machine.
+"""Files at URLs: any that fsspec knows, and copies of them on this machine.
 
 `remote` reads and writes, `faults` tells what went wrong; `copies` keeps what came, within its
 `room`, and `reading` is what reads through it.
