@@ -511,7 +511,7 @@ def test_decoders_start_below_a_nanny(cluster: Cluster, tmp_path: Path, tiny: Ti
     assert isinstance(intake.source, Source)
     with engine(cluster.address) as it:
         found = it.run(decode, DecodingTask(intake.source, intake.rate, intake.acceptance))
-    assert found == ["Taken", "str"]
+    assert found == ["DecodedClip", "str"]
 
 
 def library(root: Path) -> dict[str, Any]:

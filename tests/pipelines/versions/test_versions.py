@@ -295,7 +295,7 @@ def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) 
     assert collect_garbage(manifests(out), keep=2).kept == ("one", "three")
 
 
-def test_a_plain_build_of_a_removed_version_is_refused_with_the_mend(tiny: Tiny, out: Path) -> None:
+def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, out: Path) -> None:
     spec = tiny(version="one", recipe={"triplets": {"repeats": 1}})
     collect_garbage(manifests(out), keep=1)
     before = product(out)
