@@ -112,11 +112,6 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     run = _check_settings(settings)
     if settings.budget is not None and not math.isfinite(settings.budget):
         raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")
-    if settings.batch and settings.retry_failed:
-        raise SpecError(
-            "--retry-failed and --batch exclude each other: the same batch brings the same answers",
-            fix="leave --batch out for the items that failed",
-        )
     if settings.budget is None and not run.price.free:
         raise SpecError(
             f"no budget is given, and model {run.task.model} costs money",

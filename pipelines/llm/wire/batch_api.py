@@ -1,7 +1,8 @@
 """The OpenAI Batch API: the same requests at half the price, answered within a day.
 
-A batch is found again by what it asks: where the same requests are already on their way, or have
-been answered, `submit` returns that batch instead of paying for another.
+A batch is found again by what it asks, and for which time: where the same requests are already on
+their way, or have been answered, `submit` returns that batch instead of paying for another. To ask
+once more for what came to nothing is another attempt, and so another batch.
 """
 
 from __future__ import annotations
@@ -83,12 +84,15 @@ class BatchState:
         return self.status in _OVER
 
 
-async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket:
+async def submit(
+    endpoint: Endpoint, requests: Sequence[Request], attempts: Mapping[str, int] | None = None
+) -> BatchTicket:
     """Hands the requests in as one batch, or finds the batch that already holds them.
 
     Args:
         endpoint: An open endpoint.
         requests: At most `MOST_REQUESTS`; equal ones are asked once.
+        attempts: By key, how often a request was bought before; 0 where it is left out.
 
     Raises:
         SpecError: There are none, or too many for one batch.
@@ -96,7 +100,7 @@ async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket
     """
     by_key = {request.key: request for request in requests}
     lines = _encode_lines(endpoint, by_key)
-    mark = digest("llm batch", *sorted(by_key))
+    mark = _make_mark(by_key, attempts or {})
     found = await _find_submitted(endpoint, mark)
     if found is None:
         files, batches = endpoint.client.files, endpoint.client.batches
@@ -112,6 +116,12 @@ async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket
         )
         found = batch.id
     return BatchTicket(found, tuple(by_key))
+
+
+def _make_mark(keys: Iterable[str], attempts: Mapping[str, int]) -> str:
+    """What a batch is found by; that of first attempts is the one that older versions wrote."""
+    parts = [f"{key}#{attempts[key]}" if attempts.get(key) else key for key in sorted(keys)]
+    return digest("llm batch", *parts)
 
 
 async def poll(endpoint: Endpoint, ticket: BatchTicket) -> BatchState:
