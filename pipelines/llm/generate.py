@@ -19,13 +19,14 @@ from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.prices import Price, estimate_tokens, find_price, to_nanos
 from pipelines.llm.money.records import ItemState, Status
 from pipelines.llm.money.store import Store
-from pipelines.llm.preparation import prepare_endpoint, strip_address
+from pipelines.llm.preparation import prepare_endpoint
 from pipelines.llm.runner import ItemRunner, recover
 from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
 from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import classify_reason
+from pipelines.llm.wire.address import identify_endpoint
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.store.output import check_output
 from synth.base.errors import SpecError
@@ -81,7 +82,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
     states: dict[str, ItemState] = {}
     if settings.store.is_file():
         with Store.open(settings.store) as store:
-            ledger = Ledger(store, store.find_scope(run.task.scope), "", None)
+            ledger = Ledger(store, store.find_scope(run.task.scope, adopt=False), "", None)
             states = _read_states(run, ledger, keep=False)
     queue = Queue(run.task.prompt.batch)
     queue.put(_select_open(run, states))
@@ -118,7 +119,9 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
 
 def _check_settings(settings: GenerateSettings) -> _Run:
     check_output(settings.out, settings.source.path)
-    task = PromptTask(load_prompt(settings.task), settings.endpoint.model, settings.seed)
+    asked = settings.endpoint
+    where = identify_endpoint(asked.base_url)
+    task = PromptTask(load_prompt(settings.task), asked.model, settings.seed, where)
     price = find_price(task.model, settings.prices, settings.local)
     return _Run(settings, task, read_rows(settings.source, task.prompt), price)
 
@@ -206,7 +209,7 @@ async def _buy(
         with _stop_on_signals(buyer):
             await buyer.run(waiting)
         if buyer.stopped is not None and buyer.stopped.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(strip_address(settings.endpoint.base_url), run.task.model)
+            store.forget_capabilities(run.task.endpoint, run.task.model)
         return buyer.stopped
 
 

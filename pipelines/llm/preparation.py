@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
@@ -11,6 +10,7 @@ from pipelines.llm.money.prices import Price
 from pipelines.llm.money.records import Order, Paid, RequestState
 from pipelines.llm.money.store import Store
 from pipelines.llm.stops import Stop
+from pipelines.llm.wire.address import identify_endpoint
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import Fault
@@ -18,12 +18,6 @@ from pipelines.llm.wire.probe import PROBE_REQUESTS, PROBE_TOKENS, probe
 from pipelines.llm.wire.usage import NOTHING, Usage
 
 _PROBE_INPUT: Final = 1000
-
-
-def strip_address(url: str) -> str:
-    """Where requests go, without what may hold a key."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
 
 
 async def prepare_endpoint(
@@ -42,7 +36,7 @@ async def prepare_endpoint(
         Why the run cannot go on, if it cannot.
     """
     model = endpoint.settings.model
-    where = (strip_address(endpoint.settings.base_url), model)
+    where = (identify_endpoint(endpoint.settings.base_url), model)
     known = store.read_capabilities(*where)
     if known is not None:
         endpoint.capabilities = Capabilities.from_json(known)

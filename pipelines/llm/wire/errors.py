@@ -129,11 +129,16 @@ def _make_fault(
     return Fault(kind, message, retry_after=retry_after, usage=usage)
 
 
+def hide_keys(text: str) -> str:
+    """`text` without anything that looks like a key."""
+    return _LIKE_A_KEY.sub(_HIDDEN, text)
+
+
 def redact(text: str, key: str) -> str:
     """`text` on one short line, without `key` and without anything that looks like a key."""
     if key and key != NO_KEY:
         text = text.replace(key, _HIDDEN)
-    text = " ".join(_LIKE_A_KEY.sub(_HIDDEN, text).split())
+    text = " ".join(hide_keys(text).split())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
