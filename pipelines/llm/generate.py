@@ -26,7 +26,7 @@ from pipelines.llm.stops import Stop, StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
 from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import classify_reason
-from pipelines.llm.wire.address import identify_endpoint
+from pipelines.llm.wire.address import check_address, identify_endpoint
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.store.output import check_output
 from synth.base.errors import SpecError
@@ -120,6 +120,7 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
 def _check_settings(settings: GenerateSettings) -> _Run:
     check_output(settings.out, settings.source.path)
     asked = settings.endpoint
+    check_address(asked.base_url)
     where = identify_endpoint(asked.base_url)
     task = PromptTask(load_prompt(settings.task), asked.model, settings.seed, where)
     price = find_price(task.model, settings.prices, settings.local)
