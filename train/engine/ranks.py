@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -76,13 +77,19 @@ class Process:
         distributed.all_reduce(total)
         return total.item() / self.ranks
 
-    def broadcast(self, value: float) -> float:
-        """The number of the first process, on every process."""
+    def sum(self, values: Float[Tensor, " numbers"]) -> Float[Tensor, " numbers"]:
+        """The sum of float64 numbers over the processes, each number by itself, on the CPU."""
         if self.ranks == 1:
-            return value
-        number = torch.tensor(value, dtype=torch.float64, device=self.device)
-        distributed.broadcast(number, 0)
-        return number.item()
+            return values.cpu()
+        total = values.to(self.device)
+        distributed.all_reduce(total)
+        return total.cpu()
+
+    def share_statistics(self, model: nn.Module) -> None:
+        """Give the model the first process's statistics of batch norms, and its other buffers."""
+        if self.ranks > 1:
+            for buffer in model.buffers():
+                distributed.broadcast(buffer, 0)
 
     def gather(self, value: Tensor) -> list[Tensor]:
         """A small tensor of every process, on the CPU, in order of rank; all of one shape."""
