@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from pipelines.engines.executor import RemoteRunner, Runner
 from pipelines.ingest.admission import Admission
-from pipelines.ingest.decoder import Decoder, DecodingTask, Outcome
+from pipelines.ingest.decoder import Decoder
+from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.parts import (
     LibraryPart,
     ingest_part,
