@@ -62,7 +62,7 @@ class Lease:
     @property
     def key(self) -> str:
         """Key of its object."""
-        return _make_key(self.folder, self.number)
+        return make_key(self.folder, self.number)
 
     def check(self) -> None:
         """Check that nobody else has taken it; before anything is certified.
@@ -126,7 +126,7 @@ def take_lease(
             with suppress(CorpusError):  # a store without conditional requests let another in
                 lease.check()
                 for old in numbers:
-                    remote.remove(_make_key(folder, old))
+                    remote.remove(make_key(folder, old))
                 return lease
     raise CorpusError(
         f"{remote.address(folder)}: others take the lease on this corpus again and again",
@@ -191,7 +191,7 @@ def refuse_living(
         StorageError: If the store cannot be read.
     """
     numbers = _list_numbers(remote, folder)
-    told = _read(remote, _make_key(folder, numbers[-1])) if numbers else {}
+    told = _read(remote, make_key(folder, numbers[-1])) if numbers else {}
     if not told or told.get("holder") == holder:
         return numbers
     try:
@@ -213,7 +213,8 @@ def _list_numbers(remote: Remote, folder: str) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def _make_key(folder: str, number: int) -> str:
+def make_key(folder: str, number: int) -> str:
+    """Key of a lease's object."""
     return join_keys(folder, f"{number:06d}.json")
 
 
