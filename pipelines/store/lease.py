@@ -2,9 +2,10 @@
 
 Every holding is an object of its own, `data_manifests/CORPUS/.lease/NNNNNN.json`, and the one with
 the highest number counts. It is made by a conditional request, so that of two machines that take
-the lease in the same moment one is let in. The holder writes the time into it while it lives.
-Stores that know no conditional request let the last of the two in, and the other one finds out
-before it certifies its next shard.
+the lease in the same moment one is let in. The holder writes it again while it lives, if it is
+still what it wrote: who was paused meanwhile brings nothing back. How old that is the store's clock
+says, and no machine's. Stores that know no conditional request let the last of the two in, and the
+other one finds out before it certifies its next shard.
 """
 
 from __future__ import annotations
@@ -72,16 +73,19 @@ class Lease:
         """
         numbers = _list_numbers(self.remote, self.folder)
         if not numbers or numbers[-1] != self.number or self._read_own().get("token") != self.token:
-            raise CorpusError(
-                f"{self.remote.address(self.folder)}: the lease on this corpus is lost to another "
-                f"machine, since this one gave no sign of life for {EXPIRY_S:g} s",
-                fix="let the other one end, then run the same command again",
-            )
+            raise self._make_lost_error()
 
     def beat(self, now: Now = utc_now) -> None:
-        """Give a sign of life."""
+        """Give a sign of life.
+
+        Raises:
+            CorpusError: If it is lost.
+            StorageError: If the store cannot be read or written.
+        """
+        found = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
-        self.remote.write(self.key, self.encode(now))
+        if found is None or not self.remote.replace(self.key, self.encode(now), found.stamp):
+            raise self._make_lost_error()
 
     def encode(self, now: Now) -> bytes:
         """What the object says at a time."""
@@ -98,6 +102,13 @@ class Lease:
         """Give it back."""
         self.remote.remove(self.key)
 
+    def _make_lost_error(self) -> CorpusError:
+        return CorpusError(
+            f"{self.remote.address(self.folder)}: the lease is lost to another machine, since "
+            f"this one gave no sign of life for {EXPIRY_S:g} s",
+            fix="let the other one end, then run the same command again",
+        )
+
     def _read_own(self) -> dict[str, Any]:
         return _read(self.remote, self.key)
 
@@ -111,7 +122,7 @@ def take_lease(
         remote: The store.
         folder: Key of the folder of the corpus's leases.
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
-        now: The time; machines' clocks must agree within a minute.
+        now: This machine's time, which is told to people; of stores that tell no times it counts.
         doing: What another holder is told to be doing.
 
     Raises:
@@ -194,10 +205,12 @@ def refuse_living(
     told = _read(remote, make_key(folder, numbers[-1])) if numbers else {}
     if not told or told.get("holder") == holder:
         return numbers
-    try:
-        age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
-    except (KeyError, ValueError, TypeError):
-        return numbers
+    age = _measure_age(remote, make_key(folder, numbers[-1]))
+    if age is None:
+        try:
+            age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
+        except (KeyError, ValueError, TypeError):
+            return numbers
     if age < EXPIRY_S:
         raise CorpusError(
             f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
@@ -206,6 +219,19 @@ def refuse_living(
             f"{EXPIRY_S:g} s have passed",
         )
     return numbers
+
+
+def _measure_age(remote: Remote, key: str) -> float | None:
+    """Age of an object in seconds, by the store's clock; None where it tells no times."""
+    probe = f"{key.rpartition('/')[0]}/clock-{secrets.token_hex(8)}"
+    remote.write(probe, b"")
+    written, asked = remote.find(key), remote.find(probe)
+    remote.remove(probe)
+    if written is None:
+        return EXPIRY_S  # it was given back
+    if asked is None or not written.time_ns or not asked.time_ns:
+        return None
+    return (asked.time_ns - written.time_ns) / 10**9
 
 
 def _list_numbers(remote: Remote, folder: str) -> list[int]:
