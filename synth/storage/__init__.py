@@ -7,7 +7,8 @@
 from synth.storage.copies import Copies
 from synth.storage.errors import StorageError
 from synth.storage.reading import display_path, fetch, local_place, open_file, open_mapped, read_at
-from synth.storage.remote import Remote, Stored
+from synth.storage.remote import Remote
+from synth.storage.stored import Stored
 from synth.storage.url import is_url, url_of
 
 __all__ = [

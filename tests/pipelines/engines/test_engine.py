@@ -42,7 +42,8 @@ from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner
 from pipelines.engines.passport import Passport, Refusal, facts
-from pipelines.ingest.decoder import Decoder, DecodingTask
+from pipelines.ingest.decoder import Decoder
+from pipelines.ingest.decoding import DecodingTask
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
