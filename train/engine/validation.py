@@ -93,4 +93,5 @@ class Validator:
             loss = compute_loss(outputs, batch, config, Alone()).item()
             totals[number] = loss * len(positions)
         # Added up in the order of the batches, however many processes there are.
-        return sum(process.sum(totals).tolist()) / len(self.pool)
+        total: float = sum(process.sum(totals).tolist())
+        return total / len(self.pool)
