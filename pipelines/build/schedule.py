@@ -32,6 +32,8 @@ MOST_RETRIES: Final = 5
 WIDTH_POLL_S: Final = 5.0
 DELAY_GROWTH: Final = 10
 SHORTEST_S: Final = 1e-6
+LASTING: Final = (PermissionError, IsADirectoryError, NotADirectoryError)
+"""Errors of the file system that no further try ends."""
 
 
 class RenderSettings(BaseModel):
@@ -147,6 +149,8 @@ def schedule(
         for delay in settings.delays_s:
             try:
                 return render(shard)
+            except LASTING:
+                raise
             except OSError as error:
                 note(shard, error)
                 if stopped.wait(delay):
