@@ -11,9 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.plan import ShardPlan
+from pipelines.build.plan import SHARDS_FILE, ShardPlan
 from pipelines.engines.passport import library_versions
 from pipelines.store.places import Places
 from synth.audio.bank import Bank
@@ -153,14 +154,29 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
         for folder in sorted(places.versions.iterdir())
         if folder.is_dir() and folder.name != places.version
     ]
+    wanted = {(shard.shard, shard.digest) for shard in pending}
+    holders: dict[tuple[str, str], list[Places]] = {}
+    for other in others:
+        for key in _list_digests(other) & wanted:
+            holders.setdefault(key, []).append(other)
     missing = []
     for shard in pending:
-        twin = next((other for other in others if _is_sound(other, shard)), None)
+        alike = holders.get((shard.shard, shard.digest), [])
+        twin = next((other for other in alike if _is_sound(other, shard)), None)
         if twin is None:
             missing.append(shard)
             continue
         _adopt(twin, places, shard)
     return missing
+
+
+def _list_digests(places: Places) -> set[tuple[str, str]]:
+    """Name and digest of every shard that a version plans; none where that cannot be read."""
+    try:
+        table = pq.read_table(places.manifests / SHARDS_FILE, columns=["shard", "digest"])
+    except (FileNotFoundError, pa.ArrowException):
+        return set()
+    return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:

@@ -42,7 +42,8 @@ from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner
 from pipelines.engines.passport import Passport, Refusal, facts
-from pipelines.ingest.decoder import Decoder, DecodingTask
+from pipelines.ingest.decoder import Decoder
+from pipelines.ingest.decoding import DecodingTask
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
@@ -511,7 +512,7 @@ def test_decoders_start_below_a_nanny(cluster: Cluster, tmp_path: Path, tiny: Ti
     assert isinstance(intake.source, Source)
     with engine(cluster.address) as it:
         found = it.run(decode, DecodingTask(intake.source, intake.rate, intake.acceptance))
-    assert found == ["Taken", "str"]
+    assert found == ["DecodedClip", "str"]
 
 
 def library(root: Path) -> dict[str, Any]:
