@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from pipelines.build.claim import drop_claim, read_finished
-from pipelines.build.finalise import finalise, publish
+from pipelines.build.finalise import finalise
 from pipelines.build.findings import Findings
 from pipelines.build.plan import ShardPlan, plan
+from pipelines.build.promotion import promote as promote_to_latest
 from pipelines.build.render import (
     RenderJob,
     clean,
@@ -272,7 +273,7 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         unmark(places)
     drop_claim(places)
     if promote:
-        publish(places)
+        promote_to_latest(places)
     return Summary(
         corpus=places.corpus,
         version=places.version,

@@ -30,7 +30,7 @@ from pipelines.store.row_groups import read_batches
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import CorpusError
 from synth.base.hashing import file_sha256
-from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.corpus.schema import FORMAT_VERSION, SAMPLES
 from synth.sources.reading.base import Origin
 
@@ -98,13 +98,6 @@ def _beside_shards(places: Places) -> list[Path]:
         for path in files
         if path.is_file() and path.suffix != ".tar" and path.name != CORPUS_FILE
     ]
-
-
-def publish(places: Places) -> None:
-    """Point `latest` to this version."""
-    write_text(places.versions / LATEST_FILE, places.version + "\n")
-    if places.mirror is not None:
-        places.mirror.push(places.versions / LATEST_FILE)
 
 
 def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:

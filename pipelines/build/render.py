@@ -14,7 +14,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.plan import SHARDS_FILE, ShardPlan
+from pipelines.build.claim import SHARDS_FILE
+from pipelines.build.plan import ShardPlan
 from pipelines.engines.passport import library_versions
 from pipelines.store.places import Places
 from synth.audio.bank import Bank
