@@ -14,7 +14,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.plan import SHARDS_FILE, ShardPlan
+from pipelines.build.claim import SHARDS_FILE
+from pipelines.build.plan import ShardPlan
 from pipelines.engines.passport import library_versions
 from pipelines.store.places import Places
 from synth.audio.bank import Bank
@@ -194,13 +195,13 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
 
 
 def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
-    """Delete the receipts of shards that are about to be written over at a store."""
+    """Delete the receipts of shards that are about to be written over."""
+    paths = [places.receipt_path(shard.shard) for shard in pending]
+    found = [path for path in paths if path.is_file()]
     if places.mirror is not None:
-        paths = [places.receipt_path(shard.shard) for shard in pending]
-        found = [path for path in paths if path.is_file()]
         places.mirror.remove(found)
-        for path in found:
-            path.unlink()
+    for path in found:
+        path.unlink()
 
 
 def _is_sound(places: Places, shard: ShardPlan) -> bool:
@@ -214,21 +215,6 @@ def _is_sound(places: Places, shard: ShardPlan) -> bool:
             or file_sha256(places.shard_path(shard.split, shard.shard)) == receipt.sha256
         )
     )
-
-
-def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
-    """Remove from an unfinished version what an earlier plan of the same name left."""
-    planned = {shard.shard for shard in shards}
-    splits = {shard.split for shard in shards}
-    there = places.mirror.list_files(places.shards) if places.mirror else []
-    files = {*places.shards.glob("*/*"), *(path for path in there if path.parent != places.shards)}
-    stale = [path for path in files if path.suffix == ".tar" and path.name not in planned]
-    stale += [path for path in files if path.suffix == ".json" and path.parent.name not in splits]
-    stale += [path for path in places.receipts.glob("*.tar.*") if path.stem not in planned]
-    if places.mirror is not None:
-        places.mirror.remove(stale)
-    for path in stale:
-        path.unlink(missing_ok=True)
 
 
 def clean(places: Places) -> None:

@@ -14,7 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 
 from pipelines.build.build import Summary, conclude, render_pending
-from pipelines.build.finalise import publish
+from pipelines.build.promotion import promote
 from pipelines.build.schedule import Pending, RenderSettings
 from pipelines.flows.artifacts import RenderProgress
 from pipelines.flows.nights.night import Gate, compare_metrics, judge
@@ -130,5 +130,5 @@ def compare_model(work: Work, metrics: dict[str, dict[str, Any]]) -> list[Gate]:
 def promote_version(work: Work) -> str:
     """Point `latest` to the version."""
     places = work.prepare().places
-    publish(places)
+    promote(places)
     return places.version

@@ -19,7 +19,7 @@ from pipelines.build.finalise import CARD_FILE, SIZES_FILE
 from pipelines.build.render import read_receipt
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import SHARDS, Places, locate_versions
-from pipelines.store.stage import choose_stage, find_mirror, hold_corpus
+from pipelines.store.stage import hold_corpus
 from pipelines.versions.gc_banks import find_unneeded, hold_every_bank
 from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_versions
 from pipelines.versions.removal import (
@@ -36,8 +36,7 @@ from pipelines.versions.shelf import (
     Shelf,
     list_corpora,
     make_shelf,
-    open_shelf,
-    split_url,
+    open_writable_shelf,
     walk_files,
 )
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
@@ -45,7 +44,6 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.corpus.schema import canonical_json
-from synth.storage import url_of
 
 PHASE: Final = "remove"
 _SHARD_FILES: Final = (
@@ -130,7 +128,7 @@ def collect_garbage(
             removed then.
         StorageError: If the URL cannot be read or written.
     """
-    shelf = _open_shelf(path)
+    shelf = open_writable_shelf(path)
     if dry_run:
         return _survey(shelf, keep, shelf.list_banks() if banks else ())
     with ExitStack() as held:
@@ -140,18 +138,6 @@ def collect_garbage(
         sweep = _survey(shelf, keep, ours)
         _carry_out(sweep, shelf, mirror, observer or Silent())
     return sweep
-
-
-def _open_shelf(path: Path) -> Shelf:
-    """The shelf, in a stage where it is at a URL."""
-    url = url_of(path)
-    if url is None:
-        return open_shelf(path)
-    base, corpus = split_url(url)
-    open_shelf(path)  # no stage is made of what is no corpus
-    mirror = find_mirror(choose_stage(base))
-    assert mirror is not None
-    return make_shelf(mirror.copies.root, corpus, mirror.copies)
 
 
 def _hold_shelf(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
