@@ -175,7 +175,8 @@ def prepare_build(
     if complete:
         refuse_other_bytes(places, shards)
     pending = reuse(places, shards)
-    withdraw(places, pending)
+    if not complete:  # a finished version's receipts alone say what its lost shards were
+        withdraw(places, pending)
     if pending or not complete:
         record(places.journal, "prepared", shards=len(shards), pending=len(pending))
     return Prepared(spec, library, places, shards, pending)

@@ -32,8 +32,6 @@ MOST_RETRIES: Final = 5
 WIDTH_POLL_S: Final = 5.0
 DELAY_GROWTH: Final = 10
 SHORTEST_S: Final = 1e-6
-LASTING: Final = (PermissionError, IsADirectoryError, NotADirectoryError)
-"""Errors of the file system that no further try ends."""
 
 
 class RenderSettings(BaseModel):
@@ -55,6 +53,12 @@ class RenderSettings(BaseModel):
     def delays_s(self) -> list[float]:
         """Seconds before each further try."""
         return [self.retry_delay_s * DELAY_GROWTH**number for number in range(self.retries)]
+
+
+def may_pass(error: object) -> bool:
+    """Whether a further try may end an error: one of the file system, but for lasting ones."""
+    lasting = PermissionError, IsADirectoryError, NotADirectoryError
+    return isinstance(error, OSError) and not isinstance(error, lasting)
 
 
 class Pending(Protocol):
@@ -149,9 +153,9 @@ def schedule(
         for delay in settings.delays_s:
             try:
                 return render(shard)
-            except LASTING:
-                raise
             except OSError as error:
+                if not may_pass(error):
+                    raise
                 note(shard, error)
                 if stopped.wait(delay):
                     raise

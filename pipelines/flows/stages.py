@@ -15,7 +15,7 @@ from prefect.client.schemas.objects import State, TaskRun
 
 from pipelines.build.build import Summary, conclude, render_pending
 from pipelines.build.promotion import promote
-from pipelines.build.schedule import Pending, RenderSettings
+from pipelines.build.schedule import Pending, RenderSettings, may_pass
 from pipelines.flows.artifacts import RenderProgress
 from pipelines.flows.nights.night import Gate, compare_metrics, judge
 from pipelines.flows.nights.texts import buy
@@ -50,8 +50,7 @@ def stage(
 
 def _may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     """Whether the fault may pass; bad input does not."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, OSError)
+    return may_pass(state.result(raise_on_failure=False))
 
 
 @stage("ingest")

@@ -128,3 +128,17 @@ def test_a_file_of_another_plan_is_not_taken_for_ones_own(
     shutil.copyfile(tmp_path / "eight" / clips, tmp_path / "seven" / clips)
     build(tiny(**SMALL, seed=7), tmp_path / "seven", 0)
     assert product(tmp_path / "seven") == clean[7]
+
+
+def test_the_receipt_of_a_lost_shard_outlives_a_killed_repair(tiny: Tiny, tmp_path: Path) -> None:
+    """Of a finished version it alone says what the shard was."""
+    spec = tiny(**SMALL, seed=7)
+    build(spec, tmp_path, 0)
+    before = product(tmp_path)
+    lost = next((tmp_path / "shards").rglob("*.tar"))
+    lost.unlink()
+    with pytest.raises(KilledError), killed_after(10**6, before=lost.name):
+        build(spec, tmp_path, 0)
+    assert (tmp_path / "data_manifests/tiny/v1/receipts" / f"{lost.name}.json").is_file()
+    build(spec, tmp_path, 0)
+    assert product(tmp_path) == before
