@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
@@ -125,3 +126,10 @@ def test_arrows_that_follow_from_others_are_left_out_and_no_box_stands_below_its
     tops = [layout.corners[name][1] for name in "abc"]
     assert tops == sorted(tops)
     assert len(layout.floors) == 3
+
+
+def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
+    """By itself pytest passes over every folder that is called "build"."""
+    patterns = pytestconfig.getini("norecursedirs")
+    folders = {path.parent.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert not [name for name in folders if any(fnmatch(name, each) for each in patterns)]

@@ -203,7 +203,7 @@ def test_a_sleep_that_moves_no_clock_does_not_hang() -> None:
         async with gate:
             pass
 
-    asyncio.run(asyncio.wait_for(work(), 5))
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_cancelled_in_the_gate_it_gives_its_place_back() -> None:
@@ -221,7 +221,7 @@ def test_cancelled_in_the_gate_it_gives_its_place_back() -> None:
 
 def over_http(server: LlmServer, requests: Sequence[Request], places: int) -> list[Reply]:
     time = FakeTime()
-    settings = EndpointSettings(server.base_url, "tiny", "none", timeout_s=0.5)
+    settings = EndpointSettings(server.base_url, "tiny", "none", timeout_s=2.0)
 
     async def work() -> list[Reply]:
         async with Endpoint(settings) as endpoint:
