@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -36,11 +37,13 @@ class Recordings:
         Raises:
             CorpusError: If the corpus has no such split.
         """
-        used = corpus.samples(split, columns=["clips"])["clips"].combine_chunks().flatten()
+        used: set[str] = set()
+        for part in corpus.read_in_parts(split, ["clips"]):
+            used.update(pc.unique(part["clips"].combine_chunks().flatten()).to_pylist())
         columns = ["id", "recording", "sha256"]
         table = pq.read_table(corpus.folder / CLIPS_FILE, columns=columns)
         found: dict[str, set[str]] = {}
-        for row in table.filter(pc.is_in(table["id"], used.unique())).to_pylist():
+        for row in table.filter(pc.is_in(table["id"], pa.array(used, pa.string()))).to_pylist():
             found.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
 
