@@ -45,10 +45,10 @@ class Rows:
         self._lock = threading.Lock()
         self._touched = 0
         self._file = pa.ipc.open_file(data)
-        before = max(self._file.num_record_batches - 1, 0)
-        self._length = before * _TOGETHER
-        if self._file.num_record_batches:
-            self._length += self._file.get_batch(before).num_rows
+        batches = self._file.num_record_batches
+        first, last = (self._file.get_batch(number).num_rows for number in (0, batches - 1))
+        self._together: int = first
+        self._length: int = (batches - 1) * first + last
 
     @classmethod
     def open(cls, corpus: Corpus, split: str, columns: Sequence[str]) -> Rows:
@@ -75,7 +75,7 @@ class Rows:
         return cls(pa.py_buffer(pages), pages)
 
     def __len__(self) -> int:
-        return int(self._length)
+        return self._length
 
     @property
     def schema(self) -> pa.Schema:
@@ -87,8 +87,8 @@ class Rows:
         if not len(positions):
             return []
         parts = [
-            batch.slice(position % _TOGETHER, 1)
-            for number, neighbours in groupby(positions, lambda position: position // _TOGETHER)
+            batch.slice(position % self._together, 1)
+            for number, neighbours in groupby(positions, lambda each: each // self._together)
             for batch in [self._read(number)]
             for position in neighbours
         ]
@@ -127,4 +127,6 @@ def _write(corpus: Corpus, split: str, columns: Sequence[str], sink: pa.NativeFi
             whole = len(rest) // _TOGETHER * _TOGETHER
             writer.write_table(rest.slice(0, whole), max_chunksize=_TOGETHER)
             rest = rest.slice(whole)
-        writer.write_table(rest)
+        # Where nothing is left, an empty batch: so there is one in any file.
+        for batch in rest.to_batches() or [pa.RecordBatch.from_pylist([], schema=rest.schema)]:
+            writer.write_batch(batch)

@@ -134,7 +134,7 @@ class NaiveOrder:
         self.sizes = np.array([len(unit) for unit in units])
         self.seed = seed
         self.packing = None if len(set(self.sizes)) == 1 else pack_sizes(self.sizes, batch)
-        self.per_batch = max(min(batch // max(self.sizes), len(units)), 1)
+        self.per_batch = max(min(batch // int(max(self.sizes)), len(units)), 1)
 
     @property
     def batches(self) -> int:
