@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
-from synth.corpus.corpus import CLIPS_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE
+from train.data.split import SplitData
 
 RECORDINGS_FILE: Final = "recordings.json"
 _FORMAT: Final = 1
@@ -31,19 +32,13 @@ class Recordings:
     clips: Mapping[str, frozenset[str]]
 
     @classmethod
-    def of_split(cls, corpus: Corpus, split: str) -> Recordings:
-        """Those of the clips that the samples of a split are made of.
-
-        Raises:
-            CorpusError: If the corpus has no such split.
-        """
-        used: set[str] = set()
-        for part in corpus.read_in_parts(split, ["clips"]):
-            used.update(pc.unique(part["clips"].combine_chunks().flatten()).to_pylist())
+    def of_split(cls, data: SplitData) -> Recordings:
+        """Those of the clips that the samples of a split are made of."""
         columns = ["id", "recording", "sha256"]
-        table = pq.read_table(corpus.folder / CLIPS_FILE, columns=columns)
+        table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=columns)
+        used = pa.array(data.find_clips(), pa.string())
         found: dict[str, set[str]] = {}
-        for row in table.filter(pc.is_in(table["id"], pa.array(used, pa.string()))).to_pylist():
+        for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
             found.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
 

@@ -95,26 +95,18 @@ class Rows:
         # In one piece, since each piece costs as much as many rows.
         return pa.Table.from_batches(parts).combine_chunks().to_pylist()  # type: ignore[no-any-return]
 
-    def scan(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Some columns of all rows, batch by batch."""
-        chosen = [self.schema.get_field_index(name) for name in columns]
-        options = pa.ipc.IpcReadOptions(included_fields=chosen)
-        file = pa.ipc.open_file(self._data, options=options)
-        for number in range(file.num_record_batches):
-            yield file.get_batch(number)
-            self._count()
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """All rows, batch by batch; only the columns that are looked at are read."""
+        return map(self._read, range(self._file.num_record_batches))
 
     def _read(self, number: int) -> pa.RecordBatch:
         with self._lock:  # the reader is not made for several threads
             found = self._file.get_batch(number)
-        self._count()
+            self._touched += 1
+            if self._pages is not None and self._touched % _TOUCHED == 0 and _GIVE_BACK is not None:
+                # They stay in the system's cache, and are no memory of this process.
+                self._pages.madvise(_GIVE_BACK)
         return found
-
-    def _count(self) -> None:
-        """Give pages back: they stay in the system's cache, and are no memory of this process."""
-        self._touched += 1
-        if self._touched % _TOUCHED == 0 and self._pages is not None and _GIVE_BACK is not None:
-            self._pages.madvise(_GIVE_BACK)
 
 
 def _write(corpus: Corpus, split: str, columns: Sequence[str], sink: pa.NativeFile) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Final
@@ -69,28 +69,25 @@ class SplitData:
     @cached_property
     def groups(self) -> Int[np.ndarray, " samples"]:
         """A number of every sample's group: equal where the group is."""
-        numbers = np.empty(len(self), dtype=np.int64)
-        start, last, number = 0, "", 0
-        for batch in self._rows.scan(["group"]):
-            # Most samples follow one of their group.
-            for place, group in enumerate(batch["group"].to_pylist(), start):
-                if group != last or not place:
-                    last, number = group, number_of(group)
-                numbers[place] = number
-            start += len(batch)
-        return numbers
+        return self._number("group", number_of)
 
     @cached_property
     def _relations(self) -> tuple[dict[str, int], Int[np.ndarray, " samples"]]:
         """Numbers of the relations that main captions tell, and that of every sample."""
-        numbers: dict[str, int] = {}
-        found = []
-        for batch in self._rows.scan(["relation"]):
-            coded = batch["relation"].dictionary_encode()
-            names = coded.dictionary.to_pylist()
-            own = [numbers.setdefault(name, len(numbers)) for name in names]
-            found.append(np.array(own, dtype=np.int32)[coded.indices.to_numpy()])
-        return numbers, np.concatenate([np.empty(0, dtype=np.int32), *found])
+        known: dict[str, int] = {}
+        numbers = self._number("relation", lambda name: known.setdefault(name, len(known)))
+        return known, numbers
+
+    def _number(self, column: str, number: Callable[[str], int]) -> Int[np.ndarray, " samples"]:
+        """Numbers of what a column says, given that of each text; asked once a batch of rows."""
+        numbers = np.empty(len(self), dtype=np.int64)
+        stop = 0
+        for batch in self._rows.scan():
+            start, stop = stop, stop + len(batch)
+            coded = batch[column].dictionary_encode()
+            own = np.array([number(text) for text in coded.dictionary.to_pylist()], dtype=np.int64)
+            numbers[start:stop] = own[coded.indices.to_numpy()]
+        return numbers
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -100,8 +97,11 @@ class SplitData:
     @cached_property
     def frames(self) -> Int[np.ndarray, " samples"]:
         """Length of every sample in frames."""
-        found = [batch["frames"].to_numpy() for batch in self._rows.scan(["frames"])]
-        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+        return np.fromiter(
+            chain.from_iterable(batch["frames"].to_pylist() for batch in self._rows.scan()),
+            dtype=np.int64,
+            count=len(self),
+        )
 
     @cached_property
     def longest(self) -> Frames:
@@ -113,7 +113,7 @@ class SplitData:
         """Every kind of false caption that a sample has."""
         return frozenset(
             kind
-            for batch in self._rows.scan(["negatives"])
+            for batch in self._rows.scan()
             for kind in pc.unique(batch["negatives"].flatten().field("kind")).to_pylist()
         )
 
@@ -193,10 +193,17 @@ class SplitData:
             )
         return int(value)
 
+    def find_clips(self) -> set[str]:
+        """Ids of the clips that samples are made of."""
+        found: set[str] = set()
+        for batch in self._rows.scan():
+            found.update(pc.unique(batch["clips"].flatten()).to_pylist())
+        return found
+
     def vocabulary(self) -> set[str]:
         """Every word, as spaces part them, of the split's texts, true or false."""
         found: set[str] = set()
-        for batch in self._rows.scan(["caption", "positives", "negatives"]):
+        for batch in self._rows.scan():
             others = (batch[name].flatten().field("text") for name in ("positives", "negatives"))
             texts = pc.unique(pa.concat_arrays([batch["caption"], *others]))
             found.update(pc.unique(pc.split_pattern(texts, " ").flatten()).to_pylist())

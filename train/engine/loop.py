@@ -131,7 +131,7 @@ def _train(
         if not resumed:
             remove_run(config.out)
         save_settings(config.out, config, corpus.sample_rate, tokenizer)
-        Recordings.of_split(corpus, TRAIN).save(config.out)
+        Recordings.of_split(data).save(config.out)
 
     cache = None
     if state.step < config.steps:
