@@ -32,7 +32,7 @@ def pack_sizes(
     kinds, groups = np.unique(sizes, return_counts=True)
     count = max(int(kinds @ groups) // batch, 1)
     while True:
-        held = _deal(kinds, groups, batch, count)
+        held = _deal(kinds, groups, batch, np.zeros((count, len(kinds)), dtype=np.int32))
         left = groups - held.sum(axis=0)
         samples = int(kinds @ left)
         if 2 * samples < batch:
@@ -45,11 +45,14 @@ def pack_sizes(
 
 
 def _deal(
-    kinds: Int[np.ndarray, " kinds"], groups: Int[np.ndarray, " kinds"], batch: int, count: int
+    kinds: Int[np.ndarray, " kinds"],
+    groups: Int[np.ndarray, " kinds"],
+    batch: int,
+    begun: Int[np.ndarray, "batches kinds"],
 ) -> Int[np.ndarray, "batches kinds"]:
-    """Deal groups of each size to so many batches, as long as they fit."""
-    held = np.zeros((count, len(kinds)), dtype=np.int32)
-    room = np.full(count, batch, dtype=np.int64)
+    """Deal groups of each size to batches that hold some already, as long as they fit."""
+    held = begun.copy()
+    room = batch - held @ kinds
     for kind in reversed(range(len(kinds))):
         left, size = int(groups[kind]), int(kinds[kind])
         while left:
@@ -83,4 +86,6 @@ def _let_in(
     fullest = int(np.argmin(room))
     changed = held.copy()
     changed[fullest] = taken[fullest] + first
-    return changed
+    # What gave way in that batch may fit into others.
+    left = held.sum(axis=0) + first + others - changed.sum(axis=0)
+    return _deal(kinds, left, batch, changed)
