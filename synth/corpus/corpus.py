@@ -147,7 +147,7 @@ class Corpus:
 
         Args:
             split: The split.
-            columns: The columns, in the order of the file.
+            columns: The columns.
             rows: Most rows of a part.
 
         Raises:
@@ -156,8 +156,7 @@ class Corpus:
         self._refuse_unknown(split)
         with pq.ParquetFile(self.folder / SAMPLES_FILE) as file:
             whole = file.schema_arrow
-            fields = [field for field in whole if field.name in columns]
-            schema = pa.schema(fields, metadata=whole.metadata)
+            schema = pa.schema([whole.field(name) for name in columns], metadata=whole.metadata)
             yield schema.empty_table()
             for group in range(file.num_row_groups):
                 splits = file.read_row_group(group, columns=["split"])["split"]
