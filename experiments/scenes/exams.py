@@ -30,7 +30,8 @@ from train.bench.settings import BenchSettings
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.compa import Instance, plan_compa
 from train.config.run import Mode
-from train.data.split import Row, SplitData
+from train.data.rows import Row
+from train.data.split import SplitData
 
 THREEFOLD_EVERY: Final = 4
 """Of CompA-order's 400 instances 100 have a third sound and caption."""

@@ -23,7 +23,8 @@ from train.bench.settings import BenchSettings
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.recall import plan_captions
 from train.config.run import Mode
-from train.data.split import Row, SplitData
+from train.data.rows import Row
+from train.data.split import SplitData
 
 Told = Sequence[tuple[int, str]]
 """Numbers of sounds, and captions of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,14 +133,47 @@ class Corpus:
         """
         if split is None:
             return pq.read_table(self.folder / SAMPLES_FILE, columns=columns)
+        self._refuse_unknown(split)
+        return pq.read_table(
+            self.folder / SAMPLES_FILE, columns=columns, filters=pc.field("split") == split
+        )
+
+    def read_in_parts(
+        self, split: str, columns: Sequence[str], rows: int = 4096
+    ) -> Iterator[pa.Table]:
+        """What `samples` gives, a few rows at a time, so that a manifest may have any length.
+
+        The first part is empty and tells the schema.
+
+        Args:
+            split: The split.
+            columns: The columns.
+            rows: Most rows of a part.
+
+        Raises:
+            CorpusError: If the corpus has no such split.
+        """
+        self._refuse_unknown(split)
+        with pq.ParquetFile(self.folder / SAMPLES_FILE) as file:
+            whole = file.schema_arrow
+            schema = pa.schema([whole.field(name) for name in columns], metadata=whole.metadata)
+            yield schema.empty_table()
+            for group in range(file.num_row_groups):
+                splits = file.read_row_group(group, columns=["split"])["split"]
+                if split in pc.unique(splits).to_pylist():
+                    batches = file.iter_batches(rows, [group], [*schema.names, "split"])
+                    for batch in batches:
+                        chosen = pa.Table.from_batches(
+                            [batch.filter(pc.equal(batch["split"], split))]
+                        )
+                        yield chosen.select(schema.names).cast(schema)
+
+    def _refuse_unknown(self, split: str) -> None:
         if split not in self.splits:
             raise CorpusError(
                 f"corpus {self.name} has no split {split!r}",
                 fix=f"it has {', '.join(self.splits)}",
             )
-        return pq.read_table(
-            self.folder / SAMPLES_FILE, columns=columns, filters=pc.field("split") == split
-        )
 
     def stored_pcm(self, split: str, shard: str, offset: int, size: int) -> Pcm:
         """A sample's audio as its shard holds it; the arguments are columns of its row."""

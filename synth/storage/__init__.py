@@ -1,11 +1,12 @@
 """Files at URLs: any that fsspec knows, and copies of them on this machine.
 
 `remote` reads and writes, `faults` tells what went wrong; `copies` keeps what came, within its
-`room`, and `reading` is what reads through it.
+`room`, and `reading` is what reads through it. `made` keeps files that are made here beside them.
 """
 
 from synth.storage.copies import Copies
 from synth.storage.errors import StorageError
+from synth.storage.made import open_made
 from synth.storage.reading import display_path, fetch, local_place, open_file, open_mapped, read_at
 from synth.storage.remote import Remote
 from synth.storage.stored import Stored
@@ -21,6 +22,7 @@ __all__ = [
     "is_url",
     "local_place",
     "open_file",
+    "open_made",
     "open_mapped",
     "read_at",
     "url_of",

@@ -1,5 +1,7 @@
 """Room for copies: how much shards and parts of banks may take here, and which of them go first.
 
+Tables that a trainer makes of large manifests (`made`) count as copies.
+
 The room is shared by all processes of a machine, and nobody runs it. A file's access time, set
 whenever it is opened, says when it was used last. Who has a file open holds a shared lock on it,
 which the system takes back from the dead; a file goes only from under an exclusive one.
@@ -35,7 +37,7 @@ DEFAULT_LIMIT: Final = "64 GB"
 NO_LIMIT: Final = "none"
 SPARE_BYTES: Final = 10**9
 """Left free on the disk as long as copies can go."""
-BOUNDED: Final = (".tar", ".pcm")
+BOUNDED: Final = (".tar", ".pcm", ".arrow")
 """Kinds of files that the limit is on; manifests are small, and stay."""
 STAMPS: Final = ".stamps"
 _UNITS: Final = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}

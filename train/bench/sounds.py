@@ -13,7 +13,8 @@ from synth.audio.decoding import read_audio
 from synth.audio.dsp import PCM_SCALE, Audio
 from synth.base.errors import ClipError, CorpusError, SpecError
 from synth.sources.catalogue import resample
-from train.data.split import Row, SplitData
+from train.data.rows import Row
+from train.data.split import SplitData
 
 SUFFIXES: Final = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")
 

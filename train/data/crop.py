@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import pyarrow.parquet as pq
+from jaxtyping import Int
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
@@ -21,7 +23,8 @@ from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
 from synth.truth.truth import Tolerance
 from train.config.run import CropTold, Stage
-from train.data.split import Row, SplitData
+from train.data.rows import Row
+from train.data.split import SplitData
 
 _TRIES: Final = 8
 _PLACES: Final = 5
@@ -60,7 +63,9 @@ class Cropper:
             return row | {"crop": (drawn[0], self.frames)}
         return self._find_crop(row, stage, iter(drawn)) or row
 
-    def refuse_long(self, positions: Sequence[int], stage: Stage, longest: Frames) -> None:
+    def refuse_long(
+        self, positions: Int[np.ndarray, " samples"], stage: Stage, longest: Frames
+    ) -> None:
         """Check that no sample would have to be heard whole that the model cannot take.
 
         Raises:
@@ -69,7 +74,7 @@ class Cropper:
         if self.told is CropTold.WHOLE:
             return
         most = max(longest, self.frames)
-        for position in (one for one in positions if self.data.frames[one] > most):
+        for position in positions[self.data.frames[positions] > most].tolist():
             (row,) = self.data.rows([position])
             if not self._find_crop(row, stage, iter(())):
                 rate = self.data.corpus.sample_rate

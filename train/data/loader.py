@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -21,7 +22,8 @@ from train.data.audio import AudioBatch, crop_frames
 from train.data.crop import Cropper
 from train.data.meaning import number_of
 from train.data.order import BatchOrder
-from train.data.split import Row, SplitData
+from train.data.rows import Row
+from train.data.split import SplitData
 from train.data.suitability import refuse_unsuitable
 from train.data.texts import TextSampler
 from train.data.tokenizer import TextTokenizer, TokenIds
@@ -105,7 +107,9 @@ class Assembler:
         cropper = None if frames is None else Cropper(data, frames, config.seed, config.crop_told)
         return cls(data, tokenizer, sampler, cropper, cached)
 
-    def check(self, stage: Stage, positions: Sequence[int], longest: Frames | None) -> None:
+    def check(
+        self, stage: Stage, positions: Int[np.ndarray, " samples"], longest: Frames | None
+    ) -> None:
         """Check what a stage asks of these samples, given the most that the model can hear.
 
         Raises:
@@ -151,25 +155,30 @@ class Loader:
     """Makes the batch of any step; a resumed run asks for the same steps and gets the same.
 
     Args:
-        assembler: Makes batches of samples.
+        assembler: Makes batches of samples; another one may take its place before the first step.
         config: The run.
         share: Which part of every batch to make.
+
+    Raises:
+        SpecError: If the samples of a stage cannot be shared out in such batches.
     """
 
     def __init__(self, assembler: Assembler, config: TrainConfig, share: Share) -> None:
-        self._assembler = assembler
+        self.assembler = assembler
         self._config = config
         self._share = share
         self._orders = [
             _order(assembler.data, config, number) for number in range(len(config.stages))
         ]
+        for order in self._orders:
+            order.refuse_ranks(share.ranks)
 
     def batch(self, step: int) -> Batch:
         """This process's part of the batch of a step."""
         where = place(step, self._config.stages)
         positions = self._orders[where.stage].batch(where.step, self._share.rank, self._share.ranks)
         stage = self._config.stages[where.stage]
-        return self._assembler.batch(positions.tolist(), stage, step)
+        return self.assembler.batch(positions.tolist(), stage, step)
 
     def iterate(self, start: int, stop: int) -> Iterator[Batch]:
         """The batches of steps `start` to `stop - 1`.
@@ -195,7 +204,7 @@ def _order(data: SplitData, config: TrainConfig, number: int) -> BatchOrder:
     pool = data.pool(config.stages[number])
     return BatchOrder.of(
         pool,
-        [data.groups[position] for position in pool],
+        data.groups[pool] if config.keep_groups else pool,
         config.batch,
         config.keep_groups,
         config.seed,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from jaxtyping import Int
@@ -12,39 +13,62 @@ from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes
 from synth.base.rng import Randomness
 
+_EPOCHS_KEPT: Final = 2
+"""At the end of an epoch, batches of the next are made ahead."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Epoch:
+    """The units of one epoch in the order in which they are used.
+
+    Args:
+        units: Their numbers, batch by batch.
+        ends: Behind which of them each batch ends, beginning with 0.
+    """
+
+    units: Int[np.ndarray, " units"]
+    ends: Int[np.ndarray, " ends"]
+
+    def batch(self, position: int) -> Int[np.ndarray, " _units"]:
+        """The units of a batch of the epoch."""
+        return self.units[self.ends[position] : self.ends[position + 1]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchOrder:
     """Which samples each step sees: a pure function of (seed, name, step).
 
-    Every epoch is another order of the whole pool; what does not fill a batch at its end is left
-    out of that epoch. With groups kept together, a batch holds whole groups; those of unequal size
-    are packed by size (`synth.base.packing`).
+    Every epoch is another order of the whole pool, drawn once; what does not fill a batch at its
+    end is left out of that epoch, and no unit out of every epoch. With groups kept together, a
+    batch holds whole groups; those of unequal size are packed by size (`synth.base.packing`).
 
     Args:
-        units: The samples of each unit that stays together: single samples, or groups.
-        sizes: Samples of each unit.
-        packing: Units of each size in each batch, the sizes in ascending order; None where all
-            units are equally large.
+        members: Samples of all units, one unit after the other. A unit is what stays together: a
+            single sample, or a group.
+        starts: Where each unit begins in `members`, and where the last one ends.
+        packing: Units of each size in each batch, the sizes in ascending order, by turns of the
+            epochs; None where all units are equally large.
         per_batch: Fewest units in a batch.
         batches: Batches of an epoch.
         seed: Of the run.
         name: Tells apart the orders of one run.
     """
 
-    units: tuple[Int[np.ndarray, " _members"], ...]
-    sizes: Int[np.ndarray, " units"]
-    packing: Int[np.ndarray, "batches sizes"] | None
+    members: Int[np.ndarray, " samples"]
+    starts: Int[np.ndarray, " starts"]
+    packing: Int[np.ndarray, "turns batches sizes"] | None
     per_batch: int
     batches: int
     seed: int
     name: str
+    _drawn: dict[int, Epoch] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @classmethod
     def of(
         cls,
         pool: Int[np.ndarray, " samples"],
-        groups: Sequence[str],
+        groups: Int[np.ndarray, " samples"],
         batch: int,
         keep_groups: bool,
         seed: int,
@@ -54,38 +78,45 @@ class BatchOrder:
 
         Args:
             pool: The samples in play.
-            groups: Group of each sample of the pool.
+            groups: Number of the group of each sample of the pool.
             batch: Most samples in a batch.
             keep_groups: Whether groups stay together.
             seed: Of the run.
             name: Tells apart the orders of one run.
 
         Raises:
-            SpecError: If a group is larger than a batch.
+            SpecError: If a group is larger than a batch, or would be alone in one with its single
+                sample.
         """
         if keep_groups:
-            members: dict[str, list[int]] = {}
-            for sample, group in zip(pool.tolist(), groups, strict=True):
-                members.setdefault(group, []).append(sample)
-            units = tuple(np.array(group, dtype=np.int64) for group in members.values())
+            units = _number_by_appearance(groups)
+            members = _narrow(pool[np.argsort(units, kind="stable")])
+            sizes = np.bincount(units)
         else:
-            units = tuple(np.array([sample], dtype=np.int64) for sample in pool.tolist())
-        largest = max(map(len, units), default=1)
+            members = _narrow(pool)
+            sizes = np.ones(len(pool), dtype=np.int64)
+        starts = _narrow(np.concatenate([[0], np.cumsum(sizes)]))
+        largest = int(sizes.max(initial=1))
         if largest > batch:
             raise SpecError(
                 f"a group of {largest} samples does not fit a batch of {batch}",
                 fix=f"give a batch of at least {largest}, or keep_groups: false",
             )
-        sizes = np.array([len(unit) for unit in units])
-        if largest == min(sizes, default=1):
-            per_batch = max(min(batch // largest, len(units)), 1)
-            return cls(units, sizes, None, per_batch, len(units) // per_batch, seed, name)
+        if largest == sizes.min(initial=largest):
+            per_batch = max(min(batch // largest, len(sizes)), 1)
+            return cls(members, starts, None, per_batch, len(sizes) // per_batch, seed, name)
         packing = pack_sizes(sizes, batch)
-        fewest = int(packing.sum(axis=1).min())
-        return cls(units, sizes, packing, fewest, len(packing), seed, name)
+        if (packing @ np.unique(sizes)).min() == 1:
+            raise SpecError(
+                f"{_count_groups(sizes, 1)} of 1 sample would be alone in a batch, and learn "
+                f"nothing: beside it, all groups fill a batch of {batch}",
+                fix=f"give a batch of at least {batch + 1}, or keep_groups: false",
+            )
+        fewest = int(packing.sum(axis=2).min())
+        return cls(members, starts, packing, fewest, packing.shape[1], seed, name)
 
-    def batch(self, step: int, rank: int = 0, ranks: int = 1) -> Int[np.ndarray, " batch"]:
-        """The samples of a step, counted from the start of this order, that process `rank` takes.
+    def refuse_ranks(self, ranks: int) -> None:
+        """Check that so many processes can share every batch.
 
         Raises:
             SpecError: If a batch has fewer units than there are processes.
@@ -96,46 +127,88 @@ class BatchOrder:
                 "processes",
                 fix="make the batch larger, or start fewer processes",
             )
+
+    def batch(self, step: int, rank: int = 0, ranks: int = 1) -> Int[np.ndarray, " batch"]:
+        """The samples of a step, counted from the start of this order, that process `rank` takes.
+
+        Raises:
+            SpecError: If a batch has fewer units than there are processes.
+        """
+        self.refuse_ranks(ranks)
         epoch, position = divmod(step, self.batches)
+        units = self._epoch(epoch).batch(position)
+        starts, ends = self.starts[units], self.starts[units + 1]
         if self.packing is None:
-            order = self._randomness(epoch).permutation(len(self.units))
-            chosen = order[position * self.per_batch : (position + 1) * self.per_batch]
-            own = np.array_split(chosen, ranks)[rank]
+            chosen = np.array_split(np.arange(len(units)), ranks)[rank]
         else:
-            chosen = self._draw_packed(epoch, position)
-            own = _split_evenly(chosen, self.sizes[chosen], ranks)[rank]
-        return np.concatenate([self.units[unit] for unit in own])
+            chosen = _split_evenly(ends - starts, ranks)[rank]
+        return np.concatenate([self.members[starts[unit] : ends[unit]] for unit in chosen])
 
-    def _randomness(self, epoch: int) -> np.random.Generator:
-        return Randomness(self.seed).at(f"order/{self.name}", epoch)
+    def _epoch(self, number: int) -> Epoch:
+        """An epoch, drawn by the first that asks for it; the others wait."""
+        with self._lock:
+            found = self._drawn.get(number)
+            if found is None:
+                if len(self._drawn) == _EPOCHS_KEPT:
+                    del self._drawn[next(iter(self._drawn))]
+                found = self._drawn[number] = self._draw(number)
+            return found
 
-    def _draw_packed(self, epoch: int, position: int) -> Int[np.ndarray, " units"]:
-        """The units of a batch: of each size as many as its packing says, in random order."""
-        assert self.packing is not None
-        random = self._randomness(epoch)
-        order = random.permutation(len(self.units))
-        number = int(random.permutation(self.batches)[position])
-        sizes = self.sizes[order]
-        before = self.packing[:number].sum(axis=0)
-        chosen = [
-            np.flatnonzero(sizes == size)[start : start + count]
-            for size, start, count in zip(
-                np.unique(sizes), before, self.packing[number], strict=True
-            )
-        ]
-        # As they stand in the order of the epoch, so that sizes are mixed.
-        return order[np.sort(np.concatenate(chosen))]
+    def _draw(self, number: int) -> Epoch:
+        random = Randomness(self.seed).at(f"order/{self.name}", number)
+        order = _narrow(random.permutation(len(self.starts) - 1))
+        if self.packing is None:
+            return Epoch(order, np.arange(self.batches + 1) * self.per_batch)
+        places = np.argsort(random.permutation(self.batches))
+        packing = self.packing[number % len(self.packing)]
+        return _pack(order, np.diff(self.starts)[order], packing, places)
 
 
-def _split_evenly(
-    units: Int[np.ndarray, " units"], sizes: Int[np.ndarray, " units"], ranks: int
-) -> list[Int[np.ndarray, " _part"]]:
-    """Units in as many runs of nearly equally many samples, at least one unit in each."""
+def _pack(
+    order: Int[np.ndarray, " units"],
+    sizes: Int[np.ndarray, " units"],
+    packing: Int[np.ndarray, "batches sizes"],
+    places: Int[np.ndarray, " batches"],
+) -> Epoch:
+    """An epoch of the units in `order`, given their sizes, and the place of each packed batch.
+
+    Of each size, batches take the units as they come. Within a batch all stand as in `order`, so
+    that sizes are mixed.
+    """
+    place = np.full(len(order), len(places), dtype=np.int32)
+    for size, counts in zip(np.flatnonzero(np.bincount(sizes)), packing.T, strict=True):
+        own = np.flatnonzero(sizes == size)[: counts.sum()]
+        place[own] = np.repeat(places, counts)
+    ends = np.concatenate([[0], np.cumsum(packing.sum(axis=1)[np.argsort(places)])])
+    return Epoch(order[np.argsort(place, kind="stable")[: ends[-1]]], ends)
+
+
+def _split_evenly(sizes: Int[np.ndarray, " units"], ranks: int) -> list[Int[np.ndarray, " _part"]]:
+    """Numbers of units in as many runs of nearly equally many samples, at least one in each."""
     ends = np.cumsum(sizes)
     cuts: list[int] = []
     for rank in range(1, ranks):
         ideal = ends[-1] * rank / ranks
         cut = int(np.argmin(np.abs(ends - ideal))) + 1
         least = (cuts[-1] if cuts else 0) + 1
-        cuts.append(min(max(cut, least), len(units) - (ranks - rank)))
-    return np.split(units, cuts)
+        cuts.append(min(max(cut, least), len(sizes) - (ranks - rank)))
+    return np.split(np.arange(len(sizes)), cuts)
+
+
+def _number_by_appearance(keys: Int[np.ndarray, " samples"]) -> Int[np.ndarray, " samples"]:
+    """Numbers from 0 in the order in which keys appear first."""
+    _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+    place = np.empty_like(first)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[numbers]
+
+
+def _count_groups(sizes: Int[np.ndarray, " units"], size: int) -> str:
+    count = int((sizes == size).sum())
+    return "1 group" if count == 1 else f"{count:,} groups"
+
+
+def _narrow(numbers: Int[np.ndarray, " numbers"]) -> Int[np.ndarray, " numbers"]:
+    """The same in half the memory, where they fit."""
+    fits = numbers.max(initial=0) <= np.iinfo(np.int32).max
+    return numbers.astype(np.int32) if fits else numbers

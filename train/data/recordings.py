@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
-from synth.corpus.corpus import CLIPS_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE
+from train.data.split import SplitData
 
 RECORDINGS_FILE: Final = "recordings.json"
 _FORMAT: Final = 1
@@ -30,17 +32,13 @@ class Recordings:
     clips: Mapping[str, frozenset[str]]
 
     @classmethod
-    def of_split(cls, corpus: Corpus, split: str) -> Recordings:
-        """Those of the clips that the samples of a split are made of.
-
-        Raises:
-            CorpusError: If the corpus has no such split.
-        """
-        used = corpus.samples(split, columns=["clips"])["clips"].combine_chunks().flatten()
+    def of_split(cls, data: SplitData) -> Recordings:
+        """Those of the clips that the samples of a split are made of."""
         columns = ["id", "recording", "sha256"]
-        table = pq.read_table(corpus.folder / CLIPS_FILE, columns=columns)
+        table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=columns)
+        used = pa.array(data.find_clips(), pa.string())
         found: dict[str, set[str]] = {}
-        for row in table.filter(pc.is_in(table["id"], used.unique())).to_pylist():
+        for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
             found.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
 

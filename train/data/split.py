@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,8 @@ from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
 from synth.labels.tag import Tag
 from train.config.run import Mode, Stage
+from train.data.meaning import number_of
+from train.data.rows import Row, Rows
 
 _COLUMNS: Final = (
     "id",
@@ -44,8 +47,6 @@ _FULL_SCALE: Final = 32768.0
 TRAIN: Final = "train"
 VAL: Final = "val"
 
-Row = dict[str, Any]
-
 
 class SplitData:
     """One split of a corpus, by position.
@@ -60,54 +61,72 @@ class SplitData:
         self.corpus = corpus
         self.split = split
         self.mode = mode
-        table = corpus.samples(split, columns=list(_COLUMNS))
-        # In one piece, since rows taken from many cost the whole table; 64-bit offsets hold any.
-        fields = [field.with_type(_widen_offsets(field.type)) for field in table.schema]
-        self.table: pa.Table = table.cast(
-            pa.schema(fields, metadata=table.schema.metadata)
-        ).combine_chunks()
+        self._rows = Rows.open(corpus, split, _COLUMNS)
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return len(self._rows)
 
     @cached_property
-    def groups(self) -> list[str]:
-        """Group of every sample."""
-        return self.table["group"].to_pylist()  # type: ignore[no-any-return]
+    def groups(self) -> Int[np.ndarray, " samples"]:
+        """A number of every sample's group: equal where the group is."""
+        return self._number("group", number_of)
 
     @cached_property
-    def relations(self) -> list[str]:
-        """Relation of every sample's main caption."""
-        return self.table["relation"].to_pylist()  # type: ignore[no-any-return]
+    def _relations(self) -> tuple[dict[str, int], Int[np.ndarray, " samples"]]:
+        """Numbers of the relations that main captions tell, and that of every sample."""
+        known: dict[str, int] = {}
+        numbers = self._number("relation", lambda name: known.setdefault(name, len(known)))
+        return known, numbers
+
+    def _number(self, column: str, number: Callable[[str], int]) -> Int[np.ndarray, " samples"]:
+        """Numbers of what a column says, given that of each text; asked once a batch of rows."""
+        numbers = np.empty(len(self), dtype=np.int64)
+        stop = 0
+        for batch in self._rows.scan():
+            start, stop = stop, stop + len(batch)
+            coded = batch[column].dictionary_encode()
+            own = np.array([number(text) for text in coded.dictionary.to_pylist()], dtype=np.int64)
+            numbers[start:stop] = own[coded.indices.to_numpy()]
+        return numbers
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Every relation that a main caption tells."""
+        return tuple(self._relations[0])
 
     @cached_property
-    def frames(self) -> list[Frames]:
+    def frames(self) -> Int[np.ndarray, " samples"]:
         """Length of every sample in frames."""
-        return self.table["frames"].to_pylist()  # type: ignore[no-any-return]
+        return np.fromiter(
+            chain.from_iterable(batch["frames"].to_pylist() for batch in self._rows.scan()),
+            dtype=np.int64,
+            count=len(self),
+        )
 
     @cached_property
     def longest(self) -> Frames:
         """Length of the longest sample in frames."""
-        return max(self.frames, default=0)
+        return int(self.frames.max(initial=0))
 
     @cached_property
     def negative_kinds(self) -> frozenset[str]:
         """Every kind of false caption that a sample has."""
         return frozenset(
             kind
-            for chunk in self.table["negatives"].chunks
-            for kind in pc.unique(chunk.flatten().field("kind")).to_pylist()
+            for batch in self._rows.scan()
+            for kind in pc.unique(batch["negatives"].flatten().field("kind")).to_pylist()
         )
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
         """The manifest rows at `positions`, each with its `position`."""
-        taken = self.table.take(list(positions)).to_pylist()
+        taken = self._rows.take(positions)
         return [row | {"position": k} for k, row in zip(positions, taken, strict=True)]
 
-    def find_in_play(self, stage: Stage) -> list[int]:
+    def find_in_play(self, stage: Stage) -> Int[np.ndarray, " samples"]:
         """Positions of the samples whose main caption tells a relation of the stage."""
-        wanted = set(stage.relations or self.relations)
-        return [k for k, relation in enumerate(self.relations) if relation in wanted]
+        known, numbers = self._relations
+        wanted = [number for name, number in known.items() if stage.tells(name)]
+        return np.flatnonzero(np.isin(numbers, wanted))
 
     def pool(self, stage: Stage) -> Int[np.ndarray, " samples"]:
         """Positions of the samples in play in a stage.
@@ -131,7 +150,7 @@ class SplitData:
                 "to learn from",
                 fix="build a larger corpus",
             )
-        return np.array(chosen, dtype=np.int64)
+        return chosen
 
     def pcm(self, row: Row) -> Pcm:
         """The audio of a manifest row."""
@@ -150,8 +169,13 @@ class SplitData:
     @cached_property
     def tags(self) -> Mapping[str, tuple[Tag, ...]]:
         """Tags of each clip that bears any."""
-        rows = pq.read_table(self.corpus.folder / CLIPS_FILE, columns=["id", "tags"]).to_pylist()
-        return {row["id"]: tuple(Tag(**tag) for tag in row["tags"]) for row in rows if row["tags"]}
+        with pq.ParquetFile(self.corpus.folder / CLIPS_FILE) as file:
+            rows = chain.from_iterable(
+                batch.to_pylist() for batch in file.iter_batches(4096, columns=["id", "tags"])
+            )
+            return {
+                row["id"]: tuple(Tag(**tag) for tag in row["tags"]) for row in rows if row["tags"]
+            }
 
     @cached_property
     def audible(self) -> Frames:
@@ -160,7 +184,7 @@ class SplitData:
         Raises:
             CorpusError: If the corpus does not say.
         """
-        value = (self.table.schema.metadata or {}).get(AUDIBLE.encode())
+        value = (self._rows.schema.metadata or {}).get(AUDIBLE.encode())
         if value is None:
             raise CorpusError(
                 f"{self.corpus.folder}: does not say from which overlap on sounds are heard "
@@ -169,29 +193,27 @@ class SplitData:
             )
         return int(value)
 
+    def find_clips(self) -> set[str]:
+        """Ids of the clips that samples are made of."""
+        found: set[str] = set()
+        for batch in self._rows.scan():
+            found.update(pc.unique(batch["clips"].flatten()).to_pylist())
+        return found
+
     def vocabulary(self) -> set[str]:
-        """Every text of the split, true or false."""
-        said = [*self.table["caption"].chunks]
-        for column in ("positives", "negatives"):
-            said += [chunk.flatten().field("text") for chunk in self.table[column].chunks]
-        return {text for chunk in said for text in pc.unique(chunk).to_pylist()}
+        """Every word, as spaces part them, of the split's texts, true or false."""
+        found: set[str] = set()
+        for batch in self._rows.scan():
+            others = (batch[name].flatten().field("text") for name in ("positives", "negatives"))
+            texts = pc.unique(pa.concat_arrays([batch["caption"], *others]))
+            found.update(pc.unique(pc.split_pattern(texts, " ").flatten()).to_pylist())
+        return found
 
 
 def _apply_crop(pcm: Pcm, row: Row) -> Pcm:
     """What is heard of a sample: all of it, or its crop."""
     start, frames = row.get("crop", (0, len(pcm)))
     return pcm[start : start + frames]
-
-
-def _widen_offsets(kind: pa.DataType) -> pa.DataType:
-    """The type with 64-bit offsets throughout."""
-    if pa.types.is_string(kind):
-        return pa.large_string()
-    if pa.types.is_list(kind):
-        return pa.large_list(kind.value_field.with_type(_widen_offsets(kind.value_type)))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_widen_offsets(field.type)) for field in kind])
-    return kind
 
 
 def number_keys(keys: Sequence[str]) -> Int[Tensor, " keys"]:

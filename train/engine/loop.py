@@ -115,7 +115,8 @@ def _train(
     state = create_state(config, corpus.sample_rate, len(tokenizer), process)
     assembler = Assembler.of(data, tokenizer, config, cached=False)
     for stage in config.stages:
-        assembler.check(stage, data.pool(stage).tolist(), state.model.audio_tower.longest)
+        assembler.check(stage, data.pool(stage), state.model.audio_tower.longest)
+    loader = Loader(assembler, config, process.share)
     validator = Validator.of(corpus, tokenizer, config, state.model)
     if config.patience and validator is None:
         raise SpecError(
@@ -130,13 +131,12 @@ def _train(
         if not resumed:
             remove_run(config.out)
         save_settings(config.out, config, corpus.sample_rate, tokenizer)
-        Recordings.of_split(corpus, TRAIN).save(config.out)
+        Recordings.of_split(data).save(config.out)
 
     cache = None
     if state.step < config.steps:
         cache = feature_cache(data, config, state.model.audio_tower, state.device, observer)
-    assembler = replace(assembler, cached=cache is not None)
-    loader = Loader(assembler, config, process.share)
+    loader.assembler = replace(assembler, cached=cache is not None)
     encoder = build_encoder(state.model, config, process)
     process.wait()
 

@@ -27,8 +27,8 @@ def default(corpus: Path, out: Path) -> TrainConfig:
         CorpusError: If there is no such corpus.
     """
     config = demo(corpus, out)
-    relations = Corpus.open(corpus).samples(TRAIN, columns=["relation"])["relation"]
-    if _BEFORE in relations.unique().to_pylist():
+    parts = Corpus.open(corpus).read_in_parts(TRAIN, ["relation"])
+    if any(_BEFORE in part["relation"].unique().to_pylist() for part in parts):
         return config
     return config.model_copy(update={"stages": (Stage(steps=config.steps),)})
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
+import numpy as np
 import torch
+from jaxtyping import Int
 
 from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
@@ -34,7 +36,7 @@ class Validator:
 
     config: TrainConfig
     assembler: Assembler
-    pool: tuple[int, ...]
+    pool: Int[np.ndarray, " samples"]
     cache: FeatureCache | None
 
     @classmethod
@@ -45,7 +47,7 @@ class Validator:
         if VAL not in corpus.splits:
             return None
         data = SplitData(corpus, VAL, config.mode)
-        pool = tuple(data.find_in_play(config.stages[-1]))
+        pool = data.find_in_play(config.stages[-1])
         if len(pool) < 2:
             return None
         plain = config.model_copy(update={"text": TextSampling(restatements=False)})
@@ -55,7 +57,7 @@ class Validator:
         return cls(config, assembler, pool, cache)
 
     @property
-    def batches(self) -> list[tuple[int, ...]]:
+    def batches(self) -> list[Int[np.ndarray, " _batch"]]:
         """Positions of the samples of each batch.
 
         The loss of a batch grows with its size, and that of a single sample is 0: sizes differ by
@@ -87,7 +89,7 @@ class Validator:
         totals = torch.zeros(len(batches), dtype=torch.float64)
         for number in range(process.rank, len(batches), process.ranks):
             positions = batches[number]
-            batch = self.assembler.batch(positions, config.stages[-1], config.steps - 1)
+            batch = self.assembler.batch(positions.tolist(), config.stages[-1], config.steps - 1)
             outputs = encoder(*load_inputs(batch, model, self.cache))
             # This process holds the whole batch.
             loss = compute_loss(outputs, batch, config, Alone()).item()

@@ -57,7 +57,12 @@ def _judge_trainer(split: PlannedSplit, training: Training) -> Iterator[str]:
             f"split {split.name}: a group of {max(units)} samples does not fit a batch of "
             f"{training.batch}"
         )
-    elif (held := split.share(training).units) < training.gpus:
+    elif (share := split.share(training)).is_alone:
+        yield (
+            f"split {split.name}: a group of 1 sample would be alone in a batch of "
+            f"{training.batch}, which all others fill"
+        )
+    elif (held := share.units) < training.gpus:
         yield (
             f"split {split.name}: a batch of {training.batch} holds {held} {what} of up to "
             f"{max(units)} samples, too few for {training.gpus} ranks of `segue train`"

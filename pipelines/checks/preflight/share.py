@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -23,13 +24,14 @@ class TrainerShare:
         groups: Samples of each unit that stays together: groups, or single samples.
         units: Fewest units in a batch.
         ranks: Processes.
-        loads: Samples of each batch where units are unequally large, else nothing.
+        loads: Samples of each batch, by turns of the epochs, where units are unequally large, else
+            nothing.
     """
 
     groups: tuple[int, ...]
     units: int
     ranks: int
-    loads: tuple[int, ...] = field(default=(), repr=False)
+    loads: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, groups: Sequence[int], batch: int, ranks: int, keep_groups: bool) -> TrainerShare:
@@ -38,13 +40,18 @@ class TrainerShare:
         if min(members) == max(members) or max(members) > batch:
             return cls(members, max(min(batch // max(members), len(members)), 1), ranks)
         packing = pack_sizes(np.array(members), batch)
-        loads = packing @ np.unique(members)
-        return cls(members, int(packing.sum(axis=1).min()), ranks, tuple(loads.tolist()))
+        loads = (packing @ np.unique(members)).tolist()
+        return cls(members, int(packing.sum(axis=2).min()), ranks, tuple(map(tuple, loads)))
 
     @property
     def steps(self) -> int:
         """Of an epoch, on every rank."""
-        return len(self.loads) or len(self.groups) // self.units
+        return len(self.loads[0]) if self.loads else len(self.groups) // self.units
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a sample would be alone in a batch, which the trainer refuses."""
+        return 1 in chain(*self.loads)
 
     @property
     def units_of_ranks(self) -> list[int]:
@@ -59,16 +66,16 @@ class TrainerShare:
         if not self.loads:
             units = self.units_of_ranks
             return min(units) * low, max(units) * high
+        most = max(map(max, self.loads))
         if self.ranks == 1:
-            return min(self.loads), max(self.loads)
+            return min(map(min, self.loads)), most
         # Each cut lies within half a unit of the even one, and every rank has a unit.
-        most = max(self.loads)
         return low, min(most - (self.ranks - 1) * low, -(-most // self.ranks) + high)
 
     @property
     def unseen(self) -> int:
         """Most samples that an epoch leaves out; each epoch leaves out others."""
         if self.loads:
-            return sum(self.groups) - sum(self.loads)
+            return sum(self.groups) - min(map(sum, self.loads))
         over = len(self.groups) - self.steps * self.units
         return sum(sorted(self.groups)[len(self.groups) - over :])

@@ -208,17 +208,24 @@ def test_the_share_is_that_of_the_trainer(
     assume(not keep or max(groups) <= batch)
     share = TrainerShare.of(groups, batch, ranks, keep)
     assume(share.units >= ranks)
-    names = [f"g{group}" for group, members in enumerate(groups) for _ in range(members)]
-    pool = np.arange(sum(groups), dtype=np.int64)
-    order = BatchOrder.of(pool, names, batch, keep, 3, "stage-0")
+    numbers = np.repeat(np.arange(len(groups)), groups)
+    pool = np.arange(sum(groups))
+    if share.is_alone:
+        with pytest.raises(SpecError, match="alone in a batch"):
+            BatchOrder.of(pool, numbers, batch, keep, 3, "stage-0")
+        return
+    order = BatchOrder.of(pool, numbers, batch, keep, 3, "stage-0")
     assert (order.batches, order.per_batch) == (share.steps, share.units)
     low, high = share.rank_samples
-    seen = set()
-    for step in range(order.batches):
-        parts = [order.batch(step, rank, ranks) for rank in range(ranks)]
-        assert all(low <= len(part) <= high for part in parts)
-        seen.update(np.concatenate(parts).tolist())
-    assert sum(groups) - len(seen) == share.unseen
+    unseen = []
+    for epoch in range(2):
+        seen = set()
+        for step in range(epoch * order.batches, (epoch + 1) * order.batches):
+            parts = [order.batch(step, rank, ranks) for rank in range(ranks)]
+            assert all(low <= len(part) <= high for part in parts)
+            seen.update(np.concatenate(parts).tolist())
+        unseen.append(sum(groups) - len(seen))
+    assert max(unseen) == share.unseen
 
 
 # The shards of a plan

@@ -13,7 +13,16 @@ import pytest
 from waiting import PATIENCE_S
 
 from synth.base.errors import SpecError
-from synth.storage import Copies, Remote, StorageError, download, open_file, open_mapped, read_at
+from synth.storage import (
+    Copies,
+    Remote,
+    StorageError,
+    download,
+    open_file,
+    open_made,
+    open_mapped,
+    read_at,
+)
 from synth.storage.copies import CORPORA, cache_folder
 from synth.storage.room import CopySpace, limit_bytes
 
@@ -324,3 +333,35 @@ def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:
     for name in "abcdef":
         read(stage, name)
     assert there(stage) == "abcdef"
+
+
+def test_a_file_made_here_is_kept_and_goes_like_a_copy(copies: Copies) -> None:
+    made: list[Path] = []
+
+    def make(path: Path) -> None:
+        made.append(path)
+        path.write_bytes(b"rows" * (SHARD // 4))
+
+    for _ in range(2):
+        with open_made("rows.arrow", make) as held:
+            assert held.read() == b"rows" * (SHARD // 4)
+            for name in "abc":
+                read(copies, name)
+            assert there(copies) == "bc"  # what is open stays
+    assert len(made) == 1
+    for name in "abc":
+        read(copies, name)
+    assert there(copies) == "abc"
+    with open_made("rows.arrow", make):
+        pass
+    assert len(made) == 2
+
+
+def test_a_file_that_could_not_be_made_leaves_nothing(cache: Path) -> None:
+    def fail(path: Path) -> None:
+        path.write_bytes(b"half")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        open_made("rows.arrow", fail)
+    assert not [path for path in cache.rglob("*rows.arrow*") if path.suffix != ".lock"]

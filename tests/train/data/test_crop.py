@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from synth.base.errors import SpecError
@@ -113,7 +114,7 @@ def test_told_as_a_whole_every_part_keeps_every_caption(data: SplitData) -> None
     told = [cropper.crop(row, ALL, 0) for row in long]
     assert len(told) > 20
     assert all(part == row | {"crop": part["crop"]} for part, row in zip(told, long, strict=True))
-    cropper.refuse_long(range(len(data)), ALL, longest=16_000)
+    cropper.refuse_long(np.arange(len(data)), ALL, longest=16_000)
 
 
 def test_short_samples_stay_whole_and_those_that_must_are_counted(
@@ -133,7 +134,7 @@ def test_a_sample_that_the_model_cannot_take_whole_is_told_before_training(
     data: SplitData,
 ) -> None:
     cropper = Cropper(data, 1600, 0)
-    positions = list(range(len(data)))
+    positions = np.arange(len(data))
     cropper.refuse_long(positions, ALL, longest=data.longest)
     with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption") as error:
         cropper.refuse_long(positions, ALL, longest=1600)

@@ -1,15 +1,19 @@
 """The order of batches is a pure function of the step."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
-from train.data.order import BatchOrder
+from synth.base.packing import pack_sizes
+from synth.base.rng import Randomness
+from train.data.order import BatchOrder, Epoch
 
 POOL = np.arange(0, 60, 2)
-GROUPS = [f"g{number // 3}" for number in range(30)]
+GROUPS = np.arange(30) // 3
 
 
 def order(keep_groups: bool, seed: int = 0, batch: int = 8) -> BatchOrder:
@@ -44,7 +48,7 @@ def test_all_samples_are_seen_in_time() -> None:
 
 def test_groups_share_a_batch() -> None:
     made = order(keep_groups=True)
-    group = dict(zip(POOL.tolist(), GROUPS, strict=True))
+    group = dict(zip(POOL.tolist(), GROUPS.tolist(), strict=True))
     for step in range(10):
         names = [group[sample] for sample in made.batch(step).tolist()]
         assert len(names) <= 8
@@ -72,10 +76,9 @@ def test_processes_share_out_a_batch(ranks: int) -> None:
 
 def pack(sizes: list[int], batch: int, seed: int = 0) -> tuple[BatchOrder, list[int]]:
     """The order of groups of these sizes, and the group of each sample."""
-    groups = [number for number, size in enumerate(sizes) for _ in range(size)]
-    pool = np.arange(len(groups), dtype=np.int64)
-    names = [str(group) for group in groups]
-    return BatchOrder.of(pool, names, batch, True, seed, "stage-0"), groups
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    pool = np.arange(len(groups))
+    return BatchOrder.of(pool, groups, batch, True, seed, "stage-0"), groups.tolist()
 
 
 def test_one_large_group_leaves_the_batches_full() -> None:
@@ -88,6 +91,121 @@ def test_one_large_group_leaves_the_batches_full() -> None:
         assert max(loads) <= 64
 
 
+@pytest.mark.parametrize(
+    ("sizes", "batch"),
+    [
+        ([9] * 7 + [2], 9),
+        ([8, 5], 11),
+        ([12, 11, 7, 5, 3], 16),
+        ([18, 17, 15, 14, 10, 8, 7, 6, 5, 4, 3], 18),
+        ([16] * 12 + [3, 2], 16),
+    ],
+)
+def test_a_group_that_fits_beside_no_other_is_used_every_second_epoch(
+    sizes: list[int], batch: int
+) -> None:
+    """Such a group was left out of every epoch, and nobody was told."""
+    order, groups = pack(sizes, batch)
+    epochs = [
+        {groups[sample] for step in range(order.batches) for sample in order.batch(start + step)}
+        for start in (0, order.batches)
+    ]
+    assert {sizes[group] for group in epochs[0] | epochs[1]} == set(sizes)
+    assert set(range(len(sizes))) - epochs[0]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batch", "count"), [([9] * 7 + [1], 9, "1 group"), ([2, 2, 1], 2, "1 group")]
+)
+def test_a_sample_that_would_be_alone_in_a_batch_is_told(
+    sizes: list[int], batch: int, count: str
+) -> None:
+    """Alone there is nothing to tell it apart from: its loss is 0."""
+    with pytest.raises(SpecError, match=f"{count} of 1 sample would be alone in a batch") as told:
+        pack(sizes, batch)
+    assert f"at least {batch + 1}" in str(told.value.fix)
+
+
+class NaiveOrder:
+    """The order as it is meant, drawn anew at every step, as `BatchOrder` once was."""
+
+    def __init__(self, units: list[list[int]], batch: int, seed: int) -> None:
+        self.units = units
+        self.sizes = np.array([len(unit) for unit in units])
+        self.seed = seed
+        self.packing = None if len(set(self.sizes)) == 1 else pack_sizes(self.sizes, batch)
+        self.per_batch = max(min(batch // int(max(self.sizes)), len(units)), 1)
+
+    @property
+    def batches(self) -> int:
+        if self.packing is None:
+            return len(self.units) // self.per_batch
+        return self.packing.shape[1]
+
+    def batch(self, step: int) -> list[int]:
+        epoch, position = divmod(step, self.batches)
+        random = Randomness(self.seed).at("order/stage-0", epoch)
+        order = random.permutation(len(self.units)).tolist()
+        if self.packing is None:
+            chosen = order[position * self.per_batch : (position + 1) * self.per_batch]
+        else:
+            packing = self.packing[epoch % len(self.packing)].tolist()
+            number = int(random.permutation(self.batches)[position])
+            taken = set[int]()
+            for kind, size in enumerate(sorted(set(self.sizes.tolist()))):
+                of_size = [unit for unit in order if len(self.units[unit]) == size]
+                start = sum(each[kind] for each in packing[:number])
+                taken.update(of_size[start : start + packing[number][kind]])
+            chosen = [unit for unit in order if unit in taken]
+        return [sample for unit in chosen for sample in self.units[unit]]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=60),
+    st.integers(6, 24),
+    st.booleans(),
+    st.integers(0, 5),
+)
+def test_the_order_is_that_of_the_naive_sampler(
+    rows: list[tuple[int, bool]], batch: int, keep: bool, seed: int
+) -> None:
+    """Samples of a group need not be neighbours, and not all are in play."""
+    pool = np.array([position for position, (_, plays) in enumerate(rows) if plays])
+    groups = np.array([rows[position][0] for position in pool])
+    assume(len(pool))
+    units: dict[int, list[int]] = {}
+    for position in pool.tolist():
+        units.setdefault(rows[position][0] if keep else 10 + position, []).append(position)
+    try:
+        order = BatchOrder.of(pool, groups, batch, keep, seed, "stage-0")
+    except SpecError:
+        assume(False)
+    naive = NaiveOrder(list(units.values()), batch, seed)
+    assert order.batches == naive.batches
+    steps = range(3 * order.batches)
+    expected = [naive.batch(step) for step in steps]
+    assert [order.batch(step).tolist() for step in steps] == expected
+    backwards = BatchOrder.of(pool, groups, batch, keep, seed, "stage-0")
+    assert [backwards.batch(step).tolist() for step in reversed(steps)] == expected[::-1]
+
+
+def test_an_epoch_is_drawn_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw takes time and memory by the number of rows; a step must not."""
+    draw, drawn = BatchOrder._draw, []
+
+    def counted(self: BatchOrder, number: int) -> Epoch:
+        drawn.append(number)
+        return draw(self, number)
+
+    monkeypatch.setattr(BatchOrder, "_draw", counted)
+    made = order(keep_groups=False)
+    steps = [step for step in range(3 * made.batches) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda step: made.batch(step).tolist(), steps))
+    assert found == [order(keep_groups=False).batch(step).tolist() for step in steps]
+    assert drawn[:3] == [0, 1, 2]
+
+
 @given(
     st.lists(st.integers(1, 12), min_size=2, max_size=50),
     st.integers(12, 40),
@@ -97,8 +215,12 @@ def test_one_large_group_leaves_the_batches_full() -> None:
 def test_groups_of_any_sizes_are_packed_whole(
     sizes: list[int], batch: int, ranks: int, seed: int
 ) -> None:
-    order, groups = pack(sizes, batch, seed)
+    try:
+        order, groups = pack(sizes, batch, seed)
+    except SpecError:
+        assume(False)
     assume(order.per_batch >= ranks)
+    used = set[int]()
     for epoch in range(2):
         steps = range(epoch * order.batches, (epoch + 1) * order.batches)
         loads, seen = [], list[int]()
@@ -118,4 +240,6 @@ def test_groups_of_any_sizes_are_packed_whole(
         if len(set(sizes)) > 1:
             left = {groups[sample] for sample in set(range(len(groups))) - set(seen)}
             assert all(load + sizes[group] > batch for load in loads for group in left)
-            assert sum(sizes[group] for group in left) * 2 < batch
+            used |= {sizes[groups[sample]] for sample in seen}
+    # Which groups of a size are left out is drawn in every epoch; no size is in all of them.
+    assert len(set(sizes)) == 1 or used == set(sizes)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from unittest.mock import Mock
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from synth.base.errors import SpecError
-from synth.corpus.corpus import Corpus
+from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.storage.room import NoRoomError, Slot
 from train.config.run import Mode, Stage, TrainConfig
+from train.data import rows
 from train.data.loader import Assembler, Loader, Share
 from train.data.meaning import meaning
-from train.data.split import Row, SplitData, number_keys
+from train.data.rows import Row
+from train.data.split import SplitData, number_keys
 from train.data.tokenizer import TextTokenizer
 
 
@@ -29,12 +35,12 @@ def data(corpus: Path) -> SplitData:
 def test_shards_and_virtual_shards_give_the_same_audio(corpus: Path, data: SplitData) -> None:
     virtual = SplitData(Corpus.open(corpus), "train", Mode.VIRTUAL)
     positions = range(len(data))
-    rows = data.rows(positions)
-    assert torch.equal(data.waveforms(rows), virtual.waveforms(rows))
+    every = data.rows(positions)
+    assert torch.equal(data.waveforms(every), virtual.waveforms(every))
 
 
 def test_waveforms_are_padded_with_silence_to_the_longest(data: SplitData) -> None:
-    frames = data.table["frames"].to_pylist()
+    frames = data.frames
     order = np.argsort(frames)
     short, long = int(order[0]), int(order[-1])
     batch = data.waveforms(data.rows([short, long]))
@@ -45,28 +51,122 @@ def test_waveforms_are_padded_with_silence_to_the_longest(data: SplitData) -> No
 
 def test_a_stage_keeps_to_its_relations(data: SplitData) -> None:
     stage = Stage(steps=1, relations=("before",))
-    assert {data.relations[position] for position in data.pool(stage)} == {"before"}
+    pool = data.pool(stage).tolist()
+    assert {row["relation"] for row in data.rows(pool)} == {"before"}
+    assert len(pool) == sum(row["relation"] == "before" for row in data.rows(range(len(data))))
     with pytest.raises(SpecError, match="relations are after, before, while"):
         data.pool(Stage(steps=1, relations=("during",)))
 
 
-def test_rows_come_from_one_piece_however_the_manifest_is_cut(corpus: Path) -> None:
-    opened = Corpus.open(corpus)
-    whole = SplitData(opened, "train", Mode.SHARDS)
-    pieces = opened.samples("train")
-    pieces = pa.concat_tables([pieces.slice(k, 1) for k in range(len(pieces))])
-    cut = SplitData(
-        Mock(Corpus, samples=lambda split, columns: pieces.select(columns)), "train", Mode.SHARDS
-    )
-    assert all(column.num_chunks == 1 for column in cut.table.columns)
-    assert cut.rows([3, 1, 3]) == whole.rows([3, 1, 3])
-    assert [row["position"] for row in cut.rows([3, 1, 3])] == [3, 1, 3]
-    said = {
+@pytest.fixture
+def mapped(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[Path], SplitData]:
+    """Opens a split as that of a large corpus is: by few rows, from a file in the cache."""
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(rows, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(rows, "_TOGETHER", 5)
+    monkeypatch.setattr(rows, "_TOUCHED", 2)
+    return lambda folder: SplitData(Corpus.open(folder), "train", Mode.SHARDS)
+
+
+def made_in(cache: Path) -> list[Path]:
+    return sorted(cache.rglob("*.arrow"))
+
+
+def test_rows_of_a_large_corpus_are_those_of_its_manifest(
+    corpus: Path, data: SplitData, mapped: Callable[[Path], SplitData], tmp_path: Path
+) -> None:
+    large = mapped(corpus)
+    (file,) = made_in(tmp_path / "cache")
+    assert file.stat().st_size == large._rows._data.size
+    table = data.corpus.samples("train")
+    assert len(large) == len(data) == table.num_rows > 10
+    every = range(len(data))
+    told = [row | {"position": k} for k, row in enumerate(table.to_pylist())]
+    names = large.rows([0])[0].keys()
+    assert large.rows(every) == data.rows(every) == [{n: row[n] for n in names} for row in told]
+    assert large.rows([7, 1, 7, 6]) == [large.rows([position])[0] for position in (7, 1, 7, 6)]
+    assert large.rows([]) == []
+    assert large.relations == tuple(table["relation"].unique().to_pylist())
+    assert large.frames.tolist() == table["frames"].to_pylist()
+    assert large.longest == max(table["frames"].to_pylist())
+    names_of = dict(zip(large.groups.tolist(), table["group"].to_pylist(), strict=True))
+    assert [names_of[number] for number in large.groups.tolist()] == table["group"].to_pylist()
+    assert len(names_of) == len(table["group"].unique())
+    said = [
         text
-        for row in whole.rows(range(len(whole)))
+        for row in told
         for text in [row["caption"], *(one["text"] for one in row["positives"] + row["negatives"])]
-    }
-    assert cut.vocabulary() == whole.vocabulary() == said
+    ]
+    assert large.vocabulary() == data.vocabulary() == {w for text in said for w in text.split(" ")}
+    assert (
+        TextTokenizer.of_texts(large.vocabulary()).to_json()
+        == TextTokenizer.of_texts(said).to_json()
+    )
+    assert large.negative_kinds == data.negative_kinds
+    assert large.audible == data.audible
+
+
+def test_a_file_of_rows_is_made_once_for_all_processes(
+    corpus: Path, mapped: Callable[[Path], SplitData], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    write = rows._write
+
+    def counted(corpus: Corpus, split: str, *given: Any) -> None:
+        made.append(split)
+        write(corpus, split, *given)
+
+    monkeypatch.setattr(rows, "_write", counted)
+    with ThreadPoolExecutor(4) as threads:
+        opened = list(threads.map(mapped, [corpus] * 4))
+    assert made == ["train"]
+    assert all(each.rows([0, 8]) == opened[0].rows([0, 8]) for each in opened)
+
+
+def test_another_manifest_in_the_same_place_has_other_rows(
+    corpus: Path, mapped: Callable[[Path], SplitData], tmp_path: Path
+) -> None:
+    """A version built anew, or a view with other rows, bears the name and digest of the first."""
+    opened = Corpus.open(corpus)
+    copy = shutil.copytree(opened.folder, tmp_path / "copy")
+    before = mapped(copy)
+    table = pq.read_table(copy / SAMPLES_FILE)
+    pq.write_table(table.filter(pc.field("split") == "train").slice(3), copy / SAMPLES_FILE)
+    after = mapped(copy)
+    assert len(after) == len(before) - 3
+    assert after.rows([0])[0]["id"] == before.rows([3])[0]["id"]
+    assert len(made_in(tmp_path / "cache")) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_told(
+    corpus: Path, mapped: Callable[[Path], SplitData], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Slot, **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Slot, "hold", refuse)
+    with pytest.raises(SpecError, match="nothing can be written there") as told:
+        mapped(corpus)
+    assert "$SEGUE_CACHE" in str(told.value.fix)
+
+
+def test_rows_share_the_room_of_copies(
+    corpus: Path, mapped: Callable[[Path], SplitData], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "100 B")
+    with pytest.raises(NoRoomError, match="are more than the 0 kB"):
+        mapped(corpus)
+
+
+def test_threads_read_rows_at_once(corpus: Path, mapped: Callable[[Path], SplitData]) -> None:
+    large = mapped(corpus)
+    expected = large.rows(range(len(large)))
+    positions = np.random.default_rng(0).permutation(np.tile(np.arange(len(large)), 10)).tolist()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda position: large.rows([position])[0], positions))
+    assert found == [expected[position] for position in positions]
 
 
 def test_a_batch_takes_its_rows_once(
@@ -77,11 +177,11 @@ def test_a_batch_takes_its_rows_once(
     )
     loader = Loader(assembler, settings(), Share())
     asked: list[int] = []
-    rows = SplitData.rows
+    take = SplitData.rows
 
     def counted(self: SplitData, positions: Sequence[int]) -> list[Row]:
         asked.append(len(positions))
-        return rows(self, positions)
+        return take(self, positions)
 
     monkeypatch.setattr(SplitData, "rows", counted)
     assert loader.batch(0).audio.waveform is not None

@@ -16,7 +16,8 @@ from synth.text.tags.tags import TagVocabulary
 from train.config.loss import InfoNce, Modular
 from train.config.run import Mode, Stage
 from train.config.text import Ramp, TextSampling
-from train.data.split import Row, SplitData
+from train.data.rows import Row
+from train.data.split import SplitData
 from train.data.texts import TextSampler, added_words
 
 HARD = Stage(steps=1)

@@ -112,6 +112,9 @@ def test_nothing_that_is_there_is_destroyed(settings: Settings, tmp_path: Path) 
     assert load_run(config.out).config == config
     with pytest.raises(SpecError, match="exclude each other"):
         train(config, resume=True, overwrite=True)
+    with pytest.raises(SpecError, match="does not fit a batch of 2"):
+        train(settings(batch=2), overwrite=True)
+    assert load_run(config.out).config == config
     other = tmp_path / "clap"
     other.mkdir()
     (other / "config.json").write_text('{"model_type": "clap"}')

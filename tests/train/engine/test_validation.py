@@ -40,7 +40,7 @@ def validator(config: TrainConfig) -> tuple[Validator, Clap]:
 
 
 @torch.no_grad()
-def loss_of_part(of: Validator, model: Clap, positions: tuple[int, ...]) -> float:
+def loss_of_part(of: Validator, model: Clap, positions: list[int]) -> float:
     """The loss of one batch, without the validator's own arithmetic."""
     batch = of.assembler.batch(positions, of.config.stages[-1], of.config.steps - 1)
     outputs = Encoder(model, of.config.precision)(*load_inputs(batch, model, of.cache))
@@ -68,7 +68,7 @@ def test_the_loss_is_that_of_batches_of_equal_size(
     assert len(pool) == samples
     parts, start = [], 0
     for size in sizes:
-        parts.append(pool[start : start + size])
+        parts.append(pool[start : start + size].tolist())
         start += size
     losses = [loss_of_part(made, model, part) for part in parts]
     assert all(loss > 0.1 for loss in losses)

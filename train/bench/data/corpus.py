@@ -75,5 +75,5 @@ def corpus_benchmark(
         CorpusSounds(data, rows),
         chosen,
         answers,
-        recordings=Recordings.of_split(opened, split),
+        recordings=Recordings.of_split(data),
     )

@@ -14,7 +14,7 @@ from train.bench.metrics import Metric, pair_accuracy, retrieval
 from train.bench.plan import Plan, Refusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, similarities
-from train.data.split import Row
+from train.data.rows import Row
 
 ORIGINAL: Final = "original"
 KINDS: Final = {"half": "negate-half", "full": "negate-full"}

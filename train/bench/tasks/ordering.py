@@ -14,7 +14,7 @@ from train.bench.metrics import Metric, bat, triplet_accuracy
 from train.bench.plan import Plan, Refusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, similarities
-from train.data.split import Row
+from train.data.rows import Row
 
 BEFORE: Final = Connective.BEFORE.value
 AFTER: Final = Connective.AFTER.value

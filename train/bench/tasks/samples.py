@@ -15,7 +15,8 @@ from synth.scene.scene import Concat, Event, Overlay, from_json
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.settings import BenchSettings
-from train.data.split import Row, number_keys
+from train.data.rows import Row
+from train.data.split import number_keys
 
 LABELLED: tuple[str, ...] = ("triplets", "scenes")
 """Recipes whose samples bear the labels of every sound in them; others bear a stand-in."""
