@@ -23,7 +23,7 @@ from synth.base.hashing import file_sha256
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
 from synth.corpus.shards import AudioFormat, serialise_document, writing
-from synth.scene.scene import from_json
+from synth.scene.scene import from_text
 
 TOGETHER: Final = 1 << 22
 
@@ -95,7 +95,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     rows = shard.rows(places.manifests / PLAN_FILE)
     # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
     texts = [serialise_document(row, rights) for row in rows]
-    scenes = [from_json(json.loads(row["scene"])) for row in rows]
+    scenes = [from_text(row["scene"]) for row in rows]
     found = []
     with writing(path, job.audio_format) as writer:
         for run in _runs([row["frames"] for row in rows]):

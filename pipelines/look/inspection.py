@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from pipelines.build.coverage import Coverage
 from pipelines.build.plan import SHARDS_FILE
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check_columns
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
@@ -26,6 +25,7 @@ from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
+from synth.corpus.validation import check_columns
 from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (

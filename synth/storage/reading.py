@@ -210,8 +210,12 @@ def _forget_other_shards(copies: Copies, listing: Iterable[str]) -> None:
     for key in listing:
         if key.endswith("/corpus.json"):
             manifests = copies.path(key).parent.resolve()
-            facts = json.loads(copies.path(key).read_text(encoding="utf-8"))
-            for path in (manifests / _RECEIPTS, (manifests / str(facts["shards"])).resolve()):
+            try:
+                shards = str(json.loads(copies.path(key).read_bytes())["shards"])
+                places = (manifests / _RECEIPTS, (manifests / shards).resolve())
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue  # whoever opens the corpus is told what is wrong with it
+            for path in places:
                 if path.is_relative_to(root) and path.is_dir():
                     folder = path.relative_to(root).as_posix()
                     copies.forget(folder, copies.remote.list(folder), deep=True)

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.look.browse.filters import NONE, PARTS, Filter, build_condition
-from pipelines.store.parquet import check_columns, escape_glob, make_damage_error
+from pipelines.store.parquet import escape_glob
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
 from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
+from synth.corpus.validation import check_columns, make_damage_error
 
 MAX_LABELS: Final = 600
 """Labels offered as suggestions, the most frequent ones; any other can be typed."""

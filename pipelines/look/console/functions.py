@@ -13,7 +13,7 @@ from pipelines.build.render import Receipt
 from pipelines.look.console.connection import Function
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import RECEIPTS
-from synth.scene.scene import from_json
+from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.storage import fetch
 
@@ -70,7 +70,7 @@ def _read_scene(scene: str) -> list[dict[str, Any]]:
             "start": each.excerpt.start,
             "gain_db": each.excerpt.gain_db,
         }
-        for place, each in enumerate(timeline(from_json(json.loads(scene))).placements, 1)
+        for place, each in enumerate(timeline(from_text(scene)).placements, 1)
     ]
 
 
