@@ -18,10 +18,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.audio import SampleAudio, guess_media_type, parse_range
-from pipelines.look.browse.filters import Filter
+from pipelines.look.browse.audio import (
+    ImpossibleAudioError,
+    SampleAudio,
+    guess_media_type,
+    parse_range,
+)
+from pipelines.look.browse.filters import Filter, LongSearchError
 from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.query import Facets, Manifest
+from pipelines.look.browse.query import Facets, Manifest, SlowSearchError
 from pipelines.look.browse.texts import find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
 from pipelines.look.counts import format_count
@@ -31,6 +36,11 @@ from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage import url_of
 
 PAGE_SIZE: Final = 50
+_STATUS: Final[dict[type[SegueError], int]] = {
+    ImpossibleAudioError: 404,
+    LongSearchError: 400,
+    SlowSearchError: 408,
+}
 _HERE: Final = Path(__file__).parent
 
 
@@ -128,7 +138,8 @@ class Pages:
         if isinstance(error, HTTPException):
             status, message, fix = error.status_code, error.detail, ""
         elif isinstance(error, SegueError):
-            status, message, fix = 500, error.message, error.fix
+            status = _STATUS.get(type(error), 500)
+            message, fix = error.message, error.fix
         else:
             status, message, fix = 500, str(error), ""
         if "text/html" not in request.headers.get("accept", ""):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from synth.base.errors import SegueError
+
 NONE: Final = "(none)"
 """How a filter asks for the samples that have no relation."""
 
@@ -19,6 +21,14 @@ _CONDITIONS: Final = {
     "kind": "len(list_filter(negatives, lambda each: each.kind = $kind)) > 0",
     "licence": f'"index" IN (SELECT "index" FROM {PARTS} WHERE list_contains($licence, licences))',
 }
+
+
+MAX_LETTERS: Final = 500
+MAX_WORDS: Final = 32
+
+
+class LongSearchError(SegueError):
+    """A search for more than anybody types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +53,19 @@ class Filter:
 
     @classmethod
     def of(cls, asked: Mapping[str, str]) -> Filter:
-        """From the parameters of a request, each named as its field."""
-        return cls(**{each.name: asked.get(each.name, "").strip() for each in fields(cls)})
+        """From the parameters of a request, each named as its field.
+
+        Raises:
+            LongSearchError: If one is longer than any search has to be.
+        """
+        wanted = {each.name: asked.get(each.name, "").strip() for each in fields(cls)}
+        for name, value in wanted.items():
+            if len(value) > MAX_LETTERS or len(value.split()) > MAX_WORDS:
+                raise LongSearchError(
+                    f"{name}: {len(value):,} letters in {len(value.split()):,} words are too many",
+                    fix=f"search for at most {MAX_WORDS} words of {MAX_LETTERS} letters together",
+                )
+        return cls(**wanted)
 
     def to_params(self) -> dict[str, str]:
         """The fields that ask for something."""

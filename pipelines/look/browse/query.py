@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.look.browse.filters import NONE, PARTS, Filter, build_condition
 from pipelines.store.parquet import escape_glob
+from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
@@ -28,6 +29,9 @@ MAX_LABELS: Final = 600
 """Labels offered as suggestions, the most frequent ones; any other can be typed."""
 
 MAX_SIBLINGS: Final = 24
+SEARCH_S: Final = 20.0
+"""How long a search may take."""
+
 _FILTERS_KEPT: Final = 16
 _MEMORY: Final = "1GB"
 _ROW: Final = '"id", "index", "caption", "relation", "split", "labels", "frames", "sample_rate"'
@@ -42,6 +46,10 @@ _MAKE_PARTS: Final = f"""
     LEFT JOIN clips c ON c.id = s.clip GROUP BY s."index"
 """
 """The licences of each sample's clips: found once, for it takes a join of all rows."""
+
+
+class SlowSearchError(SegueError):
+    """A search that was stopped, so that it does not keep others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +208,7 @@ class Manifest:
         mixes = self._find_mixes(wanted.licence) if wanted.licence else []
         condition, values = build_condition(wanted, mixes)
         query = f'SELECT "index" FROM samples WHERE {condition} ORDER BY "index"'
-        with self._answer(query, values) as found:
+        with self._answer(query, values, SEARCH_S) as found:
             return np.asarray(found.fetchnumpy()["index"], np.int64)
 
     def _find_mixes(self, licence: str) -> list[list[str]]:
@@ -213,13 +221,35 @@ class Manifest:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     @contextmanager
-    def _answer(self, query: str, values: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """What a question finds, to be fetched within."""
+    def _answer(
+        self, query: str, values: Mapping[str, Any], limit_s: float = 0
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """What a question finds, to be fetched within; stopped after `limit_s`, 0 for never."""
         try:
-            with self._database.cursor() as cursor:
+            with self._database.cursor() as cursor, _limit_time(cursor, limit_s):
                 yield cursor.execute(query, dict(values))
+        except duckdb.InterruptException as error:
+            raise SlowSearchError(
+                f"this search took longer than {limit_s:g} s",
+                fix="search for fewer words, or choose a split or a label first",
+            ) from error
         except duckdb.Error as error:
             raise make_damage_error(self.path.parent, error) from error
+
+
+@contextmanager
+def _limit_time(cursor: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[None]:
+    """Interrupt what a connection does when the time is over."""
+    if not limit_s:
+        yield
+        return
+    clock = threading.Timer(limit_s, cursor.interrupt)
+    clock.daemon = True
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
 
 
 def find_mix_licence(parts: Sequence[str]) -> str:

@@ -80,9 +80,11 @@ def _list_receipts(folder: Path, shards: pa.Array) -> pa.Array:
 
 
 def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
-    if Path(shard).name != shard:  # a query may call this with a text of its own
+    if Path(shard).name != shard or "\0" in shard:  # a query may call this with its own text
         return []
     path = folder / RECEIPTS / f"{shard}.json"
+    if not path.resolve().is_relative_to(folder.resolve()):  # a stranger's may be a link
+        return []
     try:
         receipt = Receipt(**json.loads(fetch(path).read_bytes()))
     except FileNotFoundError:

@@ -95,6 +95,62 @@ def test_a_word_found_beside_the_caption_is_shown_where_it_is(
     assert re.sub("</?mark>", "", hit) == f"false: {wanted}"
 
 
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        (f"bytes={'9' * 5000}-", 416),
+        (f"bytes=0-{'9' * 5000}", 206),
+        (f"bytes=-{'9' * 5000}", 206),
+    ],
+)
+def test_a_range_of_thousands_of_digits_is_answered(
+    page: TestClient, rows: list[Row], asked: str, status: int
+) -> None:
+    answer = page.get(f"/audio/{rows[0]['id']}", headers={"Range": asked})
+    assert answer.status_code == status
+    assert len(answer.content) == (rows[0]["size"] if status == 206 else 0)
+
+
+@pytest.mark.parametrize("change", [{"size": 2**45}, {"offset": -1}, {"member": "x.exe"}])
+def test_audio_that_cannot_be_is_not_found(
+    page: TestClient, rows: list[Row], monkeypatch: pytest.MonkeyPatch, change: Row
+) -> None:
+    # The corpus was checked when it was opened; its manifest may be another one since.
+    monkeypatch.setattr(Manifest, "find_sample", lambda _, name: rows[0] | change)
+    answer = page.get(f"/audio/{rows[0]['id']}", headers={"Accept": "application/json"})
+    assert answer.status_code == 404
+    assert "expected" in answer.json()["error"]
+    assert answer.json()["fix"]
+
+
+@pytest.mark.parametrize("change", [{"size": 2**45}, {"member": "x.exe"}])
+def test_a_corpus_whose_audio_cannot_be_is_not_opened(
+    corpus: Corpus, tmp_path: Path, change: Row
+) -> None:
+    folder = variant(corpus, tmp_path / "version", edited(lambda row: row | change))
+    with pytest.raises(CorpusError, match=r"row 0 .*expected"):
+        BrowsedCorpus.open(folder)
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "a " * 200])
+@pytest.mark.parametrize("place", ["/", "/results"])
+def test_a_long_search_is_refused(page: TestClient, text: str, place: str) -> None:
+    answer = page.get(place, params={"text": text})
+    assert answer.status_code == 400
+    assert "are too many" in answer.text
+
+
+def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.look.browse.query.SEARCH_S", 1e-9)
+    endless = "SELECT range FROM range(1000000000000) WHERE random() > 2"
+    monkeypatch.setattr(
+        "pipelines.look.browse.query.build_condition", lambda *_: (f"1 IN ({endless})", {})
+    )
+    answer = page.get("/results", params={"text": "something slow"})
+    assert answer.status_code == 408
+    assert "took longer" in answer.text
+
+
 def words_of(row: Row) -> list[str]:
     sentences = [row["caption"], *(each["text"] for each in (*row["positives"], *row["negatives"]))]
     return [each.lower() for each in (*sentences, row["notation"], row["id"])]
