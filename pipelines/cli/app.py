@@ -138,6 +138,12 @@ COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgumen
 """Arguments of commands of other packages that the shell completes as ours."""
 
 
+_MEMORY: Final = SegueError(
+    "there is too little memory for this",
+    fix="close other programs, give fewer --workers, or use a machine with more memory",
+)
+
+
 class LazyGroup(TyperGroup):
     """Finds its commands in `COMMANDS`."""
 
@@ -233,10 +239,11 @@ def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             function(*args, **kwargs, **injected)
-        except (SegueError, OSError) as error:
+        except (SegueError, OSError, MemoryError) as error:
             if DEBUG in sys.argv or isinstance(error, BrokenPipeError):
                 raise
-            _print_error(error, bool(kwargs.get("as_json")))
+            told = _MEMORY if isinstance(error, MemoryError) else error
+            _print_error(told, bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
 
     guarded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
