@@ -38,12 +38,13 @@ def list_refs(source: Any) -> Iterator[ClipRef]:
     Raises:
         SourceError: If the library is not where, or not what, its settings say.
     """
+    listed: Iterator[ClipRef] = source.refs()
     if not isinstance(source, FileSource):
-        yield from map(_refuse_foreign_name, source.refs())
+        yield from map(_refuse_foreign_name, listed)
         return
     audio = getattr(source, "audio", None)
     others = () if audio is None else (source.root / audio,)
-    for ref in source.refs():
+    for ref in listed:
         reason = ref.refusal or explain_escape(path_of(ref.location), source.root, *others)
         told = replace(ref, refusal=reason) if reason else ref
         yield _refuse_foreign_name(told)
