@@ -1,1 +1,1 @@
-"""The product's heart: scenes, truth, captions, rendering, sources, recipes, corpus format."""
+"""The core library: scenes, truth, captions, rendering, sources, recipes, corpus format."""

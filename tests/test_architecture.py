@@ -97,6 +97,10 @@ def test_a_step_of_a_walkthrough_is_there(path: str, name: str) -> None:
     assert not isinstance(found, ast.ClassDef), f"{path}:{name} is no function"
 
 
+def test_no_imports_form_a_cycle() -> None:
+    assert {each.package: each.upward for each in graph.drawings() if each.upward} == {}
+
+
 @pytest.mark.parametrize(
     ("edges", "upward"),
     [

@@ -126,7 +126,12 @@ def _drawing(
             for box in sorted(set(box_of.values()))
         },
         frozenset(edge for edge in plain if not _reaches(plain - {edge}, *edge)),
-        frozenset(edge for edge in called if not _reaches((plain | called) - {edge}, *edge)),
+        frozenset(
+            # The whole shows all that the command loads.
+            edge
+            for edge in called
+            if package == WHOLE or not _reaches((plain | called) - {edge}, *edge)
+        ),
         frozenset(upward - plain - called),
         tuple(outside),
     )

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from experiments.harness.experiment import Scale
+from experiments.harness.values import check_values
 from pipelines.spec.choice import SourceChoice
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
@@ -17,7 +16,6 @@ from synth.sources import open_source, source_class
 from synth.sources.reading.base import ClipRef
 
 _Steps = TypeVar("_Steps")
-_Model = TypeVar("_Model", bound=BaseModel)
 
 SHARES: Final = {"train": 0.6, "val": 0.15, "test": 0.25}
 """Of the recordings of a library that has neither splits nor folds."""
@@ -127,24 +125,3 @@ def choose_audio(scale: Scale, tiny_s: float) -> dict[str, Any]:
     if scale is Scale.TINY:
         return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
     return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
-
-
-def check_values(model: type[_Model], values: object, where: str = "") -> _Model:
-    """Make a pydantic model of settings that the user gave.
-
-    Args:
-        model: Its class.
-        values: The settings.
-        where: What the message begins with; "" for nothing.
-
-    Raises:
-        SpecError: If a value is wrong.
-    """
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
-        )
-        message = f"{where}: {faults}" if where else faults
-        raise SpecError(message, fix="give --source NAME:PATH") from error

@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipelines.build.finalise import finalise, publish, read_finished
+from pipelines.build.claim import drop_claim, read_finished
+from pipelines.build.finalise import finalise
 from pipelines.build.findings import Findings
 from pipelines.build.plan import ShardPlan, plan
+from pipelines.build.promotion import promote as promote_to_latest
 from pipelines.build.render import (
     RenderJob,
     clean,
-    prune,
     read_receipt,
     render_missing,
     reuse,
@@ -173,10 +174,9 @@ def prepare_build(
     shards = plan(spec, library, places, observer)
     if complete:
         refuse_other_bytes(places, shards)
-    else:
-        prune(places, shards)
     pending = reuse(places, shards)
-    withdraw(places, pending)
+    if not complete:  # a finished version's receipts alone say what its lost shards were
+        withdraw(places, pending)
     if pending or not complete:
         record(places.journal, "prepared", shards=len(shards), pending=len(pending))
     return Prepared(spec, library, places, shards, pending)
@@ -272,8 +272,9 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards)
         unmark(places)
+    drop_claim(places)
     if promote:
-        publish(places)
+        promote_to_latest(places)
     return Summary(
         corpus=places.corpus,
         version=places.version,

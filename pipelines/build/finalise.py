@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from os.path import relpath
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from pipelines.build.algorithms import algorithm_versions
+from pipelines.build.claim import BUILD_DIGEST
 from pipelines.build.documents.attribution import licence_facts, used_clips, write_attribution
 from pipelines.build.documents.card import dataset_card
 from pipelines.build.documents.croissant import CROISSANT_FILE, croissant
@@ -29,7 +30,7 @@ from pipelines.store.row_groups import read_batches
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import CorpusError
 from synth.base.hashing import file_sha256
-from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.corpus.schema import FORMAT_VERSION, SAMPLES
 from synth.sources.reading.base import Origin
 
@@ -99,41 +100,13 @@ def _beside_shards(places: Places) -> list[Path]:
     ]
 
 
-def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
-    """What `corpus.json` says, if this very build has been finalised.
-
-    Raises:
-        CorpusError: If the version's name belongs to a build of other content.
-    """
-    path = places.manifests / CORPUS_FILE
-    if not (path.is_file() and (places.manifests / SAMPLES_FILE).is_file()):
-        return None
-    try:
-        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
-    if facts["digest"] != digest:
-        raise CorpusError(
-            f"{path}: version {places.version!r} was built from another spec or other clips",
-            fix="a finished version never changes: give the spec another `version`, or drop it",
-        )
-    return facts
-
-
-def publish(places: Places) -> None:
-    """Point `latest` to this version."""
-    write_text(places.versions / LATEST_FILE, places.version + "\n")
-    if places.mirror is not None:
-        places.mirror.push(places.versions / LATEST_FILE)
-
-
 def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
     with (
         pq.ParquetFile(places.manifests / PLAN_FILE) as plan,
         replacing(places.manifests / SAMPLES_FILE) as partial,
         pq.ParquetWriter(
             partial,
-            SAMPLES.with_metadata(plan.schema_arrow.metadata),
+            SAMPLES.with_metadata(_drop_digest(plan.schema_arrow.metadata)),
             compression="zstd",
         ) as writer,
     ):
@@ -144,6 +117,11 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
             )
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
+
+
+def _drop_digest(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """A plan's metadata without its build, which `corpus.json` names."""
+    return {key: value for key, value in metadata.items() if key != BUILD_DIGEST.encode()}
 
 
 def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.build.claim import BUILD_DIGEST, PLAN_FILES, SHARDS_FILE, claim_version, read_digest
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.enrich import Enrichment
 from pipelines.spec.spec import Spec
@@ -31,8 +32,6 @@ from synth.scene.scene import events
 from synth.scene.timeline import duration
 from synth.sources.catalogue import quarantine_row
 
-SHARDS_FILE: Final = "shards.parquet"
-_DIGEST: Final = "build_digest"
 _IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
 SHARDS_SCHEMA: Final = pa.schema(
     [
@@ -84,7 +83,7 @@ def plan(
             length that the spec asks for.
     """
     plan_digest = spec.build_digest(library.digest)
-    planned = _read(places.manifests / SHARDS_FILE, plan_digest)
+    planned = _read(places.manifests, plan_digest)
     if planned is not None:
         return planned
     recipe = spec.make_recipe()
@@ -94,44 +93,47 @@ def plan(
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
-    _write(places.manifests / CLIPS_FILE, library.clips, CLIPS)
-    _write(places.manifests / QUARANTINE_FILE, library.quarantine + refused, QUARANTINE)
+    claim_version(places, plan_digest)
+    mark = {BUILD_DIGEST: plan_digest}
+    quarantine = library.quarantine + refused
+    _write(places.manifests / CLIPS_FILE, library.clips, CLIPS.with_metadata(mark))
+    _write(places.manifests / QUARANTINE_FILE, quarantine, QUARANTINE.with_metadata(mark))
     content = {
         row["id"]: canonical_json([row[name] for name in _IN_SHARDS]) for row in library.clips
     }
     shards: list[ShardPlan] = []
     with (
         replacing(places.manifests / PLAN_FILE) as partial,
-        pq.ParquetWriter(partial, _plan_schema(setting), compression="zstd") as writer,
+        pq.ParquetWriter(
+            # A reader judges captions by what is audible.
+            partial,
+            PLAN.with_metadata({AUDIBLE: str(setting.audible)} | mark),
+            compression="zstd",
+        ) as writer,
     ):
         tables = ShardTables(writer)
         for rows in _shards(spec, recipe.name, groups, lengths, enrichment, observer):
             place = tables.add(to_table(rows, PLAN).cast(writer.schema))
             shards.append(_shard_plan(rows, place, spec.render_digest(), content))
         tables.flush()
-    schema = SHARDS_SCHEMA.with_metadata({_DIGEST: plan_digest})
-    _write(places.manifests / SHARDS_FILE, [asdict(shard) for shard in shards], schema)
+    rows = [asdict(shard) for shard in shards]
+    _write(places.manifests / SHARDS_FILE, rows, SHARDS_SCHEMA.with_metadata(mark))
     if places.mirror is not None:
-        names = (CLIPS_FILE, QUARANTINE_FILE, PLAN_FILE, SHARDS_FILE)
-        places.mirror.push(*(places.manifests / name for name in names))
+        places.mirror.push(*(places.manifests / name for name in reversed(PLAN_FILES)))
     observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
     return shards
 
 
-def _plan_schema(setting: Setting) -> pa.Schema:
-    """`PLAN`, with what a reader needs to judge its captions."""
-    return PLAN.with_metadata({AUDIBLE: str(setting.audible)})
-
-
-def _read(path: Path, plan_digest: str) -> list[ShardPlan] | None:
-    """The shards of a finished plan, None where there is none or it is another spec's."""
-    files = (SHARDS_FILE, PLAN_FILE, CLIPS_FILE, QUARANTINE_FILE)
-    if not all((path.parent / name).is_file() for name in files):
+def _read(folder: Path, plan_digest: str) -> list[ShardPlan] | None:
+    """The shards of a finished plan, None where there is none or a file is another spec's."""
+    files = [folder / name for name in PLAN_FILES]
+    if not all(path.is_file() for path in files):
         return None
-    found = pq.ParquetFile(path).read()
-    if (found.schema.metadata or {}).get(_DIGEST.encode()) != plan_digest.encode():
+    shards, *others = (read_digest(path) for path in files)
+    # The other files of older plans do not name their build.
+    if shards != plan_digest or any(each not in (None, plan_digest) for each in others):
         return None
-    return [ShardPlan(**row) for row in found.to_pylist()]
+    return [ShardPlan(**row) for row in pq.read_table(files[0]).to_pylist()]
 
 
 def _choose_clips(

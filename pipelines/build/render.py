@@ -11,8 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.plan import ShardPlan
 from pipelines.engines.passport import library_versions
 from pipelines.store.places import Places
@@ -153,14 +155,29 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
         for folder in sorted(places.versions.iterdir())
         if folder.is_dir() and folder.name != places.version
     ]
+    wanted = {(shard.shard, shard.digest) for shard in pending}
+    holders: dict[tuple[str, str], list[Places]] = {}
+    for other in others:
+        for key in _list_digests(other) & wanted:
+            holders.setdefault(key, []).append(other)
     missing = []
     for shard in pending:
-        twin = next((other for other in others if _is_sound(other, shard)), None)
+        alike = holders.get((shard.shard, shard.digest), [])
+        twin = next((other for other in alike if _is_sound(other, shard)), None)
         if twin is None:
             missing.append(shard)
             continue
         _adopt(twin, places, shard)
     return missing
+
+
+def _list_digests(places: Places) -> set[tuple[str, str]]:
+    """Name and digest of every shard that a version plans; none where that cannot be read."""
+    try:
+        table = pq.read_table(places.manifests / SHARDS_FILE, columns=["shard", "digest"])
+    except (FileNotFoundError, pa.ArrowException):
+        return set()
+    return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
@@ -178,13 +195,13 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
 
 
 def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
-    """Delete the receipts of shards that are about to be written over at a store."""
+    """Delete the receipts of shards that are about to be written over."""
+    paths = [places.receipt_path(shard.shard) for shard in pending]
+    found = [path for path in paths if path.is_file()]
     if places.mirror is not None:
-        paths = [places.receipt_path(shard.shard) for shard in pending]
-        found = [path for path in paths if path.is_file()]
         places.mirror.remove(found)
-        for path in found:
-            path.unlink()
+    for path in found:
+        path.unlink()
 
 
 def _is_sound(places: Places, shard: ShardPlan) -> bool:
@@ -198,21 +215,6 @@ def _is_sound(places: Places, shard: ShardPlan) -> bool:
             or file_sha256(places.shard_path(shard.split, shard.shard)) == receipt.sha256
         )
     )
-
-
-def prune(places: Places, shards: Iterable[ShardPlan]) -> None:
-    """Remove from an unfinished version what an earlier plan of the same name left."""
-    planned = {shard.shard for shard in shards}
-    splits = {shard.split for shard in shards}
-    there = places.mirror.list_files(places.shards) if places.mirror else []
-    files = {*places.shards.glob("*/*"), *(path for path in there if path.parent != places.shards)}
-    stale = [path for path in files if path.suffix == ".tar" and path.name not in planned]
-    stale += [path for path in files if path.suffix == ".json" and path.parent.name not in splits]
-    stale += [path for path in places.receipts.glob("*.tar.*") if path.stem not in planned]
-    if places.mirror is not None:
-        places.mirror.remove(stale)
-    for path in stale:
-        path.unlink(missing_ok=True)
 
 
 def clean(places: Places) -> None:

@@ -55,6 +55,12 @@ class RenderSettings(BaseModel):
         return [self.retry_delay_s * DELAY_GROWTH**number for number in range(self.retries)]
 
 
+def may_pass(error: object) -> bool:
+    """Whether a further try may end an error: one of the file system, but for lasting ones."""
+    lasting = PermissionError, IsADirectoryError, NotADirectoryError
+    return isinstance(error, OSError) and not isinstance(error, lasting)
+
+
 class Pending(Protocol):
     """A portion that was submitted, as `concurrent.futures` and Prefect have them."""
 
@@ -148,6 +154,8 @@ def schedule(
             try:
                 return render(shard)
             except OSError as error:
+                if not may_pass(error):
+                    raise
                 note(shard, error)
                 if stopped.wait(delay):
                     raise

@@ -1,1 +1,1 @@
-"""A corpus looked through: proofs, shortcuts, leaks."""
+"""Checks of corpora and machines: audit, blind test, leakage, preflight, doctor."""

@@ -132,6 +132,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 DEBUG: Final = "--debug"
+OURS: Final = ("synth", "pipelines", "train", "experiments", "prompts")
 SHOW_PROGRESS: Final = "show_progress"
 """A parameter that is no option: commands of other packages are given the display by it."""
 COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
@@ -187,7 +188,7 @@ def _import_command(name: str) -> Any:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package in ("", "synth", "pipelines", "train"):
+        if package in OURS or not package:
             raise
         raise SegueError(
             f"`segue {name}` needs the package {package}, which is not installed",

@@ -14,8 +14,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 
 from pipelines.build.build import Summary, conclude, render_pending
-from pipelines.build.finalise import publish
-from pipelines.build.schedule import Pending, RenderSettings
+from pipelines.build.promotion import promote
+from pipelines.build.schedule import Pending, RenderSettings, may_pass
 from pipelines.flows.artifacts import RenderProgress
 from pipelines.flows.nights.night import Gate, compare_metrics, judge
 from pipelines.flows.nights.texts import buy
@@ -50,8 +50,7 @@ def stage(
 
 def _may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     """Whether the fault may pass; bad input does not."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, OSError)
+    return may_pass(state.result(raise_on_failure=False))
 
 
 @stage("ingest")
@@ -130,5 +129,5 @@ def compare_model(work: Work, metrics: dict[str, dict[str, Any]]) -> list[Gate]:
 def promote_version(work: Work) -> str:
     """Point `latest` to the version."""
     places = work.prepare().places
-    publish(places)
+    promote(places)
     return places.version

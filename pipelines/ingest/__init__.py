@@ -1,1 +1,1 @@
-"""Sources in: decoded, checked, admitted and banked."""
+"""Reads a library of sounds into catalogue and bank."""

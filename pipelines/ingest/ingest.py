@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from pipelines.engines.executor import RemoteRunner, Runner
 from pipelines.ingest.admission import Admission
-from pipelines.ingest.decoder import Decoder, DecodingTask, Outcome
+from pipelines.ingest.decoder import Decoder
+from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.parts import (
     LibraryPart,
     ingest_part,
@@ -26,7 +27,7 @@ from pipelines.ingest.parts import (
 )
 from pipelines.spec.intake import Intake
 from pipelines.store.locks import wait_for_turn
-from pipelines.store.stage import find_mirror
+from pipelines.store.stage import find_mirror, hold_filling
 from synth.audio.bank import INDEX_SCHEMA
 from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import SourceError
@@ -69,6 +70,7 @@ def ingest(
     Raises:
         SourceError: If the library is not where, or not what, its settings say, or holds no clip
             that can be used.
+        CorpusError: If another machine removes files of the banks at a store.
     """
     admission = Admission.of(intake)
     if admission.blocks:
@@ -89,7 +91,7 @@ def ingest(
     folder = banks / f"{source.name}-{intake.rate}"
     mirror = find_mirror(banks.parent)
     parts = list(split_library(task, refs, folder, mirror))
-    with wait_for_turn(folder):
+    with wait_for_turn(folder), hold_filling(folder) as lease:
         remove_partials(folder)
         if mirror is not None:
             sync_parts(parts, folder, mirror)
@@ -104,6 +106,8 @@ def ingest(
             _read(missing, task, max(1, threads), observer)
         remove_partials(folder)  # of workers that were lost meanwhile
         library = _assemble(admission, intake.rate, source, parts, refused, folder)
+        if lease is not None:
+            lease.check()  # what the index leads to may be gone
         if mirror is not None and mirror.find_size(library.index) is None:
             mirror.push(library.index)
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")

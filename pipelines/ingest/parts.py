@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from pipelines.ingest.decoder import Decoder, DecodingTask, Outcome
+from pipelines.ingest.decoder import Decoder
+from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.store.mirror import Mirror
 from synth.audio.fingerprint import FINGERPRINT_VERSION
 from synth.base.atomic import replacing, write_text

@@ -1,8 +1,8 @@
 """Asks for items in batches: submit, remember the ticket, poll, collect, and once more.
 
 A ticket is in the store with all its requests before the batch is handed in. A batch is found again
-by what it asks, so that after a death between handing in and remembering, handing in once more
-finds the one that is under way.
+by what it asks and for which time, so that after a death between handing in and remembering,
+handing in once more finds the one that is under way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.records import ItemState, Order, Status
+from pipelines.llm.money.records import ItemState, Order, RequestMember, Status
 from pipelines.llm.money.store import Store
 from pipelines.llm.money.tickets import SentRequest, Tickets, name_owner
 from pipelines.llm.runner import PHASE
@@ -124,7 +124,7 @@ class BatchRunner:
             if not states:
                 continue
             some = make_members(list(states), self._items)
-            order = self._budget.make_order(self._task.make_request(some, states), some)
+            order = self._make_order(self._task.make_request(some, states), some)
             size += 2 * sum(len(text.encode()) for _, text in order.messages)
             room = None if room is None else room - order.worst
             too_dear = room is not None and room < 0
@@ -136,13 +136,20 @@ class BatchRunner:
             orders.append(order)
         return orders
 
+    def _make_order(self, request: Request, members: Sequence[RequestMember]) -> Order:
+        """The request with its attempt: what was bought before is not what this one waits for."""
+        order = self._budget.make_order(request, members)
+        attempt = self._ledger.count_bought(request.key)
+        return replace(order, parameters={**order.parameters, "attempt": attempt})
+
     async def _fetch(self, number: int, text: str) -> None:
         """See a ticket through: hand it in where that is not certain, wait, collect."""
         sent = self._tickets.list_sent(number)
         requests = {each.key: self._rebuild_request(each) for each in sent}
         if not text and requests:
             try:
-                ticket = await submit(self._endpoint, list(requests.values()))
+                attempts = {each.key: each.attempt for each in sent}
+                ticket = await submit(self._endpoint, list(requests.values()), attempts)
             except Fault as fault:
                 if not fault.is_passing:  # The endpoint has nothing.
                     self._tickets.drop(number, f"{fault.kind}: {fault.message}")

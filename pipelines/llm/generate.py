@@ -11,32 +11,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
-from urllib.parse import urlsplit, urlunsplit
 
 from pipelines.llm.batches import BatchRunner
 from pipelines.llm.files import InputRow, read_rows, write_answers
-from pipelines.llm.money.budget import Budget, DoesNotFitError
+from pipelines.llm.money.budget import Budget
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.prices import Price, estimate_tokens, find_price, to_nanos
-from pipelines.llm.money.records import ItemState, Order, Paid, RequestState, Status
+from pipelines.llm.money.records import ItemState, Status
 from pipelines.llm.money.store import Store
+from pipelines.llm.preparation import prepare_endpoint
 from pipelines.llm.runner import ItemRunner, recover
 from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
 from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import classify_reason
-from pipelines.llm.wire.capabilities import Capabilities
+from pipelines.llm.wire.address import check_address, identify_endpoint
 from pipelines.llm.wire.endpoint import Endpoint
-from pipelines.llm.wire.errors import Fault
-from pipelines.llm.wire.probe import PROBE_TOKENS, probe
 from pipelines.store.output import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.llm.prompt import load_prompt
 
-_PROBES: Final = 10
-_PROBE_INPUT: Final = 1000
 _LEAST_OUTPUT: Final = 4
 
 
@@ -86,7 +82,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
     states: dict[str, ItemState] = {}
     if settings.store.is_file():
         with Store.open(settings.store) as store:
-            ledger = Ledger(store, store.find_scope(run.task.scope), "", None)
+            ledger = Ledger(store, store.find_scope(run.task.scope, adopt=False), "", None)
             states = _read_states(run, ledger, keep=False)
     queue = Queue(run.task.prompt.batch)
     queue.put(_select_open(run, states))
@@ -112,11 +108,6 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     run = _check_settings(settings)
     if settings.budget is not None and not math.isfinite(settings.budget):
         raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")
-    if settings.batch and settings.retry_failed:
-        raise SpecError(
-            "--retry-failed and --batch exclude each other: the same batch brings the same answers",
-            fix="leave --batch out for the items that failed",
-        )
     if settings.budget is None and not run.price.free:
         raise SpecError(
             f"no budget is given, and model {run.task.model} costs money",
@@ -128,7 +119,10 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
 
 def _check_settings(settings: GenerateSettings) -> _Run:
     check_output(settings.out, settings.source.path)
-    task = PromptTask(load_prompt(settings.task), settings.endpoint.model, settings.seed)
+    asked = settings.endpoint
+    check_address(asked.base_url)
+    where = identify_endpoint(asked.base_url)
+    task = PromptTask(load_prompt(settings.task), asked.model, settings.seed, where)
     price = find_price(task.model, settings.prices, settings.local)
     return _Run(settings, task, read_rows(settings.source, task.prompt), price)
 
@@ -203,7 +197,7 @@ async def _buy(
 ) -> Stop | None:
     settings = run.settings
     async with Endpoint(settings.endpoint) as endpoint:
-        stop = await _prepare_endpoint(endpoint, store, ledger, budget, run)
+        stop = await prepare_endpoint(endpoint, store, ledger, budget, run.price)
         if stop is not None:
             return stop
         buyer: Buyer
@@ -216,42 +210,8 @@ async def _buy(
         with _stop_on_signals(buyer):
             await buyer.run(waiting)
         if buyer.stopped is not None and buyer.stopped.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(_strip_address(endpoint), run.task.model)
+            store.forget_capabilities(run.task.endpoint, run.task.model)
         return buyer.stopped
-
-
-def _strip_address(endpoint: Endpoint) -> str:
-    """Where requests go, without what may hold a key."""
-    parts = urlsplit(endpoint.settings.base_url)
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
-
-
-async def _prepare_endpoint(
-    endpoint: Endpoint, store: Store, ledger: Ledger, budget: Budget, run: _Run
-) -> Stop | None:
-    """See what the endpoint can do, once and for all; the account says what that cost."""
-    where = (_strip_address(endpoint), run.task.model)
-    known = store.read_capabilities(*where)
-    if known is not None:
-        endpoint.capabilities = Capabilities.from_json(known)
-        return None
-    worst = run.price.compute_cost(_PROBES * _PROBE_INPUT, _PROBES * PROBE_TOKENS)
-    order = Order("probe", (), {"model": run.task.model}, ["probe"], worst)
-    try:
-        (purchase,) = budget.reserve([order])
-        found = await probe(endpoint)
-    except DoesNotFitError:
-        return Stop.for_budget()
-    except Fault as fault:
-        ledger.record_payment(purchase, RequestState.FAULT, Paid(0, reason=str(fault)))
-        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
-    spent = found.spent
-    cost = run.price.compute_cost(spent.input_tokens, spent.output_tokens, spent.cached_tokens)
-    counts = (spent.input_tokens, spent.output_tokens, spent.cached_tokens)
-    ledger.record_payment(purchase, RequestState.READ, Paid(cost, tokens=counts))
-    budget.account.add(spent, cost)
-    store.keep_capabilities(*where, found.to_json())
-    return None
 
 
 @contextmanager

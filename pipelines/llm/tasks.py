@@ -26,18 +26,20 @@ class PromptTask:
         prompt: The prompt.
         model: The model's name.
         seed: Sampling seed, where the endpoint takes one.
+        endpoint: Who answers, as `identify_endpoint` names it.
     """
 
     prompt: Prompt
     model: str
     seed: int | None = None
+    endpoint: str = ""
 
     @property
     def scope(self) -> Scope:
         """What all its answers depend on."""
         parameters = {"temperature": self.prompt.temperature, "seed": self.seed}
         head = (self.prompt.id, str(self.prompt.version), self.prompt.digest)
-        return Scope(*head, self.model, parameters)
+        return Scope(*head, self.model, parameters, self.endpoint)
 
     def recheck(self, state: ItemState, fields: Mapping[str, Any]) -> ItemState:
         """A state as the prompt's checks of today have it: an answer that breaks one is open."""

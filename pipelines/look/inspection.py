@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.coverage import Coverage
-from pipelines.build.plan import SHARDS_FILE
 from pipelines.store.manifest import find_manifest
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError

@@ -1,1 +1,1 @@
-"""The spec: what a user writes, its values, files and templates."""
+"""What a user writes: specs, their values, files and templates."""

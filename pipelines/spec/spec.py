@@ -120,7 +120,7 @@ class ClipsSpec(_Model):
         min_rate: Lowest sampling rate in Hz.
         max_rate: Highest sampling rate in Hz; a corpus at more wants it raised.
         mislabelled: `refuse` or `accept` files of another format than their name says.
-        decode_timeout_s: Longest that reading and measuring one clip may take.
+        decode_timeout_s: Most processor time that reading and measuring one clip may take.
     """
 
     min_active_s: Seconds = Field(default=0.1, gt=0)

@@ -1,1 +1,1 @@
-"""Corpora at URLs: their lease, and their copies here."""
+"""Where a corpus lives: paths, locks, leases, mirrors at URLs."""

@@ -2,9 +2,10 @@
 
 Every holding is an object of its own, `data_manifests/CORPUS/.lease/NNNNNN.json`, and the one with
 the highest number counts. It is made by a conditional request, so that of two machines that take
-the lease in the same moment one is let in. The holder writes the time into it while it lives.
-Stores that know no conditional request let the last of the two in, and the other one finds out
-before it certifies its next shard.
+the lease in the same moment one is let in. The holder writes it again while it lives, if it is
+still what it wrote: who was paused meanwhile brings nothing back. How old that is the store's clock
+says, and no machine's. Stores that know no conditional request let the last of the two in, and the
+other one finds out before it certifies its next shard.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Lease:
     @property
     def key(self) -> str:
         """Key of its object."""
-        return _make_key(self.folder, self.number)
+        return make_key(self.folder, self.number)
 
     def check(self) -> None:
         """Check that nobody else has taken it; before anything is certified.
@@ -72,16 +73,19 @@ class Lease:
         """
         numbers = _list_numbers(self.remote, self.folder)
         if not numbers or numbers[-1] != self.number or self._read_own().get("token") != self.token:
-            raise CorpusError(
-                f"{self.remote.address(self.folder)}: the lease on this corpus is lost to another "
-                f"machine, since this one gave no sign of life for {EXPIRY_S:g} s",
-                fix="let the other one end, then run the same command again",
-            )
+            raise self._make_lost_error()
 
     def beat(self, now: Now = utc_now) -> None:
-        """Give a sign of life."""
+        """Give a sign of life.
+
+        Raises:
+            CorpusError: If it is lost.
+            StorageError: If the store cannot be read or written.
+        """
+        found = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
-        self.remote.write(self.key, self.encode(now))
+        if found is None or not self.remote.replace(self.key, self.encode(now), found.stamp):
+            raise self._make_lost_error()
 
     def encode(self, now: Now) -> bytes:
         """What the object says at a time."""
@@ -98,6 +102,13 @@ class Lease:
         """Give it back."""
         self.remote.remove(self.key)
 
+    def _make_lost_error(self) -> CorpusError:
+        return CorpusError(
+            f"{self.remote.address(self.folder)}: the lease is lost to another machine, since "
+            f"this one gave no sign of life for {EXPIRY_S:g} s",
+            fix="let the other one end, then run the same command again",
+        )
+
     def _read_own(self) -> dict[str, Any]:
         return _read(self.remote, self.key)
 
@@ -111,7 +122,7 @@ def take_lease(
         remote: The store.
         folder: Key of the folder of the corpus's leases.
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
-        now: The time; machines' clocks must agree within a minute.
+        now: This machine's time, which is told to people; of stores that tell no times it counts.
         doing: What another holder is told to be doing.
 
     Raises:
@@ -126,7 +137,7 @@ def take_lease(
             with suppress(CorpusError):  # a store without conditional requests let another in
                 lease.check()
                 for old in numbers:
-                    remote.remove(_make_key(folder, old))
+                    remote.remove(make_key(folder, old))
                 return lease
     raise CorpusError(
         f"{remote.address(folder)}: others take the lease on this corpus again and again",
@@ -191,13 +202,15 @@ def refuse_living(
         StorageError: If the store cannot be read.
     """
     numbers = _list_numbers(remote, folder)
-    told = _read(remote, _make_key(folder, numbers[-1])) if numbers else {}
+    told = _read(remote, make_key(folder, numbers[-1])) if numbers else {}
     if not told or told.get("holder") == holder:
         return numbers
-    try:
-        age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
-    except (KeyError, ValueError, TypeError):
-        return numbers
+    age = _measure_age(remote, make_key(folder, numbers[-1]))
+    if age is None:
+        try:
+            age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
+        except (KeyError, ValueError, TypeError):
+            return numbers
     if age < EXPIRY_S:
         raise CorpusError(
             f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
@@ -208,12 +221,26 @@ def refuse_living(
     return numbers
 
 
+def _measure_age(remote: Remote, key: str) -> float | None:
+    """Age of an object in seconds, by the store's clock; None where it tells no times."""
+    probe = f"{key.rpartition('/')[0]}/clock-{secrets.token_hex(8)}"
+    remote.write(probe, b"")
+    written, asked = remote.find(key), remote.find(probe)
+    remote.remove(probe)
+    if written is None:
+        return EXPIRY_S  # it was given back
+    if asked is None or not written.time_ns or not asked.time_ns:
+        return None
+    return (asked.time_ns - written.time_ns) / 10**9
+
+
 def _list_numbers(remote: Remote, folder: str) -> list[int]:
     names = (key.rpartition("/")[2].partition(".")[0] for key in remote.list(folder))
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def _make_key(folder: str, number: int) -> str:
+def make_key(folder: str, number: int) -> str:
+    """Key of a lease's object."""
     return join_keys(folder, f"{number:06d}.json")
 
 

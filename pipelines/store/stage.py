@@ -14,7 +14,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from pipelines.store.lease import LEASE_FOLDER, Lease, hold_lease, name_holder, refuse_living
+from pipelines.store.lease import (
+    LEASE_FOLDER,
+    Lease,
+    hold_lease,
+    make_key,
+    name_holder,
+    refuse_living,
+)
 from pipelines.store.locks import sole_writer
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import BANKS, SHARDS, locate_versions
@@ -30,6 +37,7 @@ from synth.storage.url import join_keys
 _LEASES: Final = ".leases"
 _BANK_LEASES: Final = f"{BANKS}/{LEASE_FOLDER}"
 _CLEARING: Final = "is removing files of these banks"
+_FILLING: Final = "is filling this bank"
 
 
 def choose_stage(out: Path | str, stage: Path | None = None) -> Path:
@@ -144,7 +152,7 @@ def hold_banks(out: Path) -> Iterator[None]:
     """Let nobody begin to write a corpus below `out` at a store, by a lease on its banks.
 
     Raises:
-        CorpusError: If another machine does the same.
+        CorpusError: If another machine does the same, or fills one of them.
         StorageError: If the store cannot be read or written.
     """
     mirror = find_mirror(out)
@@ -152,8 +160,41 @@ def hold_banks(out: Path) -> Iterator[None]:
         yield
         return
     copies = mirror.copies
-    with hold_lease(copies.remote, _BANK_LEASES, name_holder(copies.root), _CLEARING):
+    holder = name_holder(copies.root)
+    with hold_lease(copies.remote, _BANK_LEASES, holder, _CLEARING):
+        for folder in _list_fillers(copies.remote):
+            for number in refuse_living(copies.remote, folder, holder, _FILLING):
+                copies.remote.remove(make_key(folder, number))
         yield
+
+
+@contextmanager
+def hold_filling(bank: Path) -> Iterator[Lease | None]:
+    """Let nobody remove files of a bank at a store while it is filled, by a lease of one's own.
+
+    Others may fill it as well: equal parts have equal names.
+
+    Raises:
+        CorpusError: If another machine removes files of banks.
+        StorageError: If the store cannot be read or written.
+    """
+    mirror = find_mirror(bank.parent.parent)
+    if mirror is None:
+        yield None
+        return
+    copies = mirror.copies
+    holder = name_holder(copies.root)
+    folder = join_keys(copies.key(bank), f"{LEASE_FOLDER}-{holder}")
+    with hold_lease(copies.remote, folder, holder, _FILLING) as lease:
+        # Who removes takes the lease of the banks first, then looks who fills one.
+        refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)
+        yield lease
+
+
+def _list_fillers(remote: Remote) -> list[str]:
+    """The folders of the leases of those who fill banks, dead or alive."""
+    folders = {key.rpartition("/")[0] for key in remote.list(BANKS)}
+    return sorted(each for each in folders if f"/{LEASE_FOLDER}-" in each)
 
 
 def _list_beside(versions: Path) -> list[Path]:

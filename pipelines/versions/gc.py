@@ -7,7 +7,7 @@ before its first file goes, so that a run which is killed is finished by the nex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -17,11 +17,10 @@ from typing import Any, Final
 from pipelines.build.documents.croissant import CROISSANT_FILE
 from pipelines.build.finalise import CARD_FILE, SIZES_FILE
 from pipelines.build.render import read_receipt
-from pipelines.store.locks import wait_for_turn
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import SHARDS, Places, locate_versions
-from pipelines.store.stage import choose_stage, find_mirror, hold_banks, hold_corpus
-from pipelines.versions.gc_banks import find_unneeded
+from pipelines.store.stage import hold_corpus
+from pipelines.versions.gc_banks import find_unneeded, hold_every_bank
 from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_versions
 from pipelines.versions.removal import (
     Removal,
@@ -37,8 +36,7 @@ from pipelines.versions.shelf import (
     Shelf,
     list_corpora,
     make_shelf,
-    open_shelf,
-    split_url,
+    open_writable_shelf,
     walk_files,
 )
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
@@ -46,7 +44,6 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.corpus.schema import canonical_json
-from synth.storage import url_of
 
 PHASE: Final = "remove"
 _SHARD_FILES: Final = (
@@ -131,27 +128,16 @@ def collect_garbage(
             removed then.
         StorageError: If the URL cannot be read or written.
     """
-    shelf = _open_shelf(path)
+    shelf = open_writable_shelf(path)
     if dry_run:
-        return _survey(shelf, keep, banks)
+        return _survey(shelf, keep, shelf.list_banks() if banks else ())
     with ExitStack() as held:
-        mirror = _hold_all(held, shelf) if banks else held.enter_context(_hold_shelf(shelf))
+        ours = hold_every_bank(held, shelf) if banks else ()
+        mirror = _hold_corpora(held, shelf) if banks else held.enter_context(_hold_shelf(shelf))
         shelf = make_shelf(shelf.out, shelf.corpus, shelf.copies)  # nobody changes it any more
-        sweep = _survey(shelf, keep, banks)
+        sweep = _survey(shelf, keep, ours)
         _carry_out(sweep, shelf, mirror, observer or Silent())
     return sweep
-
-
-def _open_shelf(path: Path) -> Shelf:
-    """The shelf, in a stage where it is at a URL."""
-    url = url_of(path)
-    if url is None:
-        return open_shelf(path)
-    base, corpus = split_url(url)
-    open_shelf(path)  # no stage is made of what is no corpus
-    mirror = find_mirror(choose_stage(base))
-    assert mirror is not None
-    return make_shelf(mirror.copies.root, corpus, mirror.copies)
 
 
 def _hold_shelf(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
@@ -184,11 +170,8 @@ def _remove(removal: Removal, shelf: Shelf) -> None:
     remove_empty_folders(shelf.out / SHARDS / shelf.corpus / removal.name)
 
 
-def _hold_all(held: ExitStack, shelf: Shelf) -> Mirror | None:
-    """Hold every bank, then every corpus: whoever fills a bank holds its corpus already."""
-    held.enter_context(hold_banks(shelf.out))
-    for bank in shelf.list_banks():
-        held.enter_context(wait_for_turn(bank))
+def _hold_corpora(held: ExitStack, shelf: Shelf) -> Mirror | None:
+    """Hold every corpus: whoever renders from a bank holds its corpus."""
     ours = held.enter_context(_hold_shelf(shelf))
     for name in list_corpora(shelf.out, shelf.copies):
         if name != shelf.corpus:
@@ -196,8 +179,8 @@ def _hold_all(held: ExitStack, shelf: Shelf) -> Mirror | None:
     return ours
 
 
-def _survey(shelf: Shelf, keep: int, banks: bool) -> Sweep:
-    """What is to go."""
+def _survey(shelf: Shelf, keep: int, banks: Collection[Path]) -> Sweep:
+    """What is to go, of these banks alone."""
     versions = list_versions(shelf)
     going = _choose_versions(versions, keep, shelf)
     links: Counter[Node] = Counter()
@@ -219,7 +202,7 @@ def _survey(shelf: Shelf, keep: int, banks: bool) -> Sweep:
         kept=tuple(version.name for version in stay if version.present),
         versions=tuple(removal for removal in removals if removal.files),
         leftovers=tuple(leftovers),
-        banks=tuple(find_unneeded(shelf, stay, links)) if banks else (),
+        banks=tuple(find_unneeded(shelf, banks, stay, links)) if banks else (),
         foreign=tuple(map(shelf.format_path, foreign)),
     )
 

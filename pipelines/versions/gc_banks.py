@@ -1,9 +1,10 @@
-"""Which files of the banks no version needs."""
+"""Which files of the banks no version needs, and that nobody fills a bank meanwhile."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.store.locks import wait_for_turn
 from pipelines.store.places import BANKS
+from pipelines.store.stage import hold_banks
 from pipelines.versions.history import Version, list_versions, read_facts
 from pipelines.versions.removal import Removal, count_freed_bytes
 from pipelines.versions.shelf import Node, Shelf
@@ -21,12 +24,32 @@ from synth.storage import fetch
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
 
-def find_unneeded(shelf: Shelf, stay: Iterable[Version], links: Counter[Node]) -> Iterator[Removal]:
-    """What goes of each bank: the files that no index of a version that stays leads to."""
+def hold_every_bank(held: ExitStack, shelf: Shelf) -> frozenset[Path]:
+    """Hold the banks below a shelf's root; others may be begun meanwhile, and are not ours.
+
+    Raises:
+        CorpusError: If another machine fills one, or removes files.
+        StorageError: If the store cannot be read or written.
+    """
+    held.enter_context(hold_banks(shelf.out))
+    ours: set[Path] = set()
+    while begun := shelf.list_banks().keys() - ours:  # while it waited for its turn, too
+        for bank in sorted(begun):
+            held.enter_context(wait_for_turn(bank))
+        ours |= begun
+    return frozenset(ours)
+
+
+def find_unneeded(
+    shelf: Shelf, banks: Collection[Path], stay: Iterable[Version], links: Counter[Node]
+) -> Iterator[Removal]:
+    """What goes of banks: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
     for index in _list_indexes(shelf, stay):
         needed |= {index, *_list_part_files(index)}
     for bank, files in shelf.list_banks().items():
+        if bank not in banks:
+            continue
         going = {
             path: held
             for path, held in files.items()

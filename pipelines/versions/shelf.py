@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from pipelines.store.locks import LOCK_FILE
 from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places, locate_versions
+from pipelines.store.stage import choose_stage, find_mirror
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
@@ -143,6 +144,23 @@ def open_shelf(place: Path) -> Shelf:
     base, corpus = split_url(url)
     copies, key = copies_of_url(base)
     return make_shelf(copies.path(key) if key else copies.root, corpus, copies, place)
+
+
+def open_writable_shelf(path: Path) -> Shelf:
+    """The shelf to be changed, in a stage where it is at a URL.
+
+    Raises:
+        CorpusError: If there is no corpus.
+        StorageError: If the URL cannot be read.
+    """
+    url = url_of(path)
+    shelf = open_shelf(path)  # no stage is made of what is no corpus
+    if url is None:
+        return shelf
+    base, corpus = split_url(url)
+    mirror = find_mirror(choose_stage(base))
+    assert mirror is not None
+    return make_shelf(mirror.copies.root, corpus, mirror.copies)
 
 
 def make_shelf(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:

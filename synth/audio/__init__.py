@@ -1,1 +1,1 @@
-"""Signals: decoding, DSP, mixing, the bank of decoded clips, rendering, fingerprints."""
+"""Decoding, mixing and rendering of audio, and the bank of decoded clips."""

@@ -19,7 +19,7 @@ from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
 from synth.recipes.bed import Bed
 from synth.recipes.composing import Joining, compose
 from synth.recipes.grammar import ANY, SceneVocabulary, draw_weighted, random_template
-from synth.recipes.scenes import Scenes
+from synth.recipes.scene_settings import SceneSettings
 from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
 from synth.scene.scene import Event, Overlay, Scene, labels
 from synth.scene.timeline import Placement, timeline
@@ -48,7 +48,7 @@ class _Placed:
 class SceneGroups:
     """The groups of one split, each computed alone."""
 
-    settings: Scenes
+    settings: SceneSettings
     split: str
     count: int
     clips: tuple[Clip, ...]

@@ -38,7 +38,7 @@ class Acceptance:
         min_rate: Lowest sampling rate in Hz.
         max_rate: Highest sampling rate in Hz.
         mislabelled: Whether a file's name must tell its format.
-        decode_timeout_s: Longest that reading and measuring one clip may take.
+        decode_timeout_s: Most processor time that reading and measuring one clip may take.
     """
 
     min_active_s: Seconds = 0.1

@@ -1,4 +1,4 @@
-"""Files that lie elsewhere: any URL that fsspec knows, and copies of them on this machine.
+"""Files at URLs: any that fsspec knows, and copies of them on this machine.
 
 `remote` reads and writes, `faults` tells what went wrong; `copies` keeps what came, within its
 `room`, and `reading` is what reads through it.
@@ -7,7 +7,8 @@
 from synth.storage.copies import Copies
 from synth.storage.errors import StorageError
 from synth.storage.reading import display_path, fetch, local_place, open_file, open_mapped, read_at
-from synth.storage.remote import Remote, Stored
+from synth.storage.remote import Remote
+from synth.storage.stored import Stored
 from synth.storage.url import is_url, url_of
 
 __all__ = [

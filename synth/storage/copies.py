@@ -21,8 +21,9 @@ from synth.base.errors import SpecError
 from synth.storage.download import download
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
-from synth.storage.remote import Remote, Stored
+from synth.storage.remote import Remote
 from synth.storage.room import CopySpace, Slot, limit_bytes
+from synth.storage.stored import Stored
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
 CORPORA: Final = "corpora"

@@ -14,8 +14,9 @@ from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
-from synth.storage.remote import Remote, Stored
+from synth.storage.remote import Remote
 from synth.storage.room import LIMIT_VARIABLE, NoRoomError, limit_bytes, open_held
+from synth.storage.stored import Stored
 from synth.storage.stream import open_stream
 from synth.storage.url import join_keys, split_url, url_of
 

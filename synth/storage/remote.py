@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,6 +17,7 @@ from synth.base.atomic import replacing
 from synth.storage.errors import StorageError
 from synth.storage.faults import is_missing, is_passing, is_taken, to_storage_error
 from synth.storage.filesystems import S3, filesystem_of
+from synth.storage.stored import Stored, parse_entry
 from synth.storage.url import join_keys, split_url
 
 T = TypeVar("T")
@@ -26,23 +26,6 @@ ATTEMPTS: Final = 3
 FIRST_WAIT_S: Final = 1.0
 PART_BYTES: Final = 8 * 2**20
 PARTS_AT_ONCE: Final = 4
-_STAMPS: Final = ("ETag", "etag", "md5Hash", "md5", "mtime", "created", "LastModified")
-_TIMES: Final = ("LastModified", "mtime", "updated", "last_modified", "created")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What a store says of an object.
-
-    Args:
-        size: In bytes.
-        stamp: Another one whenever the content is another: the ETag, or what the store has like it.
-        time_ns: When it was written, in ns since 1970; 0 where the store does not say.
-    """
-
-    size: int
-    stamp: str
-    time_ns: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +66,7 @@ class Remote:
         entries = self._retry(list_entries, folder, "read")
         skipped = len(root) + 1 if root else 0
         return {
-            name.lstrip("/") if not root else name[skipped:]: _parse_entry(entry)
+            name.lstrip("/") if not root else name[skipped:]: parse_entry(entry)
             for name, entry in sorted(entries.items())
             if entry["type"] == "file" and not name.endswith("/") and name != path
         }
@@ -103,7 +86,7 @@ class Remote:
                 if is_missing(error):
                     return None
                 raise
-            return _parse_entry(entry) if entry["type"] == "file" else None
+            return parse_entry(entry) if entry["type"] == "file" else None
 
         return self._retry(find_entry, key, "read")
 
@@ -211,6 +194,40 @@ class Remote:
 
         return self._retry(create_file, key, "written")
 
+    def replace(self, key: str, data: bytes, stamp: str) -> bool:
+        """Put bytes under a key that holds what it held before: at S3 by a conditional request.
+
+        Other stores are asked first; what another writes in between is lost there.
+
+        Args:
+            key: Of the object.
+            data: What it is to hold.
+            stamp: `Stored.stamp` of what it held.
+
+        Returns:
+            Whether they were put; False where the key holds something else, or nothing.
+
+        Raises:
+            StorageError: If they cannot be written.
+        """
+        filesystem, root = self._open()
+        conditional = self._scheme in S3
+        options = {"IfMatch": f'"{stamp}"'} if conditional else {}
+
+        def replace_file() -> bool:
+            found = None if conditional else self.find(key)
+            if not conditional and (found is None or found.stamp != stamp):
+                return False
+            try:
+                filesystem.pipe_file(joined_path(root, key), data, **options)
+            except Exception as error:
+                if is_taken(error) or is_missing(error):
+                    return False
+                raise
+            return True
+
+        return self._retry(replace_file, key, "written")
+
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store.
 
@@ -267,22 +284,3 @@ _GONE: Final = "fix the URL; a file that was there before was deleted by somebod
 def joined_path(root: str, key: str) -> str:
     """A path in a file system whose folder is `root`."""
     return f"{root}/{join_keys(key)}" if join_keys(key) else root
-
-
-def _parse_entry(entry: dict[str, Any]) -> Stored:
-    size = int(entry.get("size") or 0)
-    stamp = next((_plain(entry[name]) for name in _STAMPS if entry.get(name)), "")
-    time = next((_plain(entry[name]) for name in _TIMES if entry.get(name)), 0)
-    return Stored(size, str(stamp).strip('"'), round(_seconds(time) * 10**9))
-
-
-def _plain(value: Any) -> Any:
-    return value.timestamp() if isinstance(value, datetime) else value
-
-
-def _seconds(value: Any) -> float:
-    """A time of a store in seconds since 1970: a number, or as ISO 8601."""
-    try:
-        return float(value)
-    except ValueError:
-        return datetime.fromisoformat(str(value)).timestamp()

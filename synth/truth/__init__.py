@@ -1,1 +1,1 @@
-"""The judge: what a timeline proves, what it refutes, and what is left of a claim in a crop."""
+"""Decides what a timeline proves or refutes, also in a crop."""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -49,12 +49,23 @@ class Hostile:
             file.write(f"{ref.location}\n")
         number, deed = ref.location.split("-")
         match deed:
-            case "hangs":
-                _note(self.folder / "pids", os.getpid())
-                child = [sys.executable, "-c", "import time; time.sleep(600)"]
-                process = subprocess.Popen(child)
-                _note(self.folder / "pids", process.pid)
-                time.sleep(600)
+            case "burns":
+                self._start("import time; time.sleep(600)")
+                while True:
+                    pass
+            case "delegates":  # as to ffmpeg
+                self._start("while True: pass").wait()
+            case "hangs" if not self._in_hurry:
+                self._start("import time; time.sleep(600)").wait()
+            case "waits":
+                time.sleep(2.5)
+            case "pauses":
+                resume = "import os, signal, time; time.sleep(2); os.kill({}, signal.SIGCONT)"
+                self._start(resume.format(os.getpid()))
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "imports":
+                listed = "\n".join(sorted(sys.modules))
+                (self.folder / f"{ref.location}.modules").write_text(listed)
             case "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "unlucky":
@@ -74,12 +85,38 @@ class Hostile:
                 raise ClipError("is not there")
             case "broken":
                 raise SourceError("the table cannot be read", fix="get it again")
-            case "slow" if not (self.folder / "hurry").exists():
+            case "slow" if not self._in_hurry:
                 time.sleep(0.02)
         audio = np.random.default_rng(int(number)).uniform(-0.5, 0.5, RATE).astype(np.float32)
         return Recording(audio, RATE, 1, f"{ref.location}")
+
+    @property
+    def _in_hurry(self) -> bool:
+        return (self.folder / "hurry").exists()
+
+    def _start(self, program: str) -> subprocess.Popen[bytes]:
+        """Another process, beside this one; the pids of both are noted."""
+        _note(self.folder / "pids", os.getpid())
+        process = subprocess.Popen([sys.executable, "-c", program])
+        _note(self.folder / "pids", process.pid)
+        return process
 
 
 def _note(path: Path, number: int) -> None:
     with path.open("a") as file:
         file.write(f"{number}\n")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()

@@ -238,9 +238,18 @@ class LlmServer:
         """A file's bytes."""
         return self._files.get(name)
 
-    def batches(self) -> Body:
-        """All batches, newest first."""
-        return {"object": "list", "data": [*self._batches.values()][::-1], "has_more": False}
+    def batches(self, limit: int = 20, after: str = "") -> Body:
+        """A page of batches, newest first."""
+        names = [*self._batches][::-1]
+        start = names.index(after) + 1 if after in names else 0
+        page = [self._batches[name] for name in names[start : start + limit]]
+        return {"object": "list", "data": page, "has_more": start + limit < len(names)}
+
+    def add_foreign_batches(self, count: int) -> None:
+        """Batches that others have handed in."""
+        for number in range(count):
+            name = f"foreign_{number}"
+            self._batches[name] = {"id": name, "object": "batch", "status": "completed"}
 
     def start_batch(self, asked: Body) -> Body:
         """Takes a batch on; its lines are worked off at once, its status follows the polls."""

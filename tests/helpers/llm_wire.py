@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
     from llm_server import LlmServer
@@ -58,13 +59,20 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(200, llm.add_file(_upload(data, self.headers["content-type"])))
             case ["files", name, "content"] if (content := llm.file(name)) is not None:
                 self._send(200, content, "application/octet-stream")
+            case ["batches"] if not data:
+                self._list_batches()
             case ["batches"]:
-                self._json(200, llm.start_batch(json.loads(data)) if data else llm.batches())
+                self._json(200, llm.start_batch(json.loads(data)))
             case ["batches", name] if (batch := llm.batch(name)) is not None:
                 self._json(200, batch)
             case _:
                 self._json(404, {"error": {"message": f"no {path}", "type": "not_found"}})
         return None
+
+    def _list_batches(self) -> None:
+        asked = dict(parse_qsl(self.path.partition("?")[2]))
+        page = self.server.llm.batches(int(asked.get("limit", 20)), asked.get("after", ""))
+        self._json(400 if "error" in page else 200, page)
 
     def _chat(self, body: Body) -> None:
         with self.server.llm.busy():

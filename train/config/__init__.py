@@ -1,1 +1,1 @@
-"""What a training run is: frozen settings, checked before any work starts."""
+"""Settings of a training run, frozen and checked before any work starts."""

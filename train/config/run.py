@@ -105,7 +105,7 @@ class TrainConfig(Section):
         tensorboard: Whether the log is also written for TensorBoard.
         wandb: Project on Weights & Biases that the log also goes to; empty for none.
         workers: Threads that prepare batches.
-        prefetch: Batches prepared ahead.
+        prefetch: Batches prepared ahead; never fewer than there are workers, so that none is idle.
         cache_mb: Memory for features kept between epochs; a larger corpus is read anew.
         log_every: Steps between lines of the log.
         eval_every: Steps between validations, 0 for only one at the end.

@@ -172,13 +172,17 @@ class Loader:
         return self._assembler.batch(positions.tolist(), stage, step)
 
     def iterate(self, start: int, stop: int) -> Iterator[Batch]:
-        """The batches of steps `start` to `stop - 1`, a few of them made ahead."""
+        """The batches of steps `start` to `stop - 1`.
+
+        `prefetch` of them are made ahead, or one a worker where those are more.
+        """
+        most = max(self._config.prefetch, self._config.workers)
         waiting: deque[Future[Batch]] = deque()
         ahead = start
         with ThreadPoolExecutor(self._config.workers, "segue-batch") as pool:
             try:
                 for _ in range(start, stop):
-                    while ahead < stop and len(waiting) < self._config.prefetch:
+                    while ahead < stop and len(waiting) < most:
                         waiting.append(pool.submit(self.batch, ahead))
                         ahead += 1
                     yield waiting.popleft().result()

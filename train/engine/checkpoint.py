@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from synth.base.atomic import write_text
 from synth.base.errors import SpecError
-from train.config.run import TrainConfig
+from train.config.run import Precision, TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD
 from train.engine.ranks import Process
 from train.engine.run_folder import (
@@ -131,7 +132,16 @@ def save_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
     """Write a checkpoint atomically; it holds the state before the validation of its step.
 
     Called by every process; the leading one writes.
+
+    Raises:
+        SpecError: On every process, if a number of the state is infinite or none; then the
+            checkpoint before stays.
     """
+    if process.any(not is_finite(state)):
+        raise SpecError(
+            f"weights are not finite after step {state.step}; no checkpoint was written",
+            fix=mend_of(config),
+        )
     random = RandomState.of(state.device)
     states = process.gather(random.cpu)
     on_device = None if random.device is None else process.gather(random.device)
@@ -153,6 +163,27 @@ def save_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
             "origin": asdict(origin),
         },
     )
+
+
+def is_finite(state: State) -> bool:
+    """Whether all weights, statistics of batch norms, averages and moments are finite numbers."""
+    models = [state.model, state.kept]
+    weights = (one for model in models for one in model.parameters())
+    statistics = (
+        value
+        for model in models
+        for name, value in model.named_buffers()
+        if name.endswith(("running_mean", "running_var"))  # a mask may hold -inf by right
+    )
+    moments = (value for kept in state.optimizer.state.values() for value in kept.values())
+    values = (one for one in chain(weights, statistics, moments) if isinstance(one, Tensor))
+    return all(bool(one.isfinite().all()) for one in values)
+
+
+def mend_of(config: TrainConfig) -> str:
+    """What to do about numbers that are not finite."""
+    mend = "try a lower learning rate `lr`"
+    return mend if config.precision is Precision.FLOAT32 else f"{mend}, or `precision: float32`"
 
 
 def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: Process) -> bool:

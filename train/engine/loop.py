@@ -194,8 +194,7 @@ def _validate(
     """Validate where the step asks for it, and keep the best weights."""
     if validator is None or not state.step or not _is_due(config.eval_every, state, config):
         return
-    # The statistics of batch norms differ between processes: the first one's weights are kept.
-    loss = process.broadcast(validator.loss(state.kept) if process.is_leader else 0.0)
+    loss = validator.loss(state.kept, process)
     log.write({"step": state.step, "val_loss": loss})
     if loss < state.best_loss:
         state.best_loss, state.best_step = loss, state.step

@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -16,6 +18,11 @@ from train.data.loader import Share
 from train.losses.batch import Alone, World
 from train.losses.world import Ranks
 from train.model.device import torch_device
+
+_RENDEZVOUS: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+"""By which the processes that torchrun starts find each other; all or none of it is there."""
+_LAUNCHERS: Final = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+"""In which srun and mpirun say how many processes they started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +77,19 @@ class Process:
         distributed.all_reduce(total)
         return total.item() / self.ranks
 
-    def broadcast(self, value: float) -> float:
-        """The number of the first process, on every process."""
+    def sum(self, values: Float[Tensor, " numbers"]) -> Float[Tensor, " numbers"]:
+        """The sum of float64 numbers over the processes, each number by itself, on the CPU."""
         if self.ranks == 1:
-            return value
-        number = torch.tensor(value, dtype=torch.float64, device=self.device)
-        distributed.broadcast(number, 0)
-        return number.item()
+            return values.cpu()
+        total = values.to(self.device)
+        distributed.all_reduce(total)
+        return total.cpu()
+
+    def share_statistics(self, model: nn.Module) -> None:
+        """Give the model the first process's statistics of batch norms, and its other buffers."""
+        if self.ranks > 1:
+            for buffer in model.buffers():
+                distributed.broadcast(buffer, 0)
 
     def gather(self, value: Tensor) -> list[Tensor]:
         """A small tensor of every process, on the CPU, in order of rank; all of one shape."""
@@ -97,15 +110,48 @@ def is_leader() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def count_ranks() -> int:
+    """How many processes train together, 1 where this one is alone.
+
+    Raises:
+        SpecError: If the environment says that there are others and not where they meet: each
+            would train a model of its own, all into one folder.
+    """
+    given = {name: os.environ[name] for name in _RENDEZVOUS if name in os.environ}
+    others = {name: os.environ[name] for name in _LAUNCHERS if name in os.environ}
+    rank, ranks = (_to_number(given.get(name)) for name in _RENDEZVOUS[:2])
+    alone = "RANK" not in given and "WORLD_SIZE" not in given
+    if not alone and rank is not None and ranks is not None and 0 <= rank < ranks:
+        alone = ranks == 1
+        if len(given) == len(_RENDEZVOUS) and not alone:
+            return ranks
+    elif "RANK" not in given and ranks == 1:
+        alone = True
+    many = {name: value for name, value in others.items() if (_to_number(value) or 1) > 1}
+    if alone and (not many or len(given) == len(_RENDEZVOUS)):
+        return 1
+    found = many if alone else {name: given[name] for name in _RENDEZVOUS[:2] if name in given}
+    shown = ", ".join(f"{name}={value}" for name, value in found.items())
+    missing = ", ".join(name for name in _RENDEZVOUS if name not in given)
+    raise SpecError(
+        f"{shown}: this process is one of several, and cannot find the others"
+        + (f" without {missing}" if missing else ""),
+        fix="start it by torchrun; to train in this process alone, unset " + " ".join(found),
+    )
+
+
+def _to_number(value: str | None) -> int | None:
+    return int(value) if value is not None and value.isdecimal() else None
+
+
 @contextmanager
 def join_processes(device: str) -> Iterator[Process]:
     """Join the processes that torchrun started; without it, this process is alone.
 
     Raises:
-        SpecError: If the device is absent.
+        SpecError: If the device is absent, or there are other processes that this one cannot find.
     """
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    if ranks == 1 or not distributed.is_torchelastic_launched():
+    if count_ranks() == 1:
         yield Process(0, 1, torch_device(device))
         return
     if device == "cuda":

@@ -23,7 +23,7 @@ from train.config.run import Precision, TrainConfig
 from train.config.schedule import learning_rate, place
 from train.data.audio import FeatureCache
 from train.data.loader import Batch
-from train.engine.checkpoint import RandomState, State
+from train.engine.checkpoint import RandomState, State, mend_of
 from train.engine.log import Facts
 from train.engine.ranks import Process
 from train.losses.batch import Embedded, World
@@ -61,7 +61,8 @@ def train_step(
         clipping, `scale`, and where samples are cropped the number of those that were not.
 
     Raises:
-        SpecError: If the loss is no longer finite.
+        SpecError: On every process, if the loss or the gradient of any is not finite; then neither
+            weights nor optimizer are changed.
     """
     rate = learning_rate(batch.step, config.steps, config.lr, config.warmup, config.schedule)
     for group in state.optimizer.param_groups:
@@ -74,12 +75,11 @@ def train_step(
     # DDP has averaged the gradients over the processes, so the norm is that of the whole batch.
     norm = torch.nn.utils.clip_grad_norm_(state.model.parameters(), config.grad_clip)
 
-    state.loss = process.mean(loss)
-    if not math.isfinite(state.loss):
-        raise SpecError(
-            f"the loss is {state.loss} at step {batch.step}",
-            fix="try a lower learning rate `lr`",
-        )
+    grad_norm = norm.item()
+    # Of means all processes know the same: all of them stop, or none.
+    mean_loss, mean_norm = process.mean(loss), process.mean(grad_norm)
+    refuse_infinite(mean_loss, mean_norm, batch.step, config)
+    state.loss = mean_loss
     state.optimizer.step()
     state.model.scale.limit()
     if state.average is not None:
@@ -90,10 +90,22 @@ def train_step(
         "step": state.step,
         "loss": state.loss,
         "lr": rate,
-        "grad_norm": norm.item(),
+        "grad_norm": grad_norm,
         "scale": state.model.scale().item(),
     }
     return facts | ({"uncropped": batch.whole} if config.crop_s is not None else {})
+
+
+def refuse_infinite(loss: float, grad_norm: float, step: int, config: TrainConfig) -> None:
+    """Check that a step can be applied, given the processes' mean loss in nats and mean norm.
+
+    Raises:
+        SpecError: If either is infinite or no number.
+    """
+    if math.isfinite(loss) and math.isfinite(grad_norm):
+        return
+    what = f"loss is {loss}" if not math.isfinite(loss) else "gradient is not finite"
+    raise SpecError(f"the {what} at step {step}; the step was not applied", fix=mend_of(config))
 
 
 class Encoder(nn.Module):

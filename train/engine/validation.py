@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
 
 import torch
 
@@ -13,6 +15,7 @@ from train.data.audio import FeatureCache, feature_cache
 from train.data.loader import Assembler
 from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
+from train.engine.ranks import Process
 from train.engine.step import Encoder, compute_loss, load_inputs
 from train.losses.batch import Alone
 from train.model.clap import Clap
@@ -51,17 +54,44 @@ class Validator:
         assembler.check(config.stages[-1], pool, model.audio_tower.longest)
         return cls(config, assembler, pool, cache)
 
+    @property
+    def batches(self) -> list[tuple[int, ...]]:
+        """Positions of the samples of each batch.
+
+        The loss of a batch grows with its size, and that of a single sample is 0: sizes differ by
+        one at most, and are `config.batch` at most (3 where that is 2).
+        """
+        count = min(ceil(len(self.pool) / self.config.batch), len(self.pool) // 2)
+        ends = [ceil(len(self.pool) * number / count) for number in range(count + 1)]
+        return [self.pool[start:stop] for start, stop in pairwise(ends)]
+
     @torch.no_grad()
-    def loss(self, model: Clap) -> float:
-        """Mean loss of the batches in nats, by their size; leaves the model in evaluation mode."""
+    def loss(self, model: Clap, process: Process) -> float:
+        """Measure the loss, every process on some of the batches.
+
+        None waits long for the others, as it would in a collective call that has a timeout.
+
+        Args:
+            model: The model; equal on all processes, but for statistics of batch norms, which
+                become the first one's. Is left in evaluation mode.
+            process: This one.
+
+        Returns:
+            Mean loss of the batches in nats, by their size; the same on every process.
+        """
+        process.share_statistics(model)
         model.eval()
         config = self.config
         encoder = Encoder(model, config.precision)
-        total = 0.0
-        for start in range(0, len(self.pool), config.batch):
-            positions = self.pool[start : start + config.batch]
+        batches = self.batches
+        totals = torch.zeros(len(batches), dtype=torch.float64)
+        for number in range(process.rank, len(batches), process.ranks):
+            positions = batches[number]
             batch = self.assembler.batch(positions, config.stages[-1], config.steps - 1)
             outputs = encoder(*load_inputs(batch, model, self.cache))
-            # One process validates, and holds the whole batch.
-            total += compute_loss(outputs, batch, config, Alone()).item() * len(positions)
+            # This process holds the whole batch.
+            loss = compute_loss(outputs, batch, config, Alone()).item()
+            totals[number] = loss * len(positions)
+        # Added up in the order of the batches, however many processes there are.
+        total: float = sum(process.sum(totals).tolist())
         return total / len(self.pool)

@@ -1,1 +1,1 @@
-"""The model: features, towers, heads."""
+"""Features, towers and heads."""

@@ -8,19 +8,18 @@ import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Final
-from urllib.parse import urlsplit
 
 from pipelines.checks.doctor.check import Check, CheckState
 from pipelines.checks.doctor.module_output import SilentModuleError, run_module
+from pipelines.llm.wire.address import identify_endpoint, is_on_this_machine, show_address
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import NO_KEY, Fault
+from pipelines.llm.wire.errors import NO_KEY, Fault, hide_keys
 from synth.base.errors import SegueError
 
 TIMEOUT_S: Final = 10.0
 OPENAI: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 SETTINGS: Final = "pipelines.flows.address"
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _FLOWS: Final = "segue build without --no-prefect, nightly, schedule, deploy"
 _TEXTS: Final = "segue llm; without it rules write the captions"
 
@@ -42,14 +41,18 @@ def check_prefect() -> Iterator[Check]:
 def _check_prefect_server(address: str) -> Check:
     if not address:
         return Check.of("prefect", "no server set up: each run starts its own", _FLOWS)
-    shown = _strip_credentials(address)
+    if not identify_endpoint(address):
+        fix = "set PREFECT_API_URL to an address like http://127.0.0.1:4200/api, or unset it"
+        fault = "PREFECT_API_URL holds no address"
+        return Check.of("prefect", "", _FLOWS, fault, fix, CheckState.WRONG)
+    shown = show_address(address)
     try:
         with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=TIMEOUT_S):
             return Check.of("prefect", f"{shown} answers", _FLOWS)
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         fix = "start that server, or unset PREFECT_API_URL; or use --no-prefect"
-        fault = f"{shown} does not answer: {reason}"
+        fault = f"{shown} does not answer: {hide_keys(str(reason))}"
         return Check.of("prefect", "", _FLOWS, fault, fix, CheckState.WRONG)
 
 
@@ -71,7 +74,7 @@ def check_endpoint(endpoint: str | None) -> Iterator[Check]:
         yield Check.of(name, "", _TEXTS, "the package openai is not installed", fix)
         return
     key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
-    shown = _strip_credentials(address)
+    shown = show_address(address)
     told = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
     try:
         count = asyncio.run(_count_models(address, key))
@@ -101,10 +104,4 @@ async def _count_models(address: str, key: str) -> int:
 
 def _is_private(address: str) -> bool:
     """Whether nobody on the way can read a key."""
-    parts = urlsplit(address)
-    return parts.scheme == "https" or parts.hostname in _LOOPBACK
-
-
-def _strip_credentials(address: str) -> str:
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    return address.lower().startswith("https://") or is_on_this_machine(address)

@@ -14,7 +14,9 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
 from pipelines.versions.history import Version, list_versions, measure_total_size
+from pipelines.versions.promote import promote_version
 from pipelines.versions.shelf import open_shelf
+from synth.base.errors import SpecError
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -28,14 +30,33 @@ VersionsArgument: TypeAlias = Annotated[
 ]
 
 
-def versions_command(corpus: VersionsArgument, as_json: JsonOption = False) -> None:
+def versions_command(
+    corpus: VersionsArgument,
+    promote: Annotated[
+        str | None,
+        typer.Option(help="Point `latest` to this finished version.", show_default=False),
+    ] = None,
+    override_gates: Annotated[
+        bool,
+        typer.Option(
+            "--override-gates",
+            help="With --promote: also where it failed a gate of its night. Its record says so.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """List the versions of a corpus, the oldest first, and what is left of each.
 
     Bytes are those of a version's manifests and shards. A shard that several versions hold lies on
     the disk once, and counts once in the total; at a store each version has its own.
 
-    Example: `segue versions data_manifests/acba`
+    Examples: `segue versions data_manifests/acba`,
+    `segue versions data_manifests/acba --promote 2f6c01d9a4b8`
     """
+    if promote is not None:
+        promote_version(corpus, promote, override_gates)
+    elif override_gates:
+        raise SpecError("--override-gates: nothing to promote", fix="give --promote VERSION, too")
     shelf = open_shelf(corpus)
     found = list_versions(shelf)
     total = measure_total_size(shelf)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
+from pipelines.build.promotion import RECORD_FILE, read_record
 from pipelines.checks.audit import audit
 from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
@@ -24,7 +25,6 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 
-RECORD_FILE: Final = "nightly.json"
 REPORT_FILE: Final = "nightly.md"
 
 
@@ -93,22 +93,6 @@ def compare_metrics(
         good = now is not None and (least is None or now >= least)
         found.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", wanted))
     return found
-
-
-def read_record(places: Places) -> dict[str, Any]:
-    """What a night found of a version; empty where there was none.
-
-    Raises:
-        CorpusError: If the record is damaged.
-    """
-    path = places.manifests / RECORD_FILE
-    if not path.is_file():
-        return {}
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and run again") from error
-    return record
 
 
 def write_record(

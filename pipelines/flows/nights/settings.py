@@ -74,8 +74,8 @@ class EnrichSettings(_Model):
     task: str
     out: Path
     model: str
-    base_url: str = "https://api.openai.com/v1"
-    key_variable: str = "OPENAI_API_KEY"
+    base_url: str = Field(default="https://api.openai.com/v1", repr=False)
+    key_variable: str = Field(default="OPENAI_API_KEY", repr=False)
     budget: float | None = Field(default=None, ge=0)
     prices: Path | None = None
     local: bool = False

@@ -141,6 +141,12 @@ class Ledger:
         head = (order.key, self.scope, self.job, sender, at, at, str(RequestState.SENT))
         return (*head, *sent, canonical_json(order.messages), *[""] * 5, 0, 0, 0, order.worst)
 
+    def count_bought(self, key: str) -> int:
+        """How often a request has been bought before, whatever came of it."""
+        query = "SELECT count(*) FROM purchases WHERE key = ? AND scope = ? AND state != ?"
+        (row,) = self._store.select(query, key, self.scope, str(RequestState.SENT))
+        return int(row[0])
+
     def record_payment(self, purchase: int, state: RequestState, paid: Paid) -> None:
         """Write down what came back for a request; its true cost replaces the worst."""
         with self._store.transaction() as connection:

@@ -38,6 +38,7 @@ class Scope:
         digest: Of the prompt's contents.
         model: The model's name.
         parameters: What else is sent: temperature, seed.
+        endpoint: Who answers: its address, without what may hold a key.
     """
 
     prompt: str
@@ -45,6 +46,7 @@ class Scope:
     digest: str
     model: str
     parameters: Mapping[str, Any]
+    endpoint: str
 
 
 @dataclass(frozen=True, slots=True)

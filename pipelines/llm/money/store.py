@@ -9,7 +9,7 @@ are sent, so that of several processes only one buys each.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,15 +17,19 @@ from typing import Any, Final
 
 from pipelines.llm.money.owners import Owners
 from pipelines.llm.money.records import Scope
+from pipelines.llm.wire.address import identify_endpoint
 from synth.base.errors import SpecError
 from synth.corpus.schema import canonical_json
 
-STORE_VERSION: Final = 1
+STORE_VERSION: Final = 2
+"""Version 1 did not tell endpoints apart: its scopes have none, and `old_scopes` names those
+that had been asked by then."""
+
 _APPLICATION: Final = 0x5365_676C  # "Segl"
 _BUSY_S: Final = 60.0
-_SCOPE: Final = "digest = ? AND model = ? AND parameters = ?"
+_OLD_SCOPES: Final = "CREATE TABLE old_scopes (scope INTEGER NOT NULL, endpoint TEXT NOT NULL)"
 
-_TABLES: Final = """
+_FIRST_TABLES: Final = """
 CREATE TABLE scopes (
     id INTEGER PRIMARY KEY, prompt TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL,
     model TEXT NOT NULL, parameters TEXT NOT NULL, UNIQUE (digest, model, parameters));
@@ -52,6 +56,7 @@ CREATE TABLE capabilities (
     endpoint TEXT NOT NULL, model TEXT NOT NULL, found TEXT NOT NULL, time TEXT NOT NULL,
     PRIMARY KEY (endpoint, model)) WITHOUT ROWID;
 """
+_TABLES: Final = f"{_FIRST_TABLES}{_OLD_SCOPES};"
 
 
 class Store:
@@ -113,16 +118,57 @@ class Store:
         with closing(self._connection.execute(query, values)) as cursor:
             return cursor.fetchall()
 
-    def find_scope(self, scope: Scope) -> int:
-        """The number of a scope; made where it is new."""
-        values = (scope.digest, scope.model, canonical_json(scope.parameters))
+    def find_scope(self, scope: Scope, adopt: bool = True) -> int:
+        """The number of a scope; made where it is new.
+
+        Args:
+            scope: The scope.
+            adopt: A scope of before endpoints were told apart is this endpoint's from now on.
+
+        Raises:
+            SpecError: If answers of before endpoints were told apart may be another's.
+        """
+        named = {**scope.parameters, "endpoint": scope.endpoint}
         with self.transaction() as connection:
-            connection.execute(
-                "INSERT INTO scopes (prompt, version, digest, model, parameters) "
-                "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (scope.prompt, scope.version, *values),
-            )
-        return int(self.select(f"SELECT id FROM scopes WHERE {_SCOPE}", *values)[0]["id"])
+            found = self._find_number(scope, named)
+            if found is not None:
+                return found
+            found = self._find_number(scope, scope.parameters)
+            values = (scope.digest, scope.model, canonical_json(named))
+            if found is None:
+                query = (
+                    "INSERT INTO scopes (prompt, version, digest, model, parameters) "
+                    "VALUES (?, ?, ?, ?, ?)"
+                )
+                made = connection.execute(query, (scope.prompt, scope.version, *values))
+                return made.lastrowid or 0
+            self._check_origin(scope, found)
+            if adopt:
+                query = "UPDATE scopes SET parameters = ? WHERE id = ?"
+                connection.execute(query, (canonical_json(named), found))
+            return found
+
+    def _find_number(self, scope: Scope, parameters: Mapping[str, Any]) -> int | None:
+        query = "SELECT id FROM scopes WHERE digest = ? AND model = ? AND parameters = ?"
+        rows = self.select(query, scope.digest, scope.model, canonical_json(parameters))
+        return int(rows[0]["id"]) if rows else None
+
+    def _check_origin(self, scope: Scope, number: int) -> None:
+        """Refuse answers of before endpoints were told apart that may be another's."""
+        rows = self.select("SELECT DISTINCT endpoint FROM old_scopes WHERE scope = ?", number)
+        origins = sorted(row["endpoint"] for row in rows)
+        holds = self.select("SELECT 1 FROM items WHERE scope = ? LIMIT 1", number)
+        if not holds or not set(origins) - {scope.endpoint}:
+            return
+        fix = "give a new --store; this one stays as it is"
+        if len(origins) == 1:
+            fix = f"go on with --base-url {origins[0]}, or {fix}"
+        raise SpecError(
+            f"--store {self.path}: its answers of {scope.prompt}@{scope.version}/{scope.model} are "
+            f"from before endpoints were told apart, when {' and '.join(origins)} had been asked; "
+            f"now {scope.endpoint} is",
+            fix=fix,
+        )
 
     def read_capabilities(self, endpoint: str, model: str) -> str | None:
         """What an endpoint was found to be capable of, as JSON."""
@@ -171,6 +217,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"--store {path}: this is another program's database",
             fix="name a store, or a new file",
         )
+    elif version == 1:
+        _upgrade(connection)
     elif version != STORE_VERSION:
         raise SpecError(
             f"--store {path}: written in version {version} of the format, this program reads "
@@ -178,3 +226,15 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             fix="use the program that wrote it, or name a new file",
         )
     connection.execute("COMMIT")
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Write down which endpoints the answers of version 1 may be from."""
+    connection.execute(_OLD_SCOPES)
+    query = (
+        "SELECT scopes.id, capabilities.endpoint FROM scopes "
+        "JOIN capabilities ON capabilities.model = scopes.model"
+    )
+    rows = {(number, identify_endpoint(each)) for number, each in connection.execute(query)}
+    connection.executemany("INSERT INTO old_scopes VALUES (?, ?)", sorted(rows))
+    connection.execute(f"PRAGMA user_version = {STORE_VERSION}")

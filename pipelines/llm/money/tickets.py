@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ class SentRequest:
         parameters: All that was sent besides the messages.
         messages: Role and content of each.
         worst: The most it can cost.
+        attempt: How often it had been bought before.
     """
 
     purchase: int
@@ -32,6 +34,7 @@ class SentRequest:
     parameters: Mapping[str, Any]
     messages: Sequence[tuple[str, str]]
     worst: Nano
+    attempt: int = 0
 
 
 def name_owner(number: int) -> str:
@@ -90,14 +93,17 @@ class Tickets:
     def list_sent(self, number: int) -> list[SentRequest]:
         """The requests of a ticket that are not paid yet."""
         query = "SELECT * FROM purchases WHERE owner = ? AND state = 'sent' ORDER BY id"
-        return [
-            SentRequest(
-                purchase=row["id"],
-                key=row["key"],
-                members=parse_members(row["members"]),
-                parameters=json.loads(row["parameters"]),
-                messages=[(role, content) for role, content in json.loads(row["messages"])],
-                worst=row["cost"],
-            )
-            for row in self._store.select(query, name_owner(number))
-        ]
+        return [_make_sent(row) for row in self._store.select(query, name_owner(number))]
+
+
+def _make_sent(row: sqlite3.Row) -> SentRequest:
+    parameters = json.loads(row["parameters"])
+    return SentRequest(
+        purchase=row["id"],
+        key=row["key"],
+        members=parse_members(row["members"]),
+        parameters=parameters,
+        messages=[(role, content) for role, content in json.loads(row["messages"])],
+        worst=row["cost"],
+        attempt=parameters.get("attempt", 0),  # Older stores hold none: it was the first.
+    )

@@ -1,7 +1,8 @@
 """The OpenAI Batch API: the same requests at half the price, answered within a day.
 
-A batch is found again by what it asks: where the same requests are already on their way, or have
-been answered, `submit` returns that batch instead of paying for another.
+A batch is found again by what it asks, and for which time: where the same requests are already on
+their way, or have been answered, `submit` returns that batch instead of paying for another. To ask
+once more for what came to nothing is another attempt, and so another batch.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MOST_REQUESTS: Final = 50_000
 MOST_BYTES: Final = 190_000_000
 _MARK: Final = "segue"
+_PAGE: Final = 100
 _UNKNOWN: Final = Request("", 0, "", (), "", 1_000_000, 0.0, None)
 _ADDRESS: Final = "/v1/chat/completions"
 _UNDER_WAY: Final = frozenset({"validating", "in_progress", "finalizing"})
@@ -82,12 +84,15 @@ class BatchState:
         return self.status in _OVER
 
 
-async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket:
+async def submit(
+    endpoint: Endpoint, requests: Sequence[Request], attempts: Mapping[str, int] | None = None
+) -> BatchTicket:
     """Hands the requests in as one batch, or finds the batch that already holds them.
 
     Args:
         endpoint: An open endpoint.
         requests: At most `MOST_REQUESTS`; equal ones are asked once.
+        attempts: By key, how often a request was bought before; 0 where it is left out.
 
     Raises:
         SpecError: There are none, or too many for one batch.
@@ -95,7 +100,7 @@ async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket
     """
     by_key = {request.key: request for request in requests}
     lines = _encode_lines(endpoint, by_key)
-    mark = digest("llm batch", *sorted(by_key))
+    mark = _make_mark(by_key, attempts or {})
     found = await _find_submitted(endpoint, mark)
     if found is None:
         files, batches = endpoint.client.files, endpoint.client.batches
@@ -111,6 +116,12 @@ async def submit(endpoint: Endpoint, requests: Sequence[Request]) -> BatchTicket
         )
         found = batch.id
     return BatchTicket(found, tuple(by_key))
+
+
+def _make_mark(keys: Iterable[str], attempts: Mapping[str, int]) -> str:
+    """What a batch is found by; that of first attempts is the one that older versions wrote."""
+    parts = [f"{key}#{attempts[key]}" if attempts.get(key) else key for key in sorted(keys)]
+    return digest("llm batch", *parts)
 
 
 async def poll(endpoint: Endpoint, ticket: BatchTicket) -> BatchState:
@@ -176,21 +187,47 @@ def _encode_lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
 
 async def _find_submitted(endpoint: Endpoint, mark: str) -> str | None:
     """A batch of exactly these requests that is under way or has brought answers."""
+    seen: set[str] = set()
+    after = ""
+    while True:
+        page, more = await _list_batches(endpoint, after)
+        new = [batch for batch in page if batch.id not in seen]
+        for batch in new:
+            answered = batch.status in _ANSWERED and bool(_make_state(batch, 0).completed)
+            ours = (batch.metadata or {}).get(_MARK) == mark
+            if ours and (batch.status in _UNDER_WAY or answered):
+                return batch.id
+        if not new or not more:  # The same page once more is an end, too.
+            return None
+        seen.update(batch.id for batch in new)
+        after = page[-1].id
 
-    async def list_recent() -> list[Batch]:
-        return (await endpoint.client.batches.list(limit=100)).data or []
+
+async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Batch], bool]:
+    """Batches after that one, and whether there may be more.
+
+    Raises:
+        Fault: The endpoint does not list them; a passing one where it stops in the middle, as the
+            batch looked for may be in the rest.
+    """
+
+    async def list_page() -> tuple[list[Batch], bool]:
+        batches = endpoint.client.batches
+        page = await (
+            batches.list(limit=_PAGE, after=after) if after else batches.list(limit=_PAGE)
+        )
+        found = page.data or []
+        return found, len(found) >= _PAGE if page.has_more is None else page.has_more
 
     try:
-        batches = await endpoint.call(list_recent())
+        return await endpoint.call(list_page())
     except Fault as fault:
-        if fault.kind in (FaultKind.BAD_REQUEST, FaultKind.MODEL):
-            return None  # An endpoint without a list.
-        raise
-    for batch in batches:
-        answered = batch.status in _ANSWERED and bool(_make_state(batch, 0).completed)
-        if (batch.metadata or {}).get(_MARK) == mark and (batch.status in _UNDER_WAY or answered):
-            return batch.id
-    return None
+        if fault.kind not in (FaultKind.BAD_REQUEST, FaultKind.MODEL):
+            raise
+        if not after:
+            return [], False  # An endpoint without a list.
+        message = f"the list of batches breaks off: {fault.message}"
+    raise Fault(FaultKind.SERVER, message)
 
 
 def _make_state(batch: Batch, total: int) -> BatchState:

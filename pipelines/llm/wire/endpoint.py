@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
-from urllib.parse import urlsplit
 
+from pipelines.llm.wire.address import check_address
 from pipelines.llm.wire.answer import GatheredAnswer
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.errors import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TRANSPORTS: Final = ("httpx", "httpx2")
 _TURNS: Final = 16  # The client leaves its streams' generators to the loop: time for them to end.
+_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _INSTALL: Final = "pip install openai"
 
 
@@ -48,9 +50,9 @@ class EndpointSettings:
         timeout_s: The longest one attempt may take, from the first byte out to the last byte in.
     """
 
-    base_url: str
+    base_url: str = field(repr=False)
     model: str
-    key_variable: str = "OPENAI_API_KEY"
+    key_variable: str = field(default="OPENAI_API_KEY", repr=False)
     timeout_s: float = 60.0
 
 
@@ -74,7 +76,7 @@ class Endpoint:
         self._client: AsyncOpenAI | None = None
 
     async def __aenter__(self) -> Self:
-        _check_address(self.settings.base_url)
+        check_address(self.settings.base_url)
         self._key = _read_key(self.settings.key_variable)
         self._client = _new_client(self.settings, self._key)
         return self
@@ -234,32 +236,32 @@ def _new_client(settings: EndpointSettings, key: str) -> AsyncOpenAI:
     )
 
 
-def _check_address(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.username or parts.password:
-        raise SpecError(
-            "the endpoint's base_url holds a user name or a password",
-            fix="put the key into an environment variable and name it in key_variable",
-        )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SpecError(f"the endpoint's base_url {url!r} is no http address")
-
-
 def _read_key(variable: str) -> str:
+    """The key.
+
+    Raises:
+        SpecError: If there is none. Only what is shaped like a variable's name is repeated, as what
+            was given may be the key itself.
+    """
     if variable == NO_KEY:
         return NO_KEY
-    if not variable.isidentifier():
-        # Most likely the key itself, which is told nobody.
-        raise SpecError(
-            "--key-variable takes the name of an environment variable, not the key",
-            fix="export OPENAI_API_KEY=..., and name that",
-        )
     key = os.environ.get(variable, "").strip()
+    shown = f"environment variable {variable}"
+    if not _NAME.fullmatch(variable):
+        if not key:
+            raise SpecError(
+                "--key-variable takes the name of an environment variable that holds the key, "
+                "not the key",
+                fix="export OPENAI_API_KEY=..., and name that",
+            )
+        shown = "environment variable that --key-variable names"
     if not key:
         raise SpecError(
-            f"the environment variable {variable} holds no key",
+            f"the {shown} holds no key",
             fix=f"export {variable}=..., or --key-variable none for a server without keys",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise SpecError(f"the environment variable {variable} holds something that is no key")
+        raise SpecError(
+            f"the {shown} holds something that is no key", fix="export the key as it was given"
+        )
     return key

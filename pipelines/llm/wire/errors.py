@@ -17,7 +17,10 @@ _SHOWN: Final = 400
 _HIDDEN: Final = "[key]"
 _LIKE_A_KEY: Final = re.compile(
     r"(?i)\bbearer\s+[^\s\"',]+|\b(?:sk|pk|gsk|rk|xai|key)-[\w*.\-]{6,}|\b[\w-]*\*{3,}[\w-]*"
+    r"|\b(?:sk|pk|gsk|rk|xai|hf|r8|pplx|ghp)_[\w\-]{12,}|\bAIza[\w\-]{20,}"
 )
+_USER: Final = re.compile(r"(://)[^\s/@'\"]+@")
+_QUERY: Final = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
 NO_KEY: Final = "none"
 
 
@@ -129,11 +132,16 @@ def _make_fault(
     return Fault(kind, message, retry_after=retry_after, usage=usage)
 
 
+def hide_keys(text: str) -> str:
+    """`text` without anything that looks like a key, or the parts of addresses that hold some."""
+    return _LIKE_A_KEY.sub(_HIDDEN, _QUERY.sub(r"\1", _USER.sub(r"\1", text)))
+
+
 def redact(text: str, key: str) -> str:
     """`text` on one short line, without `key` and without anything that looks like a key."""
     if key and key != NO_KEY:
         text = text.replace(key, _HIDDEN)
-    text = " ".join(_LIKE_A_KEY.sub(_HIDDEN, text).split())
+    text = " ".join(hide_keys(text).split())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.errors import Fault, FaultKind
-from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.request import Reply, Request, estimate_usage
 from pipelines.llm.wire.retry import Policy, Sleep, ask_with_retries
-from pipelines.llm.wire.usage import NOTHING
+from pipelines.llm.wire.usage import NOTHING, Usage
 
 if TYPE_CHECKING:
     from pipelines.llm.wire.endpoint import Endpoint
 
 PROBE_TOKENS: Final = 1024
+PROBE_REQUESTS: Final = 10
+"""So many of its requests, at most, may be on the bill."""
+
 _ANSWER: Final = '{"probe":"segue"}'
 _REJECTIONS: Final = (FaultKind.BAD_REQUEST, FaultKind.SERVER)  # Some answer 500 to a new word.
 _TAKEN: Final = {
@@ -58,7 +61,8 @@ async def probe(
 
     Raises:
         Fault: The key, the account or the model is not accepted, or not even the plainest request;
-            its usage is what the probe cost so far.
+            its usage is what the probe cost so far. A request without an answer may be on the bill
+            and counts at its worst.
     """
     probing = _Probe(endpoint, policy or Policy(attempts=4), sleep)
     try:
@@ -75,6 +79,7 @@ class _Probe:
         self._endpoint = endpoint
         self._policy = policy
         self._sleep = sleep
+        self._billed = 0
         self.spent = NOTHING
 
     async def run(self) -> Capabilities:
@@ -133,17 +138,31 @@ class _Probe:
         request = _make_question(self._endpoint.settings.model, schema)
 
         async def ask_once(request: Request) -> Reply:
+            if self._billed >= PROBE_REQUESTS:
+                raise Fault(FaultKind.TIMEOUT, "too many first requests were not answered")
             try:
                 reply = await self._endpoint.ask_as(request, able)
             except Fault as fault:
-                self.spent += fault.usage or NOTHING
+                self._count(_find_usage(request, fault))
                 if fault.kind in _TAKEN:
                     return Reply(_TAKEN[fault.kind], "", NOTHING, request.model, "")
                 raise
-            self.spent += reply.usage
+            self._count(reply.usage)
             return reply
 
         return (await ask_with_retries(ask_once, request, self._policy, self._sleep)).text
+
+    def _count(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self._billed += 1
+            self.spent += usage
+
+
+def _find_usage(request: Request, fault: Fault) -> Usage | None:
+    """What a fault cost; silence may have been a paid answer."""
+    if fault.usage is None and fault.kind is FaultKind.TIMEOUT:
+        return estimate_usage(request, request.max_output_tokens)
+    return fault.usage
 
 
 def _make_question(model: str, schema: str) -> Request:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.finalise import SPEC_FILE
-from pipelines.build.plan import SHARDS_FILE
 from pipelines.build.settings import flat_settings
 from pipelines.spec.file import read_spec
 from pipelines.store.manifest import find_manifest

@@ -282,15 +282,6 @@ def test_a_changed_licence_reaches_the_shards(tiny: Tiny, tmp_path: Path) -> Non
         assert licence.encode() in shard.read_bytes()
 
 
-def test_an_unfinished_version_keeps_no_shard_of_an_older_plan(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(version="v1"), tmp_path, 0)
-    folder = tmp_path / "data_manifests" / "tiny" / "v1"
-    (folder / "corpus.json").unlink()  # as if it had been killed before its end
-    summary = build(tiny(version="v1", recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
-    assert summary.shards == len(shard_paths(tmp_path)) == 6
-    assert len(list((folder / "receipts").glob("*.json"))) == 6
-
-
 @pytest.mark.parametrize(
     "change",
     [

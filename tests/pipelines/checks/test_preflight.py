@@ -196,15 +196,19 @@ def test_an_epoch_rounded_up_as_open_clip_does_is_equal_on_all_ranks(
 # The trainer
 
 
-@given(st.integers(1, 9), st.integers(1, 60), st.integers(1, 40), counts, st.booleans())
+equal_groups = st.builds(
+    lambda size, number: [size] * number, st.integers(1, 9), st.integers(1, 60)
+)
+
+
+@given(equal_groups | sizes, st.integers(1, 40), counts, st.booleans())
 def test_the_share_is_that_of_the_trainer(
-    members: int, number: int, batch: int, ranks: int, keep: bool
+    groups: list[int], batch: int, ranks: int, keep: bool
 ) -> None:
-    groups = [members] * number
-    assume(not keep or members <= batch)
+    assume(not keep or max(groups) <= batch)
     share = TrainerShare.of(groups, batch, ranks, keep)
     assume(share.units >= ranks)
-    names = [f"g{group}" for group in range(number) for _ in range(members)]
+    names = [f"g{group}" for group, members in enumerate(groups) for _ in range(members)]
     pool = np.arange(sum(groups), dtype=np.int64)
     order = BatchOrder.of(pool, names, batch, keep, 3, "stage-0")
     assert (order.batches, order.per_batch) == (share.steps, share.units)

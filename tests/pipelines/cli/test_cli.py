@@ -34,7 +34,7 @@ def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path:
     assert Path(last["paths"]["shards"]).is_dir()
 
 
-def test_errors_are_told_in_one_line_with_the_mend(tmp_path: Path) -> None:
+def test_errors_are_told_in_one_line_with_the_fix(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: mine\nsource: {esc50: {root: nowhere}}\nrecipe: triplets\n")
     failed = segue("build", spec, "--no-prefect")
@@ -44,7 +44,7 @@ def test_errors_are_told_in_one_line_with_the_mend(tmp_path: Path) -> None:
     assert error.startswith(
         f"error: {tmp_path}/nowhere/audio: the audio folder of ESC-50 not found"
     )
-    assert fix.startswith("fix:  give the ESC-50 folder")
+    assert fix.startswith("fix:   give the ESC-50 folder")
 
 
 def test_debug_gives_the_traceback(tmp_path: Path) -> None:

@@ -191,9 +191,10 @@ def test_another_export_is_refused(corpus: Corpus, tmp_path: Path) -> None:
 def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:
     with sole_writer(tmp_path / "out" / KEPT):
         code = (
-            "import sys; from pathlib import Path; from pipelines.export.corpus import export;"
+            "import sys; from pathlib import Path;"
+            "from pipelines.export.corpus import export_corpus;"
             "from synth.corpus.corpus import Corpus;"
-            "export(Corpus.open(Path(sys.argv[1])), 'hf', Path(sys.argv[2]))"
+            "export_corpus(Corpus.open(Path(sys.argv[1])), 'hf', Path(sys.argv[2]))"
         )
         second = subprocess.run(
             [sys.executable, "-c", code, str(corpus.folder), str(tmp_path / "out")],

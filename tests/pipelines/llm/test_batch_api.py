@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -147,6 +148,42 @@ def test_the_same_requests_are_never_handed_in_twice(end: str) -> None:
         assert set(server.requests.values()) == {1}
 
 
+async def hand_in_again_among_many(endpoint: Endpoint, server: LlmServer) -> list[str]:
+    first = await submit(endpoint, REQUESTS)
+    server.add_foreign_batches(250)
+    return [first.batch, (await submit(endpoint, REQUESTS)).batch]
+
+
+def test_a_batch_is_found_behind_hundreds_of_others() -> None:
+    with LlmServer() as server:
+        first, second = during(server, lambda each: hand_in_again_among_many(each, server))
+        assert second == first
+        assert Counter(server.paths)["/batches"] == 1 + 1 + 3  # a list, a batch, three pages
+
+
+def test_a_list_without_an_end_is_left() -> None:
+    class AlwaysTheSame(LlmServer):
+        def batches(self, limit: int = 20, after: str = "") -> dict[str, Any]:
+            return super().batches(limit) | {"has_more": True}
+
+    with AlwaysTheSame() as server:
+        server.add_foreign_batches(250)
+        assert during(server, lambda each: submit(each, REQUESTS)).batch == "batch_250"
+        assert Counter(server.paths)["/batches"] <= 3
+
+
+def test_a_list_that_breaks_off_is_no_reason_to_pay_again() -> None:
+    class BreaksOff(LlmServer):
+        def batches(self, limit: int = 20, after: str = "") -> dict[str, Any]:
+            return super().batches(limit) if not after else {"error": {"message": "no such page"}}
+
+    with BreaksOff() as server:
+        with pytest.raises(Fault) as caught:
+            during(server, lambda each: hand_in_again_among_many(each, server))
+        assert caught.value.is_passing
+        assert Counter(server.paths)["/files"] == 1
+
+
 @pytest.mark.parametrize("end", ["failed", "cancelled"])
 def test_a_batch_that_came_to_nothing_is_handed_in_again(end: str) -> None:
     with LlmServer(batch_end=end) as server:
@@ -162,7 +199,7 @@ def test_a_batch_all_of_whose_lines_failed_is_handed_in_again() -> None:
 
 def test_an_endpoint_without_a_list_of_batches_serves_all_the_same() -> None:
     class NoList(LlmServer):
-        def batches(self) -> dict[str, Any]:
+        def batches(self, limit: int = 20, after: str = "") -> dict[str, Any]:
             return {"object": "list", "data": None}
 
     with NoList() as server:

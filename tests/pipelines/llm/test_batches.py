@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -108,3 +109,38 @@ def test_an_endpoint_without_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert (done.left, done.travelling, done.spent) == (20, 0, done.account.cost)
         plain = generate(settings(tmp_path, server.base_url, []), Silent())
     assert plain.answered == 20
+
+
+def test_an_empty_answer_is_booked_once_and_asked_for_again(tmp_path: Path) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "empty" if items_of(body) and not attempt else ""
+
+    with LlmServer(obliging, key=KEY, script=script) as server:
+        done = _run(tmp_path, server, captions(5))
+        sent = server.billed_tokens
+    assert (done.answered, done.left, done.stopped) == (5, 0, None)
+    assert (done.account.input_tokens, done.account.output_tokens) == sent
+    assert set(_asked(server).values()) == {2}
+
+
+def test_what_is_always_empty_is_paid_as_often_as_it_is_asked(tmp_path: Path) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "empty" if items_of(body) else ""
+
+    with LlmServer(obliging, key=KEY, script=script) as server:
+        _run(tmp_path, server, captions(5))
+        _run(tmp_path, server, [])
+        with sqlite3.connect(tmp_path / "store.sqlite") as store:
+            (booked,) = store.execute("SELECT sum(output_tokens) FROM purchases").fetchone()
+    assert set(_asked(server).values()) == {6}
+    assert booked == server.billed_tokens[1]
+
+
+def test_what_failed_is_asked_for_again_in_a_batch_too(tmp_path: Path) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "refusal" if items_of(body) and not attempt else ""
+
+    with LlmServer(obliging, key=KEY, script=script) as server:
+        failed = _run(tmp_path, server, captions(1))
+        done = _run(tmp_path, server, [], retry_failed=True)
+    assert (failed.answered, done.answered, done.left) == (0, 1, 0)

@@ -29,7 +29,7 @@ from llm_tasks import (
 
 _PROGRAM = """
 import os, signal, sys, typer
-from pipelines.cli import llm
+from pipelines.cli.texts import llm
 from pipelines.llm import runner
 from pipelines.llm.money.tickets import Tickets
 
@@ -108,7 +108,7 @@ def _kept(folder: Path) -> set[str]:
 
 def test_a_reply_that_was_kept_is_read_after_a_death(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY) as server:
-        patch = "runner.judged = dies(runner.judged, 3)"
+        patch = "runner.judge_reply = dies(runner.judge_reply, 3)"
         _end(_start(tmp_path, server, 40, "--concurrency", "1", patch=patch), -signal.SIGKILL)
         assert len(_kept(tmp_path)) == 16
         done = _end(_start(tmp_path, server, 40, "--concurrency", "1"))
@@ -170,7 +170,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     [
         "Tickets.keep = dies(Tickets.keep, 0)",
         "Tickets.close = dies(Tickets.close, 0)",
-        "import pipelines.llm.batches as b; b.judged = dies(b.judged, 5)",
+        "import pipelines.llm.batches as b; b.judge_reply = dies(b.judge_reply, 5)",
     ],
     ids=["before the ticket is kept", "before the ticket is closed", "while replies are read"],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from pipelines.llm.money.store import STORE_VERSION, Store
 from pipelines.llm.money.tickets import Tickets, name_owner
 from synth.base.errors import SpecError
 
-SCOPE = Scope("say", "1", "digest", "tiny", {"temperature": 0.5, "seed": None})
+HERE = "http://a/v1"
+SCOPE = Scope("say", "1", "digest", "tiny", {"temperature": 0.5, "seed": None}, HERE)
 
 
 def _ledger(store: Store, job: str = "job", limit: int | None = None) -> Ledger:
@@ -49,8 +51,9 @@ def store(path: Path) -> Iterator[Store]:
 
 
 def test_a_scope_has_one_number(store: Store, path: Path) -> None:
-    other = Scope("say", "1", "digest", "tiny", {"temperature": 0.7, "seed": None})
+    other = Scope("say", "1", "digest", "tiny", {"temperature": 0.7, "seed": None}, HERE)
     assert store.find_scope(SCOPE) == store.find_scope(SCOPE) != store.find_scope(other)
+    assert store.find_scope(replace(SCOPE, endpoint="http://b/v1")) != store.find_scope(SCOPE)
     with Store.open(path) as again:
         assert again.find_scope(SCOPE) == store.find_scope(SCOPE)
 

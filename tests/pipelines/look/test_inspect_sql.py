@@ -382,4 +382,4 @@ def test_an_error_is_one_line_and_its_mend(folder: Path) -> None:
     assert (failed.returncode, failed.stdout) == (1, "")
     error, fix = failed.stderr.splitlines()
     assert error.startswith("error: --sql: ")
-    assert fix.startswith("fix:  did you mean ")
+    assert fix.startswith("fix:   did you mean ")

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.build.plan import SHARDS_FILE, ShardPlan
+from pipelines.build.claim import SHARDS_FILE
+from pipelines.build.plan import ShardPlan
 from pipelines.store.row_groups import LEAST_ROWS, ShardTables, read_rows
 from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 

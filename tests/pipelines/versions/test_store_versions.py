@@ -6,13 +6,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builds import product, segue
 
 from pipelines.build.build import build
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
+from pipelines.ingest.ingest import ingest
 from pipelines.spec.spec import Spec
 from pipelines.store import stage as stages
 from pipelines.store.lease import take_lease
@@ -23,6 +26,7 @@ from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
 from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
 
@@ -157,6 +161,41 @@ def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
     assert [(each.name, each.freed) for each in sweep.banks] == [("banks/foley-16000", 99)]
     assert {path.name for path in bank.glob("*.p*")} == needed
     assert not list(folder.rglob(".lease/*"))
+
+
+def test_a_bank_that_another_machine_fills_at_a_store_is_not_emptied(
+    folder: Path, url: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`segue ingest` by itself holds no corpus."""
+    intake = replace(tiny().intake, rate=8_000)
+    refused: list[str] = []
+
+    class Other(Silent):
+        """Another machine collects while this one fills the bank."""
+
+        def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+            with monkeypatch.context() as there:
+                there.setenv("SEGUE_CACHE", str(tmp_path / "another machine"))
+                with pytest.raises(CorpusError, match=r"banks/foley-8000: .* is filling this bank"):
+                    collect_garbage(Path(url), keep=2, banks=True)
+            refused.append(phase)
+
+    bank = folder / "banks" / "foley-8000"
+    library = ingest(intake, choose_stage(root(folder)) / "banks", _run_here, 1, Other())
+    assert refused
+    assert (bank / library.index.name).is_file()
+    assert list(bank.glob("part-*.pcm"))
+    assert not [path for path in folder.rglob(".lease*/*") if path.is_file()]
+    lease = take_lease(Remote(f"file://{folder}"), "banks/.lease", "another machine")
+    with pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"):
+        ingest(intake, choose_stage(root(folder)) / "banks", _run_here, 1, Silent())
+    lease.release()
+    collect_garbage(Path(url), keep=2, banks=True)
+    assert not list(bank.glob("part-*"))
+
+
+def _run_here(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
 
 
 def test_a_version_at_a_store_is_reproduced_byte_for_byte(

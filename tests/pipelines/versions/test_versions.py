@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,11 @@ from pipelines.checks.audit import audit
 from pipelines.cli.look.versions import versions_command
 from pipelines.look.inspection import describe
 from pipelines.spec.spec import Spec
-from pipelines.store.locks import sole_writer
+from pipelines.store.locks import sole_writer, wait_for_turn
+from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
+from pipelines.store.stage import hold_corpus
+from pipelines.versions import gc, gc_banks
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
@@ -256,7 +260,7 @@ def dying(self, missing_ok=False):
     unlink(self, missing_ok)
 
 Path.unlink = dying
-pipelines.versions.gc.gc(Path(sys.argv[1]), keep=1)
+pipelines.versions.gc.collect_garbage(Path(sys.argv[1]), keep=1)
 """
 
 
@@ -295,7 +299,7 @@ def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) 
     assert collect_garbage(manifests(out), keep=2).kept == ("one", "three")
 
 
-def test_a_plain_build_of_a_removed_version_is_refused_with_the_mend(tiny: Tiny, out: Path) -> None:
+def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, out: Path) -> None:
     spec = tiny(version="one", recipe={"triplets": {"repeats": 1}})
     collect_garbage(manifests(out), keep=1)
     before = product(out)
@@ -360,6 +364,34 @@ def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Pat
             collect_garbage(manifests(out), keep=1, banks=True)
         assert product(out) == before
         collect_garbage(manifests(out), keep=1)
+
+
+def test_a_bank_that_is_begun_while_gc_begins_stays(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the banks that are there when files are chosen, it holds some alone."""
+    begun = out / "banks" / "begun-16000" / "part-1.pcm"
+    held: list[Path] = []
+
+    def begin(bank: Path) -> AbstractContextManager[None]:
+        held.append(bank)
+        return wait_for_turn(bank)
+
+    def hold(root: Path, corpus: str) -> AbstractContextManager[Mirror | None]:
+        begun.parent.mkdir(parents=True, exist_ok=True)
+        begun.write_bytes(bytes(9))
+        return hold_corpus(root, corpus)
+
+    monkeypatch.setattr(gc, "hold_corpus", hold)
+    sweep = collect_garbage(manifests(out), keep=3, banks=True)
+    assert begun.is_file()
+    assert sweep.banks == ()
+    monkeypatch.undo()
+    monkeypatch.setattr(gc_banks, "wait_for_turn", begin)
+    sweep = collect_garbage(manifests(out), keep=3, banks=True)
+    assert [removal.name for removal in sweep.banks] == ["banks/begun-16000"]
+    assert begun.parent in held
+    assert not begun.exists()
 
 
 def test_gc_on_the_command_line(out: Path) -> None:

@@ -166,7 +166,7 @@ def test_partners_share_no_recording_and_no_content_word(minimal: bool) -> None:
         assert not content_words(a.label) & content_words(b.label)
 
 
-def test_captions_that_all_share_a_word_are_a_plan_error_with_the_mend() -> None:
+def test_captions_that_all_share_a_word_are_a_plan_error_with_the_fix() -> None:
     clips = [clip(i, f"A dog barks {i} times") for i in range(5)]
     with pytest.raises(PlanError, match="shares no word") as caught:
         plan(Acba(pairs=2), clips)

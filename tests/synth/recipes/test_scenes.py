@@ -22,7 +22,8 @@ from synth.captions.caption import Style
 from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
-from synth.recipes.scenes import Scenes, read_expressions
+from synth.recipes.scene_settings import read_expressions
+from synth.recipes.scenes import Scenes
 from synth.scene.claim import claim_from_json, claim_labels, claim_to_json
 from synth.scene.edit import Edit, Meaning, edit_kind, meaning
 from synth.scene.notation import parse

@@ -218,14 +218,14 @@ def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: 
     assert (Path(told["paths"]["manifests"]) / "plan.parquet").is_file()
 
 
-def test_build_refuses_it_in_one_line_with_the_mend(
+def test_build_refuses_it_in_one_line_with_the_fix(
     spec_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     failed = segue("build", spec_file(), "--out", tmp_path / "out", "--no-prefect", "--json")
     assert failed.returncode == 1
     error, fix = failed.stderr.splitlines()
     assert error == "error: source vocabulary has no recordings, so nothing can be rendered"
-    assert fix == "fix:  `segue plan SPEC` plans over it"
+    assert fix == "fix:   `segue plan SPEC` plans over it"
     assert json.loads(failed.stdout.splitlines()[-1])["error"] in error
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
 from train.data.order import BatchOrder
@@ -66,3 +68,54 @@ def test_processes_share_out_a_batch(ranks: int) -> None:
         assert [sample for part in parts for sample in part] == made.batch(step).tolist()
     with pytest.raises(SpecError, match="cannot be shared by 9"):
         made.batch(0, 0, 9)
+
+
+def pack(sizes: list[int], batch: int, seed: int = 0) -> tuple[BatchOrder, list[int]]:
+    """The order of groups of these sizes, and the group of each sample."""
+    groups = [number for number, size in enumerate(sizes) for _ in range(size)]
+    pool = np.arange(len(groups), dtype=np.int64)
+    names = [str(group) for group in groups]
+    return BatchOrder.of(pool, names, batch, True, seed, "stage-0"), groups
+
+
+def test_one_large_group_leaves_the_batches_full() -> None:
+    order, _ = pack([3] * 700 + [20], 64)
+    assert order.batches == 34
+    for epoch in range(2):
+        loads = [len(order.batch(epoch * 34 + step)) for step in range(34)]
+        assert sum(loads) == 3 * 700 + 20
+        assert min(loads) >= 60
+        assert max(loads) <= 64
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=2, max_size=50),
+    st.integers(12, 40),
+    st.integers(1, 3),
+    st.integers(0, 5),
+)
+def test_groups_of_any_sizes_are_packed_whole(
+    sizes: list[int], batch: int, ranks: int, seed: int
+) -> None:
+    order, groups = pack(sizes, batch, seed)
+    assume(order.per_batch >= ranks)
+    for epoch in range(2):
+        steps = range(epoch * order.batches, (epoch + 1) * order.batches)
+        loads, seen = [], list[int]()
+        for step in steps:
+            parts = [order.batch(step, rank, ranks).tolist() for rank in range(ranks)]
+            assert all(parts)
+            joint = [sample for part in parts for sample in part]
+            assert joint == order.batch(step).tolist()
+            for part in parts:
+                held = [groups[sample] for sample in part]
+                assert all(held.count(group) == sizes[group] for group in held)
+            loads.append(len(joint))
+            seen += joint
+        assert len(seen) == len(set(seen))
+        assert max(loads) <= batch
+        # The naive oracle: a group that was left out fits nowhere.
+        if len(set(sizes)) > 1:
+            left = {groups[sample] for sample in set(range(len(groups))) - set(seen)}
+            assert all(load + sizes[group] > batch for load in loads for group in left)
+            assert sum(sizes[group] for group in left) * 2 < batch

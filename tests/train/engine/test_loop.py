@@ -20,6 +20,7 @@ from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import Mode, Stage, TrainConfig
 from train.engine.loop import train
+from train.engine.ranks import Process
 from train.engine.run_folder import load_run, load_tensors, save_tensors
 from train.engine.validation import Validator
 from train.model.clap import Clap
@@ -179,10 +180,10 @@ def test_a_run_that_dies_in_validation_goes_on_from_there(
     train(whole)
     loss = Validator.loss
 
-    def dies(self: Validator, model: Clap) -> float:
+    def dies(self: Validator, model: Clap, process: Process) -> float:
         if (broken.out / "log.jsonl").read_text().count("val_loss") == 2:
             raise RuntimeError("killed")
-        return loss(self, model)
+        return loss(self, model, process)
 
     with monkeypatch.context() as patch:
         patch.setattr(Validator, "loss", dies)

@@ -1,0 +1,63 @@
+"""A gate that a version failed binds every command; one flag overrides it, and is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builds import segue
+
+from pipelines.build.build import build
+from pipelines.build.promotion import RECORD_FILE
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError
+
+
+@pytest.fixture
+def refused(tiny: Callable[..., Spec], tmp_path: Path) -> tuple[Spec, Path]:
+    """A corpus whose `latest` is `good`, and `bad` that a night refused; the spec of `bad`."""
+    build(tiny(version="good"), tmp_path, 0)
+    spec = tiny(version="bad", seed=8)
+    build(spec, tmp_path, 0)
+    versions = tmp_path / "data_manifests" / "tiny"
+    (versions / "latest").write_text("good\n")
+    record = {"passed": False, "gates": [{"name": "samples", "passed": False}], "metrics": {}}
+    (versions / "bad" / RECORD_FILE).write_text(json.dumps(record))
+    return spec, versions
+
+
+def test_a_plain_build_does_not_promote_what_a_night_refused(
+    refused: tuple[Spec, Path], tmp_path: Path
+) -> None:
+    spec, versions = refused
+    with pytest.raises(CorpusError, match="not promoted: it failed the gates samples") as error:
+        build(spec, tmp_path, 0)
+    assert "--override-gates" in error.value.fix
+    assert (versions / "latest").read_text() == "good\n"
+
+
+def test_only_the_flag_promotes_it_and_the_record_says_so(
+    refused: tuple[Spec, Path], tmp_path: Path
+) -> None:
+    spec, versions = refused
+    plain = segue("versions", versions, "--promote", "bad")
+    assert plain.returncode == 1
+    assert "it failed the gates samples" in plain.stderr
+    assert (versions / "latest").read_text() == "good\n"
+    done = segue("versions", versions, "--promote", "bad", "--override-gates")
+    assert done.returncode == 0, done.stderr
+    assert (versions / "latest").read_text() == "bad\n"
+    assert json.loads((versions / "bad" / RECORD_FILE).read_text())["overridden"] is True
+    build(spec, tmp_path, 0)
+
+
+def test_a_version_is_promoted_by_hand_as_to_go_back(
+    refused: tuple[Spec, Path], tmp_path: Path
+) -> None:
+    versions = refused[1]
+    (versions / "latest").write_text("bad\n")
+    assert segue("versions", versions, "--promote", "goo").returncode == 0
+    assert (versions / "latest").read_text() == "good\n"
+    assert "0 versions begin with 'none'" in segue("versions", versions, "--promote", "none").stderr

@@ -1,0 +1,144 @@
+"""A version belongs to the first spec that writes it, whenever either build is killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from builds import product
+
+from pipelines.build.build import build, plan_only
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError
+from synth.base.progress import Silent
+
+Tiny = Callable[..., Spec]
+SMALL = {"recipe": {"triplets": {"repeats": 1}}, "audio": {"format": "wav"}, "version": "v1"}
+
+
+class KilledError(BaseException):
+    """The process is gone; nothing of it runs on."""
+
+
+@contextmanager
+def killed_after(renames: int, before: str = "") -> Iterator[None]:
+    """Dies right after its K-th rename, or right before one to the file of a name."""
+    real, done = Path.replace, 0
+
+    def replace(path: Path, target: Path) -> Path:
+        nonlocal done
+        if done >= renames or (before and target.name == before):
+            done = renames
+            raise KilledError
+        found = real(path, target)
+        done += 1
+        if done == renames:
+            raise KilledError
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        yield
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
+    """What a build of either seed makes where nothing disturbs it."""
+    from builds import TINY, merged
+
+    found = {}
+    for seed in (7, 8):
+        out = tmp_path_factory.mktemp("clean")
+        build(Spec.model_validate(merged(TINY, SMALL | {"seed": seed})), out, 0)
+        found[seed] = product(out)
+    return found
+
+
+def first_renames(spec: Spec, out: Path) -> int:
+    """How often a build renames, beginning from what is there."""
+    count, real = 0, Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        nonlocal count
+        count += 1
+        return real(path, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        build(spec, out, 0)
+    return count
+
+
+def test_another_spec_leaves_a_begun_version_as_it_is(
+    tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
+) -> None:
+    seven, eight = tiny(**SMALL, seed=7), tiny(**SMALL, seed=8)
+    with pytest.raises(KilledError), killed_after(10**6, before="corpus.json"):
+        build(seven, tmp_path, 0)
+    with pytest.raises(CorpusError, match="version 'v1' was begun with another spec") as refused:
+        build(eight, tmp_path, 0)
+    assert "another `version`" in refused.value.fix
+    with pytest.raises(CorpusError, match="was begun with another spec"):
+        plan_only(eight, tmp_path, 0, Silent())
+    assert build(seven, tmp_path, 0).rendered == 0
+    assert product(tmp_path) == clean[7]
+
+
+def test_a_build_killed_anywhere_after_another_spec_ends_in_one_of_the_two_corpora(
+    tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
+) -> None:
+    seven, eight = tiny(**SMALL, seed=7), tiny(**SMALL, seed=8)
+    begun = tmp_path / "begun"
+    plan_only(seven, begun, 0, Silent())
+    total = first_renames(eight, shutil.copytree(begun, tmp_path / "counted"))
+    refused = 0
+    for kill in range(1, total + 1):
+        out = shutil.copytree(begun, tmp_path / str(kill))
+        with pytest.raises(KilledError), killed_after(kill):
+            build(eight, out, 0)
+        try:
+            build(seven, out, 0)
+        except CorpusError:
+            refused += 1
+            build(eight, out, 0)
+            assert product(out) == clean[8]
+        else:
+            assert product(out) == clean[7]
+        shutil.rmtree(out)
+    assert 0 < refused < total
+
+
+def test_a_plan_of_a_finished_version_stays_its_own(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(**SMALL, seed=7), tmp_path, 0)
+    before = product(tmp_path)
+    with pytest.raises(CorpusError, match="was built from another spec"):
+        plan_only(tiny(**SMALL, seed=8), tmp_path, 0, Silent())
+    assert product(tmp_path) == before
+
+
+def test_a_file_of_another_plan_is_not_taken_for_ones_own(
+    tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
+) -> None:
+    for seed, out in ((7, tmp_path / "seven"), (8, tmp_path / "eight")):
+        plan_only(tiny(**SMALL, seed=seed), out, 0, Silent())
+    clips = Path("data_manifests/tiny/v1/clips.parquet")
+    shutil.copyfile(tmp_path / "eight" / clips, tmp_path / "seven" / clips)
+    build(tiny(**SMALL, seed=7), tmp_path / "seven", 0)
+    assert product(tmp_path / "seven") == clean[7]
+
+
+def test_the_receipt_of_a_lost_shard_outlives_a_killed_repair(tiny: Tiny, tmp_path: Path) -> None:
+    """Of a finished version it alone says what the shard was."""
+    spec = tiny(**SMALL, seed=7)
+    build(spec, tmp_path, 0)
+    before = product(tmp_path)
+    lost = next((tmp_path / "shards").rglob("*.tar"))
+    lost.unlink()
+    with pytest.raises(KilledError), killed_after(10**6, before=lost.name):
+        build(spec, tmp_path, 0)
+    assert (tmp_path / "data_manifests/tiny/v1/receipts" / f"{lost.name}.json").is_file()
+    build(spec, tmp_path, 0)
+    assert product(tmp_path) == before

@@ -1,0 +1,121 @@
+"""A gradient or weight that is not finite stops a run before it harms what is on disk."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from runs import equal
+from torch import nn
+
+from synth.base.errors import SpecError
+from train.config.run import Precision, TrainConfig
+from train.data.loader import Batch
+from train.engine import loop, step
+from train.engine.checkpoint import State
+from train.engine.loop import train
+from train.engine.run_folder import load_tensors
+from train.engine.step import Inputs
+from train.losses.batch import World
+
+Settings = Callable[..., TrainConfig]
+AT = 6
+
+
+def spoil_gradient(monkeypatch: pytest.MonkeyPatch, value: float) -> None:
+    """Put `value` into a gradient of step AT, whose loss stays finite."""
+    backward = step.backward
+
+    def spoils(
+        encoder: nn.Module, inputs: Inputs, batch: Batch, config: TrainConfig, world: World
+    ) -> float:
+        loss = backward(encoder, inputs, batch, config, world)
+        if batch.step == AT:
+            gradient = next(one.grad for one in encoder.parameters() if one.grad is not None)
+            gradient.view(-1)[0] = value
+        assert math.isfinite(loss)
+        return loss
+
+    monkeypatch.setattr(step, "backward", spoils)
+
+
+def assert_sound(folder: Path) -> None:
+    """Everything in the checkpoint is finite, and no weights are published."""
+    saved = load_tensors(folder / "checkpoint.pt", torch.device("cpu"))
+    assert saved["step"] == 4
+    assert all(value.isfinite().all() for value in saved["model"].values())
+    assert not (folder / "model.pt").exists()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        ({}, "lower learning rate `lr`"),
+        ({"accumulate": 3, "ema": 0.5}, "lower learning rate `lr`"),
+        ({"precision": Precision.BFLOAT16}, "precision: float32"),
+    ],
+)
+def test_a_gradient_that_is_not_finite_is_never_applied(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    value: float,
+    changes: dict[str, object],
+    fix: str,
+) -> None:
+    broken = settings(out=tmp_path / "broken", **changes)
+    with monkeypatch.context() as patch:
+        spoil_gradient(patch, value)
+        with pytest.raises(SpecError, match=f"gradient is not finite at step {AT}") as error:
+            train(broken)
+    assert fix in error.value.fix
+    assert_sound(broken.out)
+    logged = [json.loads(line) for line in (broken.out / "log.jsonl").read_text().splitlines()]
+    assert max(line["step"] for line in logged) == AT  # steps done: AT itself is the seventh
+    if not changes:
+        whole = settings(out=tmp_path / "whole")
+        train(whole)
+        train(broken, resume=True)
+        assert equal(whole.out, broken.out)
+
+
+@pytest.mark.parametrize("where", ["weight", "statistic", "average", "moment"])
+@pytest.mark.parametrize("at", [8, 12])
+def test_weights_that_are_not_finite_are_never_written(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, where: str, at: int
+) -> None:
+    learn = loop.train_step
+
+    def spoils(batch: Batch, config: TrainConfig, state: State, *rest: object) -> object:
+        facts = learn(batch, config, state, *rest)  # type: ignore[arg-type]
+        if state.step == at:
+            assert state.average is not None
+            parameter = next(iter(state.optimizer.state))
+            spoilt = {
+                "weight": parameter,
+                "statistic": next(
+                    one for name, one in state.model.named_buffers() if "running_var" in name
+                ),
+                "average": next(state.average.parameters()),
+                "moment": state.optimizer.state[parameter]["exp_avg_sq"],
+            }[where]
+            spoilt.detach().view(-1)[0] = math.inf
+        return facts
+
+    monkeypatch.setattr(loop, "train_step", spoils)
+    config = settings(ema=0.5, checkpoint_every=8)
+    with pytest.raises(SpecError, match=f"not finite after step {at}") as error:
+        train(config)
+    assert "lr" in error.value.fix
+    path = config.out / "checkpoint.pt"
+    assert path.exists() == (at == 12)
+    if path.exists():
+        saved = load_tensors(path, torch.device("cpu"))
+        assert saved["step"] == 8
+        assert all(value.isfinite().all() for value in saved["model"].values())
+    assert not (config.out / "model.pt").exists()

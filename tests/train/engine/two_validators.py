@@ -1,0 +1,92 @@
+"""One of two processes that validate: `two_validators.py RANK FOLDER` (see test_validation.py).
+
+Within validation each waits until the other is there, too, outside any collective call: a process
+that validates alone waits in vain, and the other one's collective call runs into its timeout.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+from torch import distributed
+
+from synth.corpus.corpus import Corpus
+from train.config.run import Stage, TrainConfig
+from train.data.loader import Assembler, Batch
+from train.data.split import VAL, SplitData
+from train.data.tokenizer import TextTokenizer
+from train.engine import loop
+from train.engine.checkpoint import create_state
+from train.engine.log import Facts, RunLog
+from train.engine.ranks import Process
+from train.engine.validation import Validator
+
+PATIENCE_S = 40.0
+TIMEOUT = timedelta(seconds=20)
+
+
+class Kept:
+    """A log in memory."""
+
+    def __init__(self) -> None:
+        self.facts: list[Facts] = []
+
+    def write(self, facts: Facts) -> None:
+        self.facts.append(facts)
+
+
+def main(rank: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    config = TrainConfig.model_validate_json((folder / "config.json").read_text())
+    config = config.model_copy(update={"out": folder})
+    corpus = Corpus.open(config.corpus)
+    tokenizer = TextTokenizer.of_texts(SplitData(corpus, VAL, config.mode).vocabulary())
+    process = Process(rank, 2, torch.device("cpu"))
+    # DDP makes weights equal, and not the statistics of batch norms.
+    state = create_state(config, corpus.sample_rate, len(tokenizer), Process(0, 1, process.device))
+    for name, value in state.model.named_buffers():
+        if name.endswith("running_mean"):
+            value += rank
+    validator = Validator.of(corpus, tokenizer, config, state.model)
+    assert validator is not None
+    alone = validator.loss(state.kept, Process(0, 1, process.device))
+
+    make, seen = Assembler.batch, list[int]()
+
+    def meets(self: Assembler, positions: Sequence[int], stage: Stage, step: int) -> Batch:
+        (folder / f"met.{rank}").touch()
+        seen.extend(positions)
+        until = time.monotonic() + PATIENCE_S
+        while not (folder / f"met.{1 - rank}").exists():
+            assert time.monotonic() < until, "the other process does not take part in validation"
+            time.sleep(0.01)
+        return make(self, positions, stage, step)
+
+    Assembler.batch = meets  # type: ignore[method-assign]
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=2, timeout=TIMEOUT
+    )
+    state.step = config.steps
+    log = Kept()
+    loop._validate(validator, state, config, process, RunLog((log,)))
+    facts = {
+        "alone": alone,
+        "loss": log.facts[0]["val_loss"],
+        "positions": [int(one) for one in seen],
+        "pool": sorted(int(one) for one in validator.pool),
+        "wrote": state.best_step == config.steps and rank == 0 and (folder / "best.pt").exists(),
+    }
+    (folder / f"{rank}.json").write_text(json.dumps(facts))
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))
