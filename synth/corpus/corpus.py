@@ -17,9 +17,9 @@ from synth.audio.dsp import Fade, Pcm
 from synth.audio.render import Mixdown, render
 from synth.base.errors import CorpusError
 from synth.corpus.facts import follow_latest, read_facts
-from synth.corpus.schema import CLIPS, SAMPLES, SHARD_NAMES
+from synth.corpus.schema import SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
-from synth.corpus.validation import check_columns, check_manifest
+from synth.corpus.validation import check_clips, check_manifest
 from synth.scene.scene import from_text
 from synth.storage import display_path, local_place, url_of
 
@@ -53,7 +53,7 @@ def check_version(folder: Path) -> dict[str, Any]:
     facts = read_facts(folder / CORPUS_FILE)
     splits, shards = tuple(facts["splits"]), (folder / facts["shards"]).resolve()
     check_manifest(folder / SAMPLES_FILE, SAMPLES, splits, shards)
-    check_columns(folder / CLIPS_FILE, CLIPS)
+    check_clips(folder / CLIPS_FILE)
     if (folder / _SHARDS_FILE).is_file():
         check_manifest(folder / _SHARDS_FILE, SHARD_NAMES)
     return facts

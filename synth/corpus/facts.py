@@ -11,9 +11,9 @@ from typing import Any, Final
 from synth.audio.dsp import Fade
 from synth.base.errors import CorpusError
 from synth.storage import display_path
+from synth.storage.pointer import VERSION_NAME, parse_pointer
 
 GET_AGAIN: Final = "get the corpus again from where it came, or build it again"
-VERSION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 CORPUS_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _SHOWN: Final = 60
@@ -97,12 +97,17 @@ def follow_latest(pointer: Path) -> Path:
     if not pointer.is_file():
         return pointer.parent
     try:
-        name = pointer.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        name = str(error)
-    if VERSION_NAME.fullmatch(name) is None:
+        data = pointer.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
         raise CorpusError(
-            f"{display_path(pointer)}: says {shorten(name)}: expected the name of a version",
+            f"{display_path(pointer)}: cannot be read: {reason}", fix=GET_AGAIN
+        ) from error
+    name = parse_pointer(data)
+    if name is None:
+        said = shorten(data.decode("utf-8", "replace"))
+        raise CorpusError(
+            f"{display_path(pointer)}: says {said}: expected the name of a version",
             fix="write the name of a folder beside it into it, or give that folder",
         )
     return pointer.parent / name

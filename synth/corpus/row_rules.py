@@ -6,13 +6,15 @@ Every rule is asked of a whole batch at once; a single row is looked at only whe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from synth.corpus.facts import SPLIT_NAME
 from synth.scene.scene import MAX_DEPTH
@@ -33,6 +35,10 @@ _NESTED: Final = 2 * MAX_DEPTH + 1
 _MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
+Rules: TypeAlias = Mapping[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray], str], ...]]
+"""By column: what must hold of every value, and the same in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A value that cannot be.
@@ -50,26 +56,32 @@ class Fault:
     expected: str
 
 
-def find_fault(batch: pa.RecordBatch, splits: Collection[str] | None) -> Fault | None:
+def find_fault(
+    batch: pa.RecordBatch, splits: Collection[str] | None, rules: Rules = MappingProxyType({})
+) -> Fault | None:
     """The first fault of a batch, column by column; None where there is none.
 
     Args:
         batch: Some columns of a manifest.
         splits: Those that the corpus has; None where it does not say.
+        rules: What the values of columns must be; none may be missing in any.
 
     Raises:
         pyarrow.ArrowInvalid: If a text is not UTF-8.
     """
     batch.validate(full=True)
-    return next(_find_faults(batch, splits), None)
+    return next(_find_faults(batch, splits, rules), None)
 
 
-def _find_faults(batch: pa.RecordBatch, splits: Collection[str] | None) -> Iterator[Fault]:
+def _find_faults(
+    batch: pa.RecordBatch, splits: Collection[str] | None, rules: Rules
+) -> Iterator[Fault]:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if column.null_count:
-            yield Fault(_first(pc.is_null(column)), name, None, "a value")
+        if _lacks_values(column):
+            row = next(at for at in range(len(column)) if _lacks_values(column.slice(at, 1)))
+            yield Fault(row, name, None, "a value")
             return
-        for is_good, expected in _RULES.get(name, ()):
+        for is_good, expected in rules.get(name, ()):
             good = is_good(column)
             if not pc.all(good).as_py() and len(good):
                 row = _first(pc.invert(good))
@@ -81,6 +93,15 @@ def _find_faults(batch: pa.RecordBatch, splits: Collection[str] | None) -> Itera
             row = _first(pc.invert(good))
             listed = ", ".join(splits) or "none"
             yield Fault(row, "split", batch["split"][row].as_py(), f"one of the corpus's: {listed}")
+
+
+def _lacks_values(column: pa.Array) -> bool:
+    """Whether a value is missing, at any depth of lists and structures."""
+    if column.null_count:
+        return True
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return _lacks_values(column.flatten())
+    return types.is_struct(column.type) and any(map(_lacks_values, column.flatten()))
 
 
 def _first(mask: pa.BooleanArray) -> int:
@@ -136,7 +157,7 @@ _SHALLOW: Final = f"JSON of a scene at most {MAX_DEPTH} deep"
 _POSITIVE: Final = (_is_between(1, 1 << 62), "a whole number above 0")
 _NATURAL: Final = (_is_between(0, 1 << 62), "a whole number, 0 or more")
 _SHORT: Final = (_is_short, f"at most {MAX_NAME_BYTES} bytes")
-_RULES: Final[dict[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray], str], ...]]] = {
+ROW_RULES: Final[Rules] = {
     "id": ((_matches(_KEY), "letters, digits, - and _"), _SHORT),
     "split": ((_matches(f"^{SPLIT_NAME.pattern}$"), "letters, digits, - and _"),),
     "shard": ((_matches(_SHARD), "letters, digits, - _ and ., ending in .tar"), _SHORT),
@@ -151,5 +172,4 @@ _RULES: Final[dict[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray], str],
     "sample_rate": (_POSITIVE,),
     "scene": ((_is_shallow, _SHALLOW),),
 }
-CHECKED: Final = frozenset(_RULES)
-"""The columns that are read to be checked."""
+"""Those of the rows of a plan, of samples and of shards."""

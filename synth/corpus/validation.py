@@ -19,7 +19,9 @@ from pyarrow import types
 
 from synth.base.errors import CorpusError
 from synth.corpus.facts import GET_AGAIN, memory_error, shorten
-from synth.corpus.row_rules import CHECKED, Fault, find_fault
+from synth.corpus.repeats import Runs, find_repeat
+from synth.corpus.row_rules import ROW_RULES, Fault, Rules, find_fault
+from synth.corpus.schema import CLIPS, INCIDENTAL
 from synth.storage import display_path
 
 _ROWS_AT_ONCE: Final = 1 << 16
@@ -58,7 +60,7 @@ def check_manifest(
     splits: Sequence[str] | None = None,
     shards: Path | None = None,
 ) -> None:
-    """Check every row of a manifest.
+    """Check every row of a plan, of samples or of shards.
 
     Args:
         path: The Parquet file.
@@ -69,11 +71,10 @@ def check_manifest(
     Raises:
         CorpusError: If a value cannot be; with file, row, id and what was expected.
     """
-    check_columns(path, expected)
-    status = path.stat()
-    stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if not check_columns(path, expected).num_rows:
+        raise CorpusError(f"{display_path(path)}: has no rows: expected one", fix=GET_AGAIN)
     known = None if splits is None else tuple(splits)
-    extents = _check_rows(path, stamp, expected, known)
+    extents = _check_rows(path, _stamp(path), expected, known)
     for (split, shard), end in extents.items() if shards is not None else ():
         assert shards is not None
         try:
@@ -84,35 +85,99 @@ def check_manifest(
             raise _make_extent_error(path, split, shard, size)
 
 
+def check_clips(path: Path) -> None:
+    """Check the columns of a catalogue of clips, and that no value is missing.
+
+    Raises:
+        CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.
+    """
+    check_columns(path, CLIPS)
+    _check_rows(path, _stamp(path), CLIPS, None, is_catalogue=True)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 @lru_cache(_KEPT)
 def _check_rows(
-    path: Path, stamp: tuple[int, ...], expected: pa.Schema, splits: tuple[str, ...] | None
+    path: Path,
+    stamp: tuple[int, ...],
+    expected: pa.Schema,
+    splits: tuple[str, ...] | None,
+    is_catalogue: bool = False,
 ) -> Extents:
     """Check all rows; `stamp` makes a changed file another one."""
+    rules: Rules = {} if is_catalogue else ROW_RULES
     extents: Extents = {}
+    runs = Runs()
     start = 0
     with _explain(path), pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=_choose_columns(file, expected)):
-            fault = find_fault(batch, splits)
+        columns = [*_choose_columns(file.metadata, expected, rules)]
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            fault = find_fault(batch, splits, rules)
             if fault is not None:
                 raise _make_row_error(path, start, fault, batch)
+            if rules and "id" in batch.schema.names:
+                runs.add(batch["id"])
             _measure_extents(batch, extents)
             start += batch.num_rows
+        repeat = None if runs.end() else find_repeat(_read_ids(file))
+    if repeat is not None:
+        name, first, second = repeat
+        raise CorpusError(
+            f"{display_path(path)}: row {second} (id {shorten(name)}): id is that of row {first}, "
+            "too: expected one of its own",
+            fix=GET_AGAIN,
+        )
     return extents
 
 
-def _choose_columns(file: pq.ParquetFile, expected: pa.Schema) -> list[str]:
-    """Columns to be read: those with rules, and those of which the file does not count nulls."""
-    chosen = []
-    metadata = file.metadata
+def _read_ids(file: pq.ParquetFile) -> Iterator[pa.Array]:
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["id"]):
+        yield batch["id"].cast(pa.string())
+
+
+def _choose_columns(metadata: pq.FileMetaData, expected: pa.Schema, rules: Rules) -> Iterator[str]:
+    """The leaves to be read: of columns with rules, and where a value may be missing.
+
+    Lists and structures that are missing are told by any of their leaves: the smallest is read.
+    """
+    nested: dict[str, list[int]] = {}
+    if "id" in metadata.schema.names:
+        yield "id"
     for at in range(metadata.num_columns):
         path = metadata.schema.column(at).path
         name = path.partition(".")[0]
-        if name not in expected.names:
+        if name not in expected.names or name in INCIDENTAL or path == "id":
             continue
-        if name in CHECKED or (name == path and _may_hold_nulls(metadata, at)):
-            chosen.append(path)
-    return chosen
+        if name in rules or (name == path and _may_hold_nulls(metadata, at)):
+            yield path
+        elif name != path:
+            nested.setdefault(name, []).append(at)
+    found = metadata.schema.to_arrow_schema()
+    for name, leaves in nested.items():
+        smallest = min(leaves, key=lambda at: _measure_leaf(metadata, at))
+        for at in leaves:
+            path = metadata.schema.column(at).path
+            is_asked = at == smallest or _is_optional(found.field(name).type, path)
+            if is_asked and _may_hold_nulls(metadata, at):
+                yield path
+
+
+def _is_optional(kind: pa.DataType, path: str) -> bool:
+    """Whether the leaf of a list of structures may be missing by itself."""
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _is_optional(kind.value_type, path)
+    leaf = path.rpartition(".")[2]
+    return bool(kind.field(leaf).nullable) if types.is_struct(kind) else True
+
+
+def _measure_leaf(metadata: pq.FileMetaData, column: int) -> int:
+    """The bytes that it takes in the file."""
+    groups = range(metadata.num_row_groups)
+    return sum(metadata.row_group(at).column(column).total_compressed_size for at in groups)
 
 
 def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipelines.build.render import Receipt
+from pipelines.build.render import parse_receipt
 from pipelines.look.console.connection import Function
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import RECEIPTS
@@ -86,10 +85,10 @@ def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
     if not path.resolve().is_relative_to(folder.resolve()):  # a stranger's may be a link
         return []
     try:
-        receipt = Receipt(**json.loads(fetch(path).read_bytes()))
+        receipt = parse_receipt(fetch(path).read_bytes())
     except FileNotFoundError:
         return []
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
     found: dict[str, Any] = {
         name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -26,6 +28,7 @@ from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
 from pipelines.look.browse.filters import NONE, Filter
 from pipelines.look.browse.guard import Hosts
+from pipelines.look.browse.kept import KeptPages, Page
 from pipelines.look.browse.query import Manifest
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
@@ -149,6 +152,64 @@ def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPa
     answer = page.get("/results", params={"text": "something slow"})
     assert answer.status_code == 408
     assert "took longer" in answer.text
+
+
+def test_a_page_that_was_shown_is_not_made_again(
+    corpus: Corpus, client: Callable[[Path], TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = client(corpus.folder)
+    places = ("/", "/results?page=2", f"/samples/{corpus.samples().column('id')[3].as_py()}")
+    shown = [asked.get(place) for place in places]
+    assert len({answer.headers["etag"] for answer in shown}) == len(places)
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("this was asked before")
+
+    for name in ("find_page", "find_sample", "find_siblings"):
+        monkeypatch.setattr(Manifest, name, refuse)
+    for place, first in zip(places, shown, strict=True):
+        again = asked.get(place)
+        assert (again.status_code, again.content) == (200, first.content)
+        known = asked.get(place, headers={"If-None-Match": first.headers["etag"]})
+        assert (known.status_code, known.content) == (304, b"")
+
+
+def test_a_page_that_many_wait_for_is_made_once() -> None:
+    made: list[str] = []
+    ready = threading.Event()
+
+    def make() -> Page:
+        ready.wait(60)
+        made.append("page")
+        return Page.of("page")
+
+    async def crowd() -> list[Page]:
+        kept = KeptPages()
+        waiting = [asyncio.ensure_future(kept.get("key", make, False)) for _ in range(50)]
+        await asyncio.sleep(0)
+        ready.set()
+        return await asyncio.gather(*waiting)
+
+    assert asyncio.run(crowd()) == [Page.of("page")] * 50
+    assert made == ["page"]
+
+
+def test_a_page_that_failed_is_made_again_and_the_oldest_pages_go() -> None:
+    def fail() -> Page:
+        raise CorpusError("not now")
+
+    async def ask() -> None:
+        kept = KeptPages(most_bytes=10)
+        with pytest.raises(CorpusError, match="not now"):
+            await kept.get("a", fail, False)
+        assert await kept.get("a", lambda: Page.of("12345678"), False) == Page.of("12345678")
+        assert await kept.get("a", fail, False) == Page.of("12345678")
+        await kept.get("b", lambda: Page.of("123"), False)
+        await asyncio.sleep(0)
+        assert await kept.get("b", fail, False) == Page.of("123")
+        assert await kept.get("a", lambda: Page.of("new"), False) == Page.of("new")
+
+    asyncio.run(ask())
 
 
 def words_of(row: Row) -> list[str]:

@@ -218,8 +218,8 @@ def test_a_receipt_that_is_a_link_out_of_the_corpus_is_not_read(
     plan_only: Path, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret.json"
-    told = {"digest": "open-sesame", "bytes": 1, "sha256": "x", "libraries": {}}
-    secret.write_text(json.dumps({"shard": "x.tar"} | told))
+    told = {"split": "train", "samples": 1, "digest": "open-sesame", "bytes": 1, "sha256": "x"}
+    secret.write_text(json.dumps({"shard": "x.tar", "libraries": {}} | told))
     link = plan_only / "receipts" / "x.tar.json"
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(secret)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,11 +19,13 @@ from builds import TINY, merged, segue
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
 from pipelines.export.corpus import export_corpus
-from pipelines.look.inspection import draw, rebuild
+from pipelines.look.inspection import draw, rebuild, verify
 from pipelines.spec.spec import Spec
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError, SceneError
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, SAMPLES_FILE, Corpus
+from synth.export import FORMATS
+from synth.export.folder import Folder, Writer
 
 Row = dict[str, Any]
 Change = Callable[[Row], Row]
@@ -97,7 +102,7 @@ def test_a_row_past_the_first_batch_is_told_by_its_number(corpus: Corpus, tmp_pa
         Corpus.open(folder)
 
 
-@pytest.mark.parametrize("to", ["esc", "lhotse", "jams", "dcase"])
+@pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("name", ["id", "member", "shard", "split"])
 def test_an_export_writes_nothing_outside_its_folder(
     corpus: Corpus, tmp_path: Path, name: str, to: str
@@ -107,6 +112,43 @@ def test_an_export_writes_nothing_outside_its_folder(
     with pytest.raises(CorpusError, match="row 2"):
         export_corpus(Corpus.open(folder), to, tmp_path / "a" / "b" / "out")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["../out.txt", "/tmp/out.txt", "a/../../out.txt"])
+def test_a_format_cannot_write_outside_of_the_export(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "export"
+    with pytest.raises(CorpusError, match="expected a name below"):
+        Writer(Folder(out)).write(name, b"data")
+    assert not list(tmp_path.rglob("out.txt"))
+
+
+def test_an_id_that_occurs_twice_is_told_with_both_rows(corpus: Corpus, tmp_path: Path) -> None:
+    names = corpus.samples(columns=["id"]).column("id").to_pylist()
+    for at, (row, other) in enumerate([(3, 2), (17, 2), (2, 20)]):
+
+        def change(each: Row, row: int = row, other: int = other) -> Row:
+            return each | {"id": names[other]} if each["index"] == row else each
+
+        folder = variant(corpus, tmp_path / str(at), edited(change))
+        first, second = sorted((row, other))
+        told = f"row {second} .*{names[other]}.*id is that of row {first}, too"
+        for opening in (Corpus.open, find_manifest):
+            with pytest.raises(CorpusError, match=told):
+                opening(folder)
+
+
+def test_ids_in_any_order_are_good(corpus: Corpus, tmp_path: Path) -> None:
+    def mix(table: pa.Table) -> pa.Table:
+        return table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
+
+    folder = variant(corpus, tmp_path / "version", mix)
+    assert Corpus.open(folder).samples().num_rows == corpus.samples().num_rows
+
+
+def test_a_manifest_without_rows_is_one_line(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table.slice(0, 0))
+    with pytest.raises(CorpusError, match=r"samples\.parquet: has no rows"):
+        Corpus.open(folder)
 
 
 def test_inspect_saves_nothing_outside_its_folder(corpus: Corpus, tmp_path: Path) -> None:
@@ -198,6 +240,55 @@ def test_a_missing_value_is_named(corpus: Corpus, tmp_path: Path) -> None:
         Corpus.open(variant(corpus, tmp_path / "v", change))
 
 
+NOTHING = SENTENCE | {"claim": None}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("positives", None),
+        ("negatives", [None]),
+        ("negatives", [NOTHING]),
+        ("positives", [SENTENCE | {"claim": "{}"}, SENTENCE | {"claim": "{}", "text": None}]),
+        ("labels", None),
+        ("clips", ["a", None]),
+    ],
+)
+def test_a_missing_value_in_a_list_is_named(
+    corpus: Corpus, tmp_path: Path, column: str, value: Any
+) -> None:
+    loose = pa.schema([loosen(field) for field in corpus.samples().schema])
+
+    def change(table: pa.Table) -> pa.Table:
+        rows = [third(lambda _: {column: value})(row) for row in table.to_pylist()]
+        return pa.Table.from_pylist(rows, schema=loose)
+
+    folder = variant(corpus, tmp_path / "version", change)
+    with pytest.raises(CorpusError, match=f"row 2 .*: {column} is missing: expected a value"):
+        Corpus.open(folder)
+
+
+def loosen(field: pa.Field) -> pa.Field:
+    """The same field, in which any value may be missing."""
+    kind = field.type
+    if pa.types.is_list(kind):
+        kind = pa.list_(loosen(kind.value_field))
+    elif pa.types.is_struct(kind):
+        kind = pa.struct([loosen(each) for each in kind])
+    return pa.field(field.name, kind)
+
+
+def test_a_clip_without_a_licence_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(folder / CLIPS_FILE)
+    rows = table.to_pylist()
+    rows[1]["licence"] = None
+    loose = pa.schema([loosen(field) for field in table.schema])
+    pq.write_table(pa.Table.from_pylist(rows, schema=loose), folder / CLIPS_FILE)
+    with pytest.raises(CorpusError, match=r"clips\.parquet: row 1 .*licence is missing"):
+        Corpus.open(folder)
+
+
 @pytest.mark.parametrize("text", ["../elsewhere", "/tmp", "a\0b", ""])
 def test_latest_names_a_folder_beside_it(corpus: Corpus, tmp_path: Path, text: str) -> None:
     variant(corpus, tmp_path / "elsewhere", lambda table: table)
@@ -242,10 +333,58 @@ def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path,
             audit(variant(corpus, tmp_path / column, edited(change)))
 
 
-def test_audit_of_a_garbage_corpus_json_fails(corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["[1]", "{garbage"])
+def test_audit_of_a_garbage_corpus_json_fails(corpus: Corpus, tmp_path: Path, text: str) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table)
-    (folder / CORPUS_FILE).write_text(json.dumps([1]), encoding="utf-8")
+    (folder / CORPUS_FILE).write_text(text, encoding="utf-8")
     done = segue("audit", folder)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "fix:" in done.stderr
+
+
+RECEIPT = {
+    "shard": "a.tar", "split": "train", "samples": 1, "digest": "", "bytes": 1, "libraries": {}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{garbage", "damaged: "),
+        ("\xff", "damaged: "),
+        ("[1, 2]", "fields of a receipt"),
+        ("{}", "fields of a receipt"),
+        ("[" * 100_000, "fields of a receipt"),
+        (json.dumps(RECEIPT | {"sha256": ["x"]}), "sha256 is .*expected str"),
+        (None, "missing: expected the receipt"),
+    ],
+)
+def test_a_garbage_receipt_is_one_line(
+    corpus: Corpus, tmp_path: Path, text: str | None, said: str
+) -> None:
+    folder = tmp_path / "version"
+    shutil.copytree(corpus.folder, folder)
+    told = dict(corpus.facts) | {"shards": str(corpus.shards)}
+    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    opened = Corpus.open(folder)
+    path = sorted((folder / "receipts").glob("*.json"))[0]
+    path.unlink()
+    if text is not None:
+        path.write_text(text, encoding="latin-1")
+    with pytest.raises(CorpusError, match=f"{path.name}: .*{said}"):
+        verify(opened, [])
+
+
+def test_a_member_that_says_it_is_huge_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    shutil.copytree(corpus.shards, shards)
+    for path in shards.rglob("*.tar"):
+        data = bytearray(path.read_bytes())
+        header = tarfile.TarInfo.frombuf(bytes(data[:512]), "utf-8", "strict")
+        header.size = 1 << 40
+        data[:512] = header.tobuf(tarfile.GNU_FORMAT)
+        path.write_bytes(data)
+    folder = variant(corpus, tmp_path / "version", lambda table: table, shards=str(shards))
+    with pytest.raises(CorpusError, match=r"damaged: .*bytes: expected \d+ at most"):
+        export_corpus(Corpus.open(folder), "jams", tmp_path / "out")
