@@ -36,7 +36,7 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     Raises:
         CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
     """
-    with _explain(path):
+    with explain_damage(path):
         metadata: pq.FileMetaData = pq.read_metadata(path)
         found = metadata.schema.to_arrow_schema()
     for field in expected:
@@ -113,7 +113,7 @@ def _check_rows(
     extents: Extents = {}
     runs = Runs()
     start = 0
-    with _explain(path), pq.ParquetFile(path) as file:
+    with explain_damage(path), pq.ParquetFile(path) as file:
         columns = [*_choose_columns(file.metadata, expected, rules)]
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
             fault = find_fault(batch, splits, rules)
@@ -216,7 +216,7 @@ def _make_extent_error(path: Path, split: str, shard: str, size: int) -> CorpusE
     """Tells the first row whose member ends outside of its shard."""
     columns = ["id", "split", "shard", "offset", "size"]
     start = 0
-    with _explain(path), pq.ParquetFile(path) as file:
+    with explain_damage(path), pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
             own = pc.and_(pc.equal(batch["split"], split), pc.equal(batch["shard"], shard))
             beyond = pc.greater(pc.add(batch["offset"], batch["size"]), size)
@@ -252,7 +252,7 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 @contextmanager
-def _explain(path: Path) -> Iterator[None]:
+def explain_damage(path: Path) -> Iterator[None]:
     """What goes wrong while a file is read, as one clear error."""
     try:
         yield

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -26,9 +28,9 @@ from pipelines.look.browse.audio import (
 )
 from pipelines.look.browse.filters import Filter, LongSearchError
 from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.kept import KeptPages, Page
+from pipelines.look.browse.kept import KeptPages, Page, Work, run_limited
 from pipelines.look.browse.query import Facets, Manifest, ResultPage, SlowSearchError
-from pipelines.look.browse.texts import find_words, make_link, mark_words
+from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
 from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
@@ -106,6 +108,7 @@ class Pages:
                 page=found,
                 size=PAGE_SIZE,
                 facets=facets,
+                label_options=self._label_options,
                 view=self._make_view(shown) if shown else None,
                 selected=shown,
             )
@@ -134,8 +137,12 @@ class Pages:
 
         return await self._answer(request, ("sample", wanted, name), make)
 
-    def send_audio(self, request: Request) -> Response:
+    async def send_audio(self, request: Request) -> Response:
         """A sample's audio file, or the part of it that `Range` asks for."""
+        work = Work.PAGE if url_of(self.library.place) is None else Work.REMOTE
+        return await run_limited(work, lambda: self._read_audio(request))
+
+    def _read_audio(self, request: Request) -> Response:
         if self.library.sounds is None:
             raise HTTPException(404, "this corpus is planned, and not rendered: it has no audio")
         row = self._find_row(request.path_params["id"])
@@ -175,11 +182,20 @@ class Pages:
         wanted: Filter | None = None,
     ) -> Response:
         """A page that is kept, or made now; nothing where the browser has it already."""
-        page = await self.kept.get(key, make, is_search=bool(wanted and wanted.text))
+        work = Work.SEARCH if wanted and wanted.text else Work.PAGE
+        page = await self.kept.get(key, lambda: run_limited(work, make))
         headers = {"ETag": page.tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == page.tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return HTMLResponse(page.body, headers=headers)
+
+    @cached_property
+    def _label_options(self) -> Markup:
+        """The labels to choose from: hundreds, in every whole page."""
+        option = Markup('<option value="{}">{:,}</option>')
+        return Markup("\n").join(
+            option.format(label, count) for label, count in self.library.manifest.facets.label
+        )
 
     def _render(self, template: str, **context: Any) -> Page:
         text = self.templates.get_template(template).render(library=self.library, **context)
@@ -210,6 +226,7 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
     )
     environment.filters["mark_words"] = mark_words
     environment.globals |= {
+        "add_sample": add_sample,
         "find_words": find_words,
         "format_count": format_count,
         "make_link": make_link,

@@ -6,19 +6,34 @@ import asyncio
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from enum import Enum
+from typing import Final, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 MOST_BYTES: Final = 64 << 20
-MOST_SEARCHES: Final = 3
-"""Searches for text at once: each keeps a core busy, and others wait for pages of other kinds."""
+Result = TypeVar("Result")
 
-MOST_PAGES: Final = 4
-"""Other pages that are made at once: more threads would only wait for each other."""
+
+class Work(Enum):
+    """Kinds of work, none of which waits for another.
+
+    Args:
+        PAGE: What takes milliseconds, whoever waits for it is served in turn.
+        REMOTE: Audio that may have to come from afar.
+        SEARCH: Searches for text, which may take long.
+    """
+
+    PAGE = "page"
+    REMOTE = "remote"
+    SEARCH = "search"
+
+
+_AT_ONCE: Final[Mapping[Work, int]] = {Work.PAGE: 6, Work.REMOTE: 16, Work.SEARCH: 3}
+"""Threads of each kind; more would wait for each other, but for those that wait for a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +69,14 @@ class KeptPages:
         self._making: dict[Hashable, asyncio.Future[Page]] = {}
         self._lock = threading.Lock()
 
-    async def get(self, key: Hashable, make: Callable[[], Page], is_search: bool) -> Page:
-        """A page; made in a thread where it is not kept.
-
-        Args:
-            key: Of the page.
-            make: Makes it.
-            is_search: Whether that may take long.
-        """
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[Page]]) -> Page:
+        """The page of a key; made where it is not kept."""
         kept = self._find(key)
         if kept is not None:
             return kept
         making = self._making.get(key)
         if making is None:
-            work = to_thread.run_sync(make, limiter=_find_limiter(is_search))
-            making = self._making[key] = asyncio.ensure_future(work)
+            making = self._making[key] = asyncio.ensure_future(make())
             making.add_done_callback(lambda done: self._end(key, done))
         return await asyncio.shield(making)
 
@@ -93,18 +101,14 @@ class KeptPages:
                 self._bytes -= len(oldest.body)
 
 
-_LIMITERS: Final[dict[bool, RunVar[CapacityLimiter]]] = {
-    True: RunVar("searches"),
-    False: RunVar("pages"),
-}
+async def run_limited(work: Work, function: Callable[[], Result]) -> Result:
+    """What a function gives that is called in a thread, as soon as its kind of work has one."""
+    limits = _limits.get(None)
+    if limits is None:
+        limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in Work}
+        _limits.set(limits)
+    return await to_thread.run_sync(function, limiter=limits[work])
 
 
-def _find_limiter(is_search: bool) -> CapacityLimiter:
-    """That of this event loop."""
-    variable = _LIMITERS[is_search]
-    try:
-        return variable.get()
-    except LookupError:
-        limiter = CapacityLimiter(MOST_SEARCHES if is_search else MOST_PAGES)
-        variable.set(limiter)
-        return limiter
+_limits: Final[RunVar[dict[Work, CapacityLimiter] | None]] = RunVar("limits of segue browse")
+"""Of this event loop."""

@@ -15,6 +15,7 @@ import tarfile
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
 from pipelines.look.browse.filters import NONE, Filter
 from pipelines.look.browse.guard import Hosts
-from pipelines.look.browse.kept import KeptPages, Page
+from pipelines.look.browse.kept import KeptPages, Page, Work, run_limited
 from pipelines.look.browse.query import Manifest
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
@@ -145,10 +146,8 @@ def test_a_long_search_is_refused(page: TestClient, text: str, place: str) -> No
 
 def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.look.browse.query.SEARCH_S", 1e-9)
-    endless = "SELECT range FROM range(1000000000000) WHERE random() > 2"
-    monkeypatch.setattr(
-        "pipelines.look.browse.query.build_condition", lambda *_: (f"1 IN ({endless})", {})
-    )
+    endless = "SELECT range AS place FROM range(1000000000000) WHERE random() > 2"
+    monkeypatch.setattr("pipelines.look.browse.query.build_query", lambda *_: (endless, {}))
     answer = page.get("/results", params={"text": "something slow"})
     assert answer.status_code == 408
     assert "took longer" in answer.text
@@ -185,7 +184,10 @@ def test_a_page_that_many_wait_for_is_made_once() -> None:
 
     async def crowd() -> list[Page]:
         kept = KeptPages()
-        waiting = [asyncio.ensure_future(kept.get("key", make, False)) for _ in range(50)]
+        waiting = [
+            asyncio.ensure_future(kept.get("key", partial(run_limited, Work.PAGE, make)))
+            for _ in range(50)
+        ]
         await asyncio.sleep(0)
         ready.set()
         return await asyncio.gather(*waiting)
@@ -195,19 +197,21 @@ def test_a_page_that_many_wait_for_is_made_once() -> None:
 
 
 def test_a_page_that_failed_is_made_again_and_the_oldest_pages_go() -> None:
-    def fail() -> Page:
+    async def fail() -> Page:
         raise CorpusError("not now")
+
+    async def give(text: str) -> Page:
+        return Page.of(text)
 
     async def ask() -> None:
         kept = KeptPages(most_bytes=10)
         with pytest.raises(CorpusError, match="not now"):
-            await kept.get("a", fail, False)
-        assert await kept.get("a", lambda: Page.of("12345678"), False) == Page.of("12345678")
-        assert await kept.get("a", fail, False) == Page.of("12345678")
-        await kept.get("b", lambda: Page.of("123"), False)
-        await asyncio.sleep(0)
-        assert await kept.get("b", fail, False) == Page.of("123")
-        assert await kept.get("a", lambda: Page.of("new"), False) == Page.of("new")
+            await kept.get("a", fail)
+        assert await kept.get("a", partial(give, "12345678")) == Page.of("12345678")
+        assert await kept.get("a", fail) == Page.of("12345678")
+        await kept.get("b", partial(give, "123"))
+        assert await kept.get("b", fail) == Page.of("123")
+        assert await kept.get("a", partial(give, "new")) == Page.of("new")
 
     asyncio.run(ask())
 
