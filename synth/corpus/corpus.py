@@ -59,6 +59,26 @@ def check_version(folder: Path) -> dict[str, Any]:
     return facts
 
 
+def find_finished(path: Path) -> Path:
+    """The manifest folder of a finished corpus, not checked yet.
+
+    Args:
+        path: That folder, or the folder above for its latest version; or the URL of one.
+
+    Raises:
+        CorpusError: If there is no finished corpus there.
+        StorageError: If the URL cannot be read.
+    """
+    folder = follow_latest(local_place(path) / LATEST_FILE)
+    if not (folder / CORPUS_FILE).is_file():
+        raise CorpusError(
+            f"{url_of(path) or path}: no finished corpus here",
+            fix="give the folder data_manifests/CORPUS of a build that ended, "
+            "or run `segue build SPEC`",
+        )
+    return folder
+
+
 @dataclass(frozen=True)
 class Corpus:
     """A finished corpus, opened for reading.
@@ -82,13 +102,7 @@ class Corpus:
             CorpusError: If there is no finished corpus there, or it is not what a corpus can be.
             StorageError: If the URL cannot be read.
         """
-        folder = follow_latest(local_place(path) / LATEST_FILE)
-        if not (folder / CORPUS_FILE).is_file():
-            raise CorpusError(
-                f"{url_of(path) or path}: no finished corpus here",
-                fix="give the folder data_manifests/CORPUS of a build that ended, "
-                "or run `segue build SPEC`",
-            )
+        folder = find_finished(path)
         return cls(folder, check_version(folder))
 
     @property

@@ -136,8 +136,8 @@ def _count_brackets(texts: pa.Array) -> pa.Array:
     texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
-    letters = np.frombuffer(data or b"", np.uint8)[: ends[-1]]
-    places = np.flatnonzero((letters | 0x20) == ord("{"))
+    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+    places = np.flatnonzero((letters | 0x20) == ord("{")) + ends[0]
     return pa.array(np.diff(np.searchsorted(places, ends)))
 
 
