@@ -26,6 +26,7 @@ from synth.storage import display_path
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
+_CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL])
 Extents = dict[tuple[str, str], int]
 """Where the last member of each shard ends, in bytes, by split and shard."""
 
@@ -86,13 +87,15 @@ def check_manifest(
 
 
 def check_clips(path: Path) -> None:
-    """Check the columns of a catalogue of clips, and that no value is missing.
+    """Check the columns of a catalogue of clips that samples depend on, and that no value lacks.
+
+    Those of before there were fingerprints can be opened, too.
 
     Raises:
         CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.
     """
-    check_columns(path, CLIPS)
-    _check_rows(path, _stamp(path), CLIPS, None, is_catalogue=True)
+    check_columns(path, _CATALOGUE)
+    _check_rows(path, _stamp(path), _CATALOGUE, None, is_catalogue=True)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
@@ -150,7 +153,7 @@ def _choose_columns(metadata: pq.FileMetaData, expected: pa.Schema, rules: Rules
     for at in range(metadata.num_columns):
         path = metadata.schema.column(at).path
         name = path.partition(".")[0]
-        if name not in expected.names or name in INCIDENTAL or path == "id":
+        if name not in expected.names or path == "id":
             continue
         if name in rules or (name == path and _may_hold_nulls(metadata, at)):
             yield path
