@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,14 +12,35 @@ import pytest
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
-# Checks every array's shape and every argument's type. An int is a float here, as it is to mypy.
+REPO = Path(__file__).resolve().parents[1]
+SHARED = REPO.parent / "shared"
+
+
+def modules_with_shapes() -> list[str]:
+    """The modules whose signatures tell shapes of arrays.
+
+    The others are left to mypy: checking every small function as it is called takes five times as
+    long as the functions themselves.
+    """
+    sources = (path for package in ("synth", "train") for path in (REPO / package).rglob("*.py"))
+    names = (
+        path.relative_to(REPO).with_suffix("")
+        for path in sources
+        if b"jaxtyping" in path.read_bytes()
+    )
+    return sorted(".".join(name.parts) for name in names)
+
+
+# Checks the shapes there at every call. An int is a float here, as it is to mypy.
 install_import_hook(
-    ["synth", "train"],
+    modules_with_shapes(),
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 
-REPO = Path(__file__).resolve().parents[1]
-SHARED = REPO.parent / "shared"
+# A shell that starts the suite in its background makes it deaf to Ctrl-C, and with it the programs
+# that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("dev", deadline=None, max_examples=60, suppress_health_check=_SLOW)

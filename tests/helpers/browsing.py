@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import uvicorn
+from waiting import wait_for
 
 from pipelines.look.browse.app import BrowsedCorpus, create_app
 from pipelines.look.browse.guard import Hosts
@@ -76,9 +76,7 @@ def served(place: Path) -> Iterator[str]:
     thread = threading.Thread(target=server.run, name="browse", daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not server.started and thread.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for(lambda: server.started or not thread.is_alive())
         assert server.started, "the server does not start"
         port = server.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}"

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from waiting import PATIENCE_S
+
 TINY: dict[str, Any] = {
     "corpus": "tiny",
     "seed": 7,
@@ -57,7 +59,7 @@ def segue(
         [sys.executable, "-m", "pipelines.cli", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE_S,
         check=False,
         env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"} | dict(env or {}),
         **options,

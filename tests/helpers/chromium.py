@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from waiting import PATIENCE_S
+
 from tests.conftest import missing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE_MS = 60_000
 
 
 @contextmanager
@@ -37,7 +38,7 @@ class Reader:
 
     def __init__(self, browser: Any, **options: Any) -> None:
         self.context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
-        self.context.set_default_timeout(PATIENCE_MS)
+        self.context.set_default_timeout(PATIENCE_S * 1000)
         self.requests: list[str] = []
         self.complaints: list[str] = []
 

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_S, wait_for
 
 from tests.conftest import missing
 
 INITDB = ("--username=prefect", "--auth=scram-sha-256", "--encoding=UTF8", "--no-sync")
 MARK = "SEGUE_TEST_STARTED"
-PATIENCE_S = 90.0
-STOP_S = 20.0
 
 
 @dataclass
@@ -61,7 +59,7 @@ class Processes:
         """As a container is stopped, which must be enough."""
         process.send_signal(signal.SIGINT if name == "postgres" else signal.SIGTERM)
         try:
-            process.wait(STOP_S)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             pytest.fail(f"{name} does not stop\n{self.logs()}")
 
@@ -156,7 +154,4 @@ def free_port() -> int:
 
 
 def wait(until: Callable[[], bool], processes: Processes) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not until():
-        assert time.monotonic() < deadline, processes.logs()
-        time.sleep(0.2)
+    assert wait_for(until, 0.2), processes.logs()

@@ -10,12 +10,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from waiting import PATIENCE_S, wait_for
 
 Fault = Callable[["Request"], "Refusal | None"]
 SECRET = "secret-of-the-test"
@@ -108,7 +109,7 @@ class Door:
             self._refuse(handler, refusal)
             return
         headers = {k: v for k, v in handler.headers.items() if k.lower() not in _HOP}
-        behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=60)
+        behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=PATIENCE_S)
         try:
             behind.request(handler.command, handler.path, body or None, headers)
             answer = behind.getresponse()
@@ -163,12 +164,12 @@ def running_server() -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline:
+
+        def answers() -> bool:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+                return probe.connect_ex(("127.0.0.1", port)) == 0
+
+        assert wait_for(lambda: process.poll() is not None or answers(), 0.05)
         yield port
     finally:
         process.kill()
@@ -201,7 +202,7 @@ class Store:
         }
 
     def _ask(self, method: str, path: str) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path)
             assert connection.getresponse().status < 300

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 from builds import product, segue
+from waiting import PATIENCE_S
 
 from pipelines.build.build import Summary, build
 from pipelines.spec.file import read_spec
@@ -252,7 +253,7 @@ def test_two_corpora_of_one_library_at_once_decode_it_once(
         subprocess.Popen([*command, spec, "--out", tmp_path / "o"], stdout=subprocess.DEVNULL)
         for spec in specs
     ]
-    assert [build.wait(timeout=120) for build in builds] == [0, 0]
+    assert [build.wait(timeout=PATIENCE_S) for build in builds] == [0, 0]
     built, alone = product(tmp_path / "o"), product(tiny_corpus)
     assert {path: built[path] for path in built if "/tiny/" in path} == alone
     assert len(list((tmp_path / "o" / "banks").rglob("index-*.parquet"))) == 1

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from builds import product, segue
+from waiting import PATIENCE_S, wait_for
 
 KILLS = int(os.environ.get("SEGUE_KILLS", "5"))
 """In all over the bare build; `make soak` kills a hundred times."""
@@ -44,15 +45,6 @@ def kill(process: subprocess.Popen[str]) -> None:
     assert process.poll() is None, "the build ended before it could be killed"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 240) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def processes_below(out: Path) -> list[str]:
@@ -91,7 +83,7 @@ def test_kills_then_the_same_bytes(
         assert wait_for(partial(has_receipts, out, wanted))
         time.sleep(moments.uniform(0, 0.15))
         kill(process)
-    assert wait_for(lambda: not processes_below(out)), processes_below(out)
+    assert wait_for(lambda: not processes_below(out), 0.2), processes_below(out)
     kept = receipts(out)
     assert kept >= late
 
@@ -119,7 +111,7 @@ def test_interrupt_ends_cleanly_and_says_how_to_go_on(
     process = start(spec, "--out", out, "--workers", "2", "--no-prefect", output=subprocess.PIPE)
     assert wait_for(lambda: receipts(out) > 1)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert re.search(
         r"^stopped; run the same command again: \d+ of 240 shards are done$", errors, re.M
@@ -141,7 +133,7 @@ def test_killed_worker_is_a_clear_error_and_costs_no_finished_shard(
         child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
     os.kill(int(workers[-1]), signal.SIGKILL)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "a worker process was killed" in errors
     assert "Traceback" not in errors

@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 import soundfile
 from builds import product
+from waiting import PATIENCE_S, wait_for
 from worker_calls import (
     hang,
     meet,
@@ -79,12 +80,12 @@ class Cluster:
                 *["--no-dashboard", "--local-directory", str(self.folder)],
                 **environment,
             )
-            client.wait_for_workers(there + count, timeout=60)
+            client.wait_for_workers(there + count, timeout=PATIENCE_S)
 
     @contextmanager
     def client(self) -> Iterator[Any]:
         distributed: Any = importlib.import_module("distributed")
-        with distributed.Client(self.address, timeout=30, set_as_default=False) as client:
+        with distributed.Client(self.address, timeout=PATIENCE_S, set_as_default=False) as client:
             yield client
 
     def end(self, *, latest: bool = False) -> None:
@@ -147,15 +148,6 @@ def new_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
 def cluster(new_cluster: Callable[..., Cluster]) -> Cluster:
     """Two workers; tests leave as many."""
     return new_cluster(2)
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return False
 
 
 def receipts(out: Path) -> int:
@@ -286,7 +278,7 @@ def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
             with engine(cluster.address) as it:
                 keep_waiting(it, 2, tmp_path)
             assert wait_for(lambda: bool(processes() - before)), "its worker did not end"
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=PATIENCE_S)
 
 
 def test_time_limit_holds_in_the_process_that_asks(

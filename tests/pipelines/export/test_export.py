@@ -11,13 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from builds import segue
 from observers import Phases
+from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.make.export import export_command
 from pipelines.export.corpus import export_corpus
@@ -58,15 +58,6 @@ def times(folder: Path) -> dict[str, int]:
 
 def receipts(out: Path) -> int:
     return len(list((out / KEPT / "receipts").glob("*.json")))
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.005)
-    return False
 
 
 def is_left_alone(out: Path) -> bool:
@@ -146,7 +137,7 @@ def test_interrupt_ends_cleanly_and_says_how_to_go_on(manifests: Path, tmp_path:
     process = start(manifests, "--to", "jams", "--out", out, "--workers", "1")
     assert wait_for(lambda: receipts(out) >= 1)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert re.search(
         r"^stopped; run the same command again: \d+ of 12 parts are done$", errors, re.M

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from prefect_stack import Processes, free_port, postgres, redis, wait
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
@@ -147,7 +148,9 @@ def _client(api: int) -> dict[str, str]:
 
 def _answers(api: int, path: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{api}/api/{path}", timeout=5) as reply:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{api}/api/{path}", timeout=PATIENCE_S
+        ) as reply:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError):
         return False
@@ -160,6 +163,6 @@ def _count(api: int, kind: str) -> int:
         data=json.dumps({kind: {"state": {"type": {"any_": ["COMPLETED"]}}}}).encode(),
         headers={"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=10) as reply:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
         runs = json.load(reply)
     return sum(kind == "task_runs" or run["auto_scheduled"] for run in runs)

@@ -8,8 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import yaml
 from builds import TINY, product, segue
 from prefect.client.orchestration import get_client
 from prefect.states import Pending
+from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
 from pipelines.flows.deployments import (
@@ -36,7 +36,6 @@ from synth.base.errors import SegueError, SpecError
 
 NIGHTS = 3
 ERRORS = "errors.txt"
-PATIENCE_S = 240
 
 
 @dataclass
@@ -78,15 +77,6 @@ def start(spec: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     return process
 
 
-def wait_for(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.5)
-    return False
-
-
 @pytest.fixture(scope="module")
 def schedules() -> Iterator[list[Service]]:
     """Those that were started; the last may still run."""
@@ -94,7 +84,7 @@ def schedules() -> Iterator[list[Service]]:
     yield started
     for each in started:
         each.process.terminate()
-        each.process.wait(60)
+        each.process.wait(PATIENCE_S)
 
 
 @pytest.fixture
@@ -118,7 +108,7 @@ def service(
 
 def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(service: Service) -> None:
     journal = service.journal()
-    assert wait_for(lambda: service.completed() >= NIGHTS)
+    assert wait_for(lambda: service.completed() >= NIGHTS, 0.5)
     assert service.journal() == journal
     assert product(service.out) == service.before
     with known_server(service.out):
@@ -129,7 +119,7 @@ def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(service:
 
 
 def test_schedule_is_paused_resumed_and_run_at_will(service: Service) -> None:
-    assert wait_for(lambda: service.completed() >= 1)
+    assert wait_for(lambda: service.completed() >= 1, 0.5)
     with known_server(service.out):
         set_paused("tiny", True)
         assert list_scheduled()[0].paused
@@ -185,20 +175,20 @@ def test_run_that_was_killed_while_pending_keeps_no_slot(service: Service, tmp_p
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(service: Service) -> None:
     """It ends the schedule."""
-    assert wait_for(lambda: running(service) == "Running")
+    assert wait_for(lambda: running(service) == "Running", 0.5)
     service.process.kill()
     service.process.wait()
-    assert wait_for(lambda: not named(str(service.out))), named(str(service.out))
+    assert wait_for(lambda: not named(str(service.out)), 0.5), named(str(service.out))
     assert running_server(service.out / ".prefect") is None
     with pytest.raises(SegueError, match="no Prefect server"), known_server(service.out):
         pass
     service.process = start(service.spec, service.out, "--every", "1h", "--now")
     done = service.completed()
-    assert wait_for(lambda: service.completed() > done), "a dead run keeps the only slot"
+    assert wait_for(lambda: service.completed() > done, 0.5), "a dead run keeps the only slot"
     assert running(service) != "Running"
     assert product(service.out) == service.before
     service.process.terminate()
-    service.process.wait(60)
+    service.process.wait(PATIENCE_S)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
@@ -208,9 +198,9 @@ def test_interrupted_schedule_says_one_line_and_leaves_nobody_behind(service: Se
         run_now("tiny")
     assert wait_for(lambda: len(named(str(service.out))) > 2)  # the schedule, its server, the run
     os.killpg(service.process.pid, signal.SIGINT)
-    assert service.process.wait(60) == 130
+    assert service.process.wait(PATIENCE_S) == 130
     assert (service.out.parent / ERRORS).read_text() == f"{STOPPED}; {AGAIN}\n"
-    assert wait_for(lambda: not named(str(service.out))), named(str(service.out))
+    assert wait_for(lambda: not named(str(service.out)), 0.5), named(str(service.out))
 
 
 def running(service: Service) -> str:

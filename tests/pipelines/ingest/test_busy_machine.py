@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile import RATE, Hostile, is_alive, until
+from hostile import RATE, Hostile, is_alive
+from waiting import wait_for
 
 from pipelines.engines.executor import workers
 from pipelines.ingest.effort import Verdict, Watch, measure_group_time, parse_time
@@ -55,7 +56,7 @@ def test_a_clip_over_the_limit_is_stopped_with_all_that_it_started(tmp_path: Pat
     }
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 4
-    assert until(lambda: not any(map(is_alive, pids)))
+    assert wait_for(lambda: not any(map(is_alive, pids)))
     assert not multiprocessing.active_children()
 
 
@@ -122,7 +123,7 @@ def test_the_time_of_what_a_decoder_starts_counts(
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
     process = subprocess.Popen([sys.executable, "-c", program], process_group=0)
     try:
-        assert until(lambda: (measure_group_time(process.pid) or 0) > 1, 120)
+        assert wait_for(lambda: (measure_group_time(process.pid) or 0) > 1)
         assert measure_group_time(os.getpid() + 10**7) == 0
     finally:
         os.killpg(process.pid, signal.SIGKILL)

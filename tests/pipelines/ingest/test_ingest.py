@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import soundfile
 from builds import segue
-from hostile import RATE, Hostile, is_alive, until
+from hostile import RATE, Hostile, is_alive
+from waiting import PATIENCE_S, wait_for
 
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import IngestedLibrary, ingest
@@ -290,11 +291,11 @@ def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
     def receipts() -> list[Path]:
         return list((tmp_path / "banks").rglob("part-*.json"))
 
-    assert until(lambda: bool(receipts()), 60)
+    assert wait_for(lambda: bool(receipts()))
     os.killpg(process.pid, getattr(signal, name))
-    assert process.wait(timeout=30) != 0
+    assert process.wait(timeout=PATIENCE_S) != 0
     mark = f"SEGUE_TEST_MARK={tmp_path}".encode()
-    assert until(lambda: not any(map(is_alive, processes_with(mark))))
+    assert wait_for(lambda: not any(map(is_alive, processes_with(mark))))
     kept = sum(json.loads(path.read_text())["clips"] for path in receipts())
     source = Hostile(("slow",) * 300, tmp_path)
     (tmp_path / "opened").unlink()

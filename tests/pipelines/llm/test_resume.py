@@ -8,9 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from llm_tasks import (
     write_prompt,
     write_rows,
 )
+from waiting import PATIENCE_S, wait_for
 
 _PROGRAM = """
 import os, signal, sys, typer
@@ -81,17 +80,10 @@ def _start(
 
 
 def _end(process: subprocess.Popen[str], code: int = 0) -> dict[str, Any]:
-    told, wrong = process.communicate(timeout=60)
+    told, wrong = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code, wrong
     assert KEY not in told + wrong
     return dict(json.loads(told.splitlines()[-1])) if told else {}
-
-
-def _until(reached: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def _asked(server: LlmServer) -> Counter[str]:
@@ -119,7 +111,7 @@ def test_a_reply_that_was_kept_is_read_after_a_death(tmp_path: Path) -> None:
 def test_kill_and_resume(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, latency_s=0.05) as server:
         first = _start(tmp_path, server, 200, "--concurrency", "8")
-        _until(lambda: len(server.bodies) > 20)
+        assert wait_for(lambda: len(server.bodies) > 20)
         first.kill()
         first.communicate()
         kept = _kept(tmp_path)
@@ -147,7 +139,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
 def test_ctrl_c_waits_for_what_was_sent(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, latency_s=0.1) as server:
         first = _start(tmp_path, server, 200, "--concurrency", "4")
-        _until(lambda: len(server.bodies) > 8)
+        assert wait_for(lambda: len(server.bodies) > 8)
         first.send_signal(signal.SIGINT)
         stopped = _end(first, 130)
         assert stopped["stopped"] == "interrupted"

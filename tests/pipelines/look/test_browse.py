@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from browsing import edited, variant
 from starlette.testclient import TestClient
+from waiting import PATIENCE_S
 
 from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
@@ -590,10 +591,10 @@ def test_the_command_serves_until_ctrl_c_and_warns_on_a_network(corpus: Corpus) 
     ) as process:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        with urllib.request.urlopen(f"{told['url']}results", timeout=60) as answer:
+        with urllib.request.urlopen(f"{told['url']}results", timeout=PATIENCE_S) as answer:
             assert len(ids(answer.read().decode())) == PAGE_SIZE
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     assert "warning: whoever reaches 0.0.0.0 over the network" in errors
     assert "Traceback" not in errors

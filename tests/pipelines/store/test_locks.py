@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S
 
 from pipelines.store.locks import sole_writer, wait_for_turn
 from synth.base.errors import CorpusError
@@ -48,5 +49,5 @@ def test_who_waits_comes_in_turn(tmp_path: Path) -> None:
         thread.start()
         thread.join(timeout=0.3)
         events.append("first")
-    thread.join(timeout=10)
+    thread.join(timeout=PATIENCE_S)
     assert events == ["first", "second"]

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from builds import BESIDE, product, segue
 from s3_store import SECRET, Refusal, Request, Store, running_store
+from waiting import PATIENCE_S, wait_for
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
@@ -103,12 +103,9 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def wait_while_it_runs(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    assert wait_for(lambda: process.poll() is not None or condition())
+    assert process.poll() is None, process.communicate()
 
 
 def last_line(output: str) -> dict[str, Any]:
@@ -175,7 +172,7 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
 ) -> None:
     command = (tiny_file(**LARGER), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
     process = start(*command)
-    wait_for(lambda: certified(s3) > 3, process)
+    wait_while_it_runs(lambda: certified(s3) > 3, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     survived, put = finished_shards(out), shards_put(s3)
@@ -183,10 +180,10 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
     assert all(put[name] == 1 for name in survived)
 
     process = start(*command)
-    wait_for(lambda: certified(s3) > len(survived) + 1, process)
+    wait_while_it_runs(lambda: certified(s3) > len(survived) + 1, process)
     s3.door.shut()
     try:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=PATIENCE_S)
     finally:
         s3.door.start()
     assert process.returncode == 1

@@ -16,6 +16,7 @@ import pytest
 import typer
 from builds import product, segue
 from typer.testing import CliRunner
+from waiting import PATIENCE_S
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
@@ -267,7 +268,7 @@ pipelines.versions.gc.collect_garbage(Path(sys.argv[1]), keep=1)
 @pytest.mark.parametrize("removed", [0, 4, 9])
 def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> None:
     arguments = [sys.executable, "-c", KILLED, str(manifests(out)), str(removed)]
-    died = subprocess.run(arguments, capture_output=True, check=False, timeout=60)
+    died = subprocess.run(arguments, capture_output=True, check=False, timeout=PATIENCE_S)
     assert died.returncode == -signal.SIGKILL, died.stderr
     assert sum(tars(out, name) for name in ("one", "two")) == 18 - removed
     for name in NAMES:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S
 
 from synth.base.errors import SpecError
 from synth.storage import Copies, Remote, StorageError, download, open_file, open_mapped, read_at
@@ -280,7 +281,7 @@ def test_two_processes_read_through_one_small_cache_at_once(
         for step in ("1", "5")
     ]
     for process in processes:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
     files = list((cache / CORPORA).rglob("*.tar"))
     assert sum(path.stat().st_size for path in files) <= 2 * SHARD

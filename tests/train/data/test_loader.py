@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from waiting import PATIENCE_S
 
 from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
@@ -30,7 +31,7 @@ def test_no_worker_is_idle_whatever_the_prefetch(
 
     def meets(step: int) -> Batch:
         if step < workers:
-            all_at_work.wait(timeout=30)  # only a loader that leaves workers idle waits so long
+            all_at_work.wait(PATIENCE_S)  # only a loader that leaves workers idle waits so long
         return make(step)
 
     monkeypatch.setattr(loader, "batch", meets)

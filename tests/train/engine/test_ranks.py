@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from waiting import PATIENCE_S
 
 from train.config.model import Group, HeadConfig
 from train.config.run import TrainConfig
@@ -54,7 +55,7 @@ def finished(config: TrainConfig, *flags: str) -> str:
     """What a run prints. torchrun is given a second chance to bring the processes together."""
     for _ in range(2):
         process = torchrun(config, *flags)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=PATIENCE_S)
         if process.returncode == 0 or config.out.exists():
             break
     assert process.returncode == 0, errors

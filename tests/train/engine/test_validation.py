@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from waiting import PATIENCE_S
 
 from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
@@ -79,11 +81,14 @@ def test_all_processes_validate_and_find_what_one_finds(settings: Settings, tmp_
     config = settings(batch=4)
     (tmp_path / "config.json").write_text(config.model_dump_json())
     script = Path(__file__).with_name("two_validators.py")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     started = [
-        subprocess.Popen([sys.executable, script, str(rank), tmp_path], stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, script, str(rank), tmp_path], stderr=subprocess.PIPE, env=environment
+        )
         for rank in range(2)
     ]
-    errors = [process.communicate(timeout=300)[1].decode() for process in started]
+    errors = [process.communicate(timeout=PATIENCE_S)[1].decode() for process in started]
     assert [process.returncode for process in started] == [0, 0], "\n".join(errors)
     facts = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     assert facts[0]["loss"] == facts[1]["loss"] == facts[0]["alone"]

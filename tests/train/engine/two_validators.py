@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import torch
 from torch import distributed
+from waiting import PATIENCE_S, wait_for
 
 from synth.corpus.corpus import Corpus
 from train.config.run import Stage, TrainConfig
@@ -27,8 +27,7 @@ from train.engine.log import Facts, RunLog
 from train.engine.ranks import Process
 from train.engine.validation import Validator
 
-PATIENCE_S = 40.0
-TIMEOUT = timedelta(seconds=20)
+TIMEOUT = timedelta(seconds=PATIENCE_S)
 
 
 class Kept:
@@ -63,10 +62,8 @@ def main(rank: int, folder: Path) -> None:
     def meets(self: Assembler, positions: Sequence[int], stage: Stage, step: int) -> Batch:
         (folder / f"met.{rank}").touch()
         seen.extend(positions)
-        until = time.monotonic() + PATIENCE_S
-        while not (folder / f"met.{1 - rank}").exists():
-            assert time.monotonic() < until, "the other process does not take part in validation"
-            time.sleep(0.01)
+        other = folder / f"met.{1 - rank}"
+        assert wait_for(other.exists), "the other process does not take part in validation"
         return make(self, positions, stage, step)
 
     Assembler.batch = meets  # type: ignore[method-assign]

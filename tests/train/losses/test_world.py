@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from waiting import PATIENCE_S
 
 from train.losses.batch import Alone, Embedded, World
 from train.losses.world import Ranks
@@ -32,7 +33,6 @@ NAMES = (
 )
 # The first process holds 3 rows of 8; then but one, without extras; then none.
 CUTS = (3, 1, 0)
-LIMIT_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def results(
         for rank in range(2)
     ]
     try:
-        said = [process.communicate(timeout=LIMIT_S)[0] for process in running]
+        said = [process.communicate(timeout=PATIENCE_S)[0] for process in running]
     finally:
         for process in running:
             process.kill()
