@@ -228,10 +228,10 @@ def main() -> None:
 
     try:
         app([argument for argument in sys.argv[1:] if argument != DEBUG])
-    except SegueError as error:
+    except (SegueError, MemoryError) as error:
         if DEBUG in sys.argv:
             raise
-        _print_error(error, "--json" in sys.argv)
+        _print_error(_translate(error), "--json" in sys.argv)
         sys.exit(1)
 
 
