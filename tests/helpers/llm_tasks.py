@@ -101,7 +101,7 @@ def settings(
         "task": str(write_prompt(folder, changes.pop("items_a_request", 8))),
         "source": Input(source),
         "out": folder / "out.parquet",
-        "endpoint": EndpointSettings(base_url, "tiny", KEY_VARIABLE, changes.pop("timeout_s", 1.0)),
+        "endpoint": EndpointSettings(base_url, "tiny", KEY_VARIABLE, changes.pop("timeout_s", 60.0)),
         "store": folder / "store.sqlite",
         "budget": 100.0,
         "prices": prices,
