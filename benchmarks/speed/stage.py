@@ -16,7 +16,7 @@ from pipelines.build.build import build, plan_only
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
-from synth.scene.scene import from_json, longest_crossfade
+from synth.scene.scene import from_text, longest_crossfade
 from synth.scene.timeline import timeline
 
 RATE: Final = 44_100
@@ -133,7 +133,7 @@ class Stage:
 
 def _item(row: dict[str, Any], clips: dict[str, Any], root: Path) -> dict[str, Any]:
     """A sample as a list of stretches of files, each with its place in time."""
-    scene = from_json(json.loads(row["scene"]))
+    scene = from_text(row["scene"])
     return {
         "id": row["id"],
         "caption": row["caption"],

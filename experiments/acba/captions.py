@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
@@ -12,7 +11,7 @@ from synth.captions.caption import Connective, Style, capitalise, realize
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import Acba
 from synth.scene.claim import And, claim_to_text
-from synth.scene.scene import Concat, Overlay, from_json
+from synth.scene.scene import Concat, Overlay, from_text
 from synth.text.order.temporal import keep_nouns_and_verbs
 
 ORDERED_SHARE: Final = 0.02
@@ -70,7 +69,7 @@ def _drop_order_in_row(row: Row, text: str) -> Row:
 
 
 def _read_pair(row: Row) -> Concat | Overlay:
-    claim = from_json(json.loads(row["claim"]))
+    claim = from_text(row["claim"])
     if not isinstance(claim, Concat | Overlay):
         raise ValueError(f"not a claim of two sounds: {row['claim']}")
     return claim

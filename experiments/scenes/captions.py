@@ -6,7 +6,6 @@ of a part as false (Ghosh et al., section 3.4, figure 6 and algorithm 1).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Final
@@ -21,7 +20,7 @@ from synth.captions.narrative import Narrator
 from synth.corpus.schema import caption_row
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import edit_kind, meaning, projection, recompositions
-from synth.scene.scene import Scene, from_json, labels
+from synth.scene.scene import Scene, from_text, labels
 from synth.scene.timeline import timeline
 from synth.truth.truth import Hearing, Tolerance
 from train.data.meaning import meaning as claim_meaning
@@ -48,7 +47,7 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
         audible: Shortest overlap that can be heard, in frames.
     """
     true, false = list_candidates(_read_statement(row))
-    scene = from_json(json.loads(row["scene"]))
+    scene = from_text(row["scene"])
     hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
@@ -88,7 +87,7 @@ def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
 
 
 def _read_statement(row: Row) -> Scene:
-    return from_json(json.loads(row["claim"]))
+    return from_text(row["claim"])
 
 
 def _retell(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) -> Row:

@@ -7,7 +7,6 @@ section 2). Each caption is proven of its sound and refuted of the others.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from synth.captions.narrative import Narrator
 from synth.corpus.corpus import Corpus
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import Edit, edit_kind, meaning
-from synth.scene.scene import Concat, Event, Overlay, Scene, from_json
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_text
 from synth.scene.timeline import timeline
 from synth.truth.truth import Hearing, Tolerance
 from train.bench.plan import Benchmark, DataKind, Task
@@ -157,4 +156,4 @@ def _count_words(text: str) -> frozenset[tuple[str, int]]:
 
 
 def _parse_scene(text: str) -> Scene:
-    return from_json(json.loads(text))
+    return from_text(text)

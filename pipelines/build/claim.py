@@ -74,7 +74,7 @@ def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         owner = facts["digest"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
     if owner != digest:
         raise CorpusError(
@@ -91,7 +91,7 @@ def _read_owner(places: Places) -> str | None:
         return str(json.loads(path.read_text(encoding="utf-8"))["digest"])
     except FileNotFoundError:
         return read_digest(places.manifests / SHARDS_FILE)  # planned before there were claims
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorpusError(
             f"{path}: damaged: {error}",
             fix=f"delete {places.format_path(places.manifests)} and build again",

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -25,9 +25,11 @@ from synth.base.hashing import file_sha256
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
 from synth.corpus.shards import AudioFormat, serialise_document, writing
-from synth.scene.scene import from_json
+from synth.scene.scene import from_text
 
 TOGETHER: Final = 1 << 22
+_KINDS: Final[Mapping[str, type]] = {"samples": int, "bytes": int, "libraries": dict}
+"""Of the fields of a receipt that are no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,30 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     return size == receipt.bytes and places.measurements_path(shard.shard).is_file()
 
 
+def parse_receipt(data: bytes) -> Receipt:
+    """What the file of a receipt says.
+
+    Raises:
+        ValueError: If it is no JSON object with the fields of a receipt, each of its type.
+    """
+    try:
+        found = Receipt(**json.loads(data))
+    except (TypeError, RecursionError) as error:
+        raise ValueError("expected an object with the fields of a receipt") from error
+    for field in fields(found):
+        value, kind = getattr(found, field.name), _KINDS.get(field.name, str)
+        if type(value) is not kind:
+            raise ValueError(f"{field.name} is {value!r:.60}: expected {kind.__name__}")
+    if not all(isinstance(each, str) for each in found.libraries.values()):
+        raise ValueError("libraries: expected text for each")
+    return found
+
+
 def read_receipt(places: Places, shard: str) -> Receipt | None:
     """The receipt of a shard; None where there is none that can be read."""
     try:
-        return Receipt(**json.loads(places.receipt_path(shard).read_bytes()))
-    except (FileNotFoundError, ValueError, TypeError):
+        return parse_receipt(places.receipt_path(shard).read_bytes())
+    except (FileNotFoundError, ValueError):
         return None
 
 
@@ -97,7 +118,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     rows = shard.rows(places.manifests / PLAN_FILE)
     # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
     texts = [serialise_document(row, rights) for row in rows]
-    scenes = [from_json(json.loads(row["scene"])) for row in rows]
+    scenes = [from_text(row["scene"]) for row in rows]
     found = []
     with writing(path, job.audio_format) as writer:
         for run in _runs([row["frames"] for row in rows]):

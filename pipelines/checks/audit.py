@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import AUDIBLE
-from synth.scene.claim import claim_from_json
-from synth.scene.scene import Scene, from_json
+from synth.scene.claim import claim_from_text
+from synth.scene.scene import Scene, from_text
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
@@ -114,16 +113,16 @@ def _read_audible(file: pq.ParquetFile, path: Path) -> int:
 def _find_violations(
     row: dict[str, Any], tags: dict[str, list[str]], audible: int
 ) -> Iterator[Violation]:
-    scene: Scene = from_json(json.loads(row["scene"]))
+    scene: Scene = from_text(row["scene"])
     heard: Timeline = annotate(timeline(scene), tags)
     tolerance = Tolerance.of_scene(scene, audible)
     true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
     for sentence in true:
-        if not proves(heard, claim_from_json(json.loads(sentence["claim"])), tolerance):
+        if not proves(heard, claim_from_text(sentence["claim"]), tolerance):
             yield Violation(row["id"], sentence["text"], "true", "the timeline does not prove it")
     texts = {sentence["text"] for sentence in true}
     for sentence in row["negatives"]:
-        if not refutes(heard, claim_from_json(json.loads(sentence["claim"])), tolerance):
+        if not refutes(heard, claim_from_text(sentence["claim"]), tolerance):
             why = "the timeline does not refute it"
             yield Violation(row["id"], sentence["text"], "false", why)
         elif sentence["text"] in texts:

@@ -139,6 +139,23 @@ COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgumen
 """Arguments of commands of other packages that the shell completes as ours."""
 
 
+def _translate(
+    error: SegueError | OSError | MemoryError | RecursionError | UnicodeDecodeError,
+) -> SegueError | OSError:
+    """What a fault of the machine, or of a file that was checked in part only, means."""
+    if isinstance(error, MemoryError):
+        return SegueError(
+            "there is too little memory for this",
+            fix="close other programs, give fewer --workers, or use a machine with more memory",
+        )
+    if isinstance(error, RecursionError | UnicodeDecodeError):
+        return SegueError(
+            f"a file that was read is damaged: {error}",
+            fix="get it again from where it came, or build it again; --debug tells where",
+        )
+    return error
+
+
 class LazyGroup(TyperGroup):
     """Finds its commands in `COMMANDS`."""
 
@@ -211,10 +228,10 @@ def main() -> None:
 
     try:
         app([argument for argument in sys.argv[1:] if argument != DEBUG])
-    except SegueError as error:
+    except (SegueError, MemoryError) as error:
         if DEBUG in sys.argv:
             raise
-        _print_error(error, "--json" in sys.argv)
+        _print_error(_translate(error), "--json" in sys.argv)
         sys.exit(1)
 
 
@@ -234,10 +251,10 @@ def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             function(*args, **kwargs, **injected)
-        except (SegueError, OSError) as error:
+        except (SegueError, OSError, MemoryError, RecursionError, UnicodeDecodeError) as error:
             if DEBUG in sys.argv or isinstance(error, BrokenPipeError):
                 raise
-            _print_error(error, bool(kwargs.get("as_json")))
+            _print_error(_translate(error), bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
 
     guarded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -258,7 +275,7 @@ def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:
 
 def _print_error(error: SegueError | OSError, as_json: bool) -> None:
     """One line of what is wrong and one of the fix; under `--json` an object, too."""
-    message, fix = _explain(error)
+    message, fix = _describe(error)
     console = _console()
     console.print(Text.assemble(("error: ", "bold red"), message))
     if fix:
@@ -271,7 +288,7 @@ def _console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def _explain(error: SegueError | OSError) -> tuple[str, str]:
+def _describe(error: SegueError | OSError) -> tuple[str, str]:
     """What is wrong, and the fix."""
     if isinstance(error, OSError) and error.filename:
         error = disk_error(error, Path(os.fsdecode(error.filename))) or error

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import signal
+import struct
 import sys
 import threading
 import time
@@ -142,7 +143,16 @@ def _decode_one(task: DecodingTask, ref: ClipRef, allowed: int) -> Outcome | Seg
         return error
     except Exception as error:
         # A decoder's or a meter's own fault over this one file: it must not end the whole run.
-        return f"cannot be decoded: {type(error).__name__}: {error}"
+        return f"cannot be decoded: {_explain_fault(error)}"
+
+
+def _explain_fault(error: Exception) -> str:
+    """What a decoder's own fault means for the file; which line of it failed helps nobody."""
+    if isinstance(error, OSError):
+        return f"it cannot be read: {error.strerror or error}"
+    if isinstance(error, LookupError | ValueError | ArithmeticError | TypeError | struct.error):
+        return "what it holds does not follow its format"
+    return "the decoder fails on it"
 
 
 def _limit_memory(acceptance: Acceptance) -> int:

@@ -37,6 +37,7 @@ from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, to_table
 from synth.sources import ClipRef, Source, Unheard
 from synth.sources.block import Blocked
 from synth.sources.catalogue import Acceptance, library_columns, quarantine_row
+from synth.sources.reading.paths import list_refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def ingest(
         observer.start("block", len(admission.blocks), "lists")
         observer.finish("block", admission.weakness)
     source = intake.source
-    refs = list(islice(source.refs(), intake.limit))
+    refs = list(islice(list_refs(source), intake.limit))
     _refuse_repeated(refs)
     refused = [
         quarantine_row(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal

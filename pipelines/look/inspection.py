@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,16 +15,18 @@ import pyarrow.parquet as pq
 
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.coverage import Coverage
+from pipelines.build.render import parse_receipt
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check_columns
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
 from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
+from synth.corpus.facts import GET_AGAIN
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
+from synth.corpus.validation import check_columns
 from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (
@@ -148,13 +149,13 @@ def verify(
     """Compare every shard's hash with its receipt, and rebuild `rows` from plan and bank.
 
     Raises:
-        CorpusError: If a shard or a rebuilt sample differs.
+        CorpusError: If a shard or a rebuilt sample differs, or a receipt is missing or damaged.
     """
     shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
     observer = observer or Silent()
     for shard in track(shards, observer, "verify", "shards"):
         path = corpus.shard(shard["split"], shard["shard"])
-        certified = json.loads(fetch(corpus.receipt(shard["shard"])).read_bytes())["sha256"]
+        certified = _read_certified(corpus.receipt(shard["shard"]))
         try:
             with open_file(path, corpus.receipt(shard["shard"])) as file:
                 found = sha256_of(file)
@@ -171,6 +172,20 @@ def verify(
                 fix="the libraries differ from those of the build; see corpus.json, `libraries`",
             )
     return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
+
+
+def _read_certified(receipt: Path) -> str:
+    """The hash that a receipt certifies."""
+    try:
+        return parse_receipt(fetch(receipt).read_bytes()).sha256
+    except FileNotFoundError as error:
+        raise CorpusError(
+            f"{display_path(receipt)}: missing: expected the receipt of a shard", fix=GET_AGAIN
+        ) from error
+    except ValueError as error:
+        raise CorpusError(
+            f"{display_path(receipt)}: damaged: {error}", fix="delete it and build again"
+        ) from error
 
 
 def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:

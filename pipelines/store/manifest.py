@@ -6,7 +6,16 @@ from pathlib import Path
 
 from pipelines.spec.file import read_spec
 from synth.base.errors import CorpusError
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.corpus import (
+    CORPUS_FILE,
+    LATEST_FILE,
+    PLAN_FILE,
+    SAMPLES_FILE,
+    check_version,
+)
+from synth.corpus.facts import follow_latest
+from synth.corpus.schema import PLAN, SAMPLES
+from synth.corpus.validation import check_manifest
 from synth.storage import local_place, url_of
 
 
@@ -19,7 +28,7 @@ def find_manifest(path: Path) -> Path:
 
     Raises:
         CorpusError: If there is neither, the folder above holds several plans, the letters begin
-            several versions, or it is a spec.
+            several versions, it is a spec, or a manifest holds what cannot be.
         SpecError: If it is a spec that cannot be read.
         StorageError: If the URL cannot be read.
     """
@@ -30,20 +39,28 @@ def find_manifest(path: Path) -> Path:
             fix=f"give its manifest folder, data_manifests/{read_spec(path).corpus}",
         )
     if path.is_file():
-        return path
-    pointer = path / LATEST_FILE
-    folder = path / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else path
+        return _check(path)
+    folder = follow_latest(path / LATEST_FILE)
     if (folder / CORPUS_FILE).is_file():
-        return folder / SAMPLES_FILE
+        return _check(folder / SAMPLES_FILE)
     found = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
     plans = [each for each in found if each.is_file()]
     if len(plans) == 1:
-        return plans[0]
+        return _check(plans[0])
     names = ", ".join(each.parent.name for each in plans)
     raise CorpusError(
         f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
         fix="give one manifest folder, data_manifests/CORPUS/VERSION",
     )
+
+
+def _check(manifest: Path) -> Path:
+    """The same path, once the manifest is known to be what it can be: it may be a stranger's."""
+    if manifest.name == SAMPLES_FILE and manifest.with_name(CORPUS_FILE).is_file():
+        check_version(manifest.parent)
+    else:
+        check_manifest(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)
+    return manifest
 
 
 def _find_version(path: Path) -> Path:

@@ -121,7 +121,7 @@ def read_facts(places: Places) -> dict[str, Any]:
         raise CorpusError(
             f"{places.manifests}: no finished version here", fix="`segue build SPEC` makes one"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else error
         raise CorpusError(f"{path}: damaged: {reason}", fix="delete it and build again") from error
     return dict(facts)

@@ -14,6 +14,7 @@ from pipelines.store.stage import choose_stage, find_mirror
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
+from synth.storage.pointer import parse_pointer
 from synth.storage.reading import copies_of_url
 from synth.storage.url import join_keys
 
@@ -97,8 +98,8 @@ class Shelf:
         path = self.folder / LATEST_FILE
         if self.copies is not None:
             key = self.copies.key(path)
-            return (self.copies.remote.read(key) or b"").decode().strip()
-        return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+            return parse_pointer(self.copies.remote.read(key) or b"") or ""
+        return (parse_pointer(path.read_bytes()) or "") if path.is_file() else ""
 
     def fetch(self, path: Path) -> Path:
         """A file of a manifest folder that is there, to be read; a store's is fetched."""

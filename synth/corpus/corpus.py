@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,11 @@ from synth.audio.bank import Bank
 from synth.audio.dsp import Fade, Pcm
 from synth.audio.render import Mixdown, render
 from synth.base.errors import CorpusError
+from synth.corpus.facts import follow_latest, read_facts
+from synth.corpus.schema import SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
-from synth.scene.scene import from_json
+from synth.corpus.validation import check_clips, check_manifest
+from synth.scene.scene import from_text
 from synth.storage import display_path, local_place, url_of
 
 CORPUS_FILE: Final = "corpus.json"
@@ -31,6 +33,50 @@ ATTRIBUTION_FILE: Final = "ATTRIBUTION.csv"
 RECEIPTS: Final = "receipts"
 REMOVED_FILE: Final = "removed.json"
 """Beside the manifests of a version whose shards `segue gc` removed, or was removing."""
+
+
+_SHARDS_FILE: Final = "shards.parquet"
+
+
+def check_version(folder: Path) -> dict[str, Any]:
+    """Check the manifests of a finished corpus, which may come from a stranger.
+
+    Args:
+        folder: Its manifest folder, which holds `corpus.json`.
+
+    Returns:
+        What `corpus.json` says.
+
+    Raises:
+        CorpusError: If a file is missing or damaged, or holds what cannot be.
+    """
+    facts = read_facts(folder / CORPUS_FILE)
+    splits, shards = tuple(facts["splits"]), (folder / facts["shards"]).resolve()
+    check_manifest(folder / SAMPLES_FILE, SAMPLES, splits, shards)
+    check_clips(folder / CLIPS_FILE)
+    if (folder / _SHARDS_FILE).is_file():
+        check_manifest(folder / _SHARDS_FILE, SHARD_NAMES)
+    return facts
+
+
+def find_finished(path: Path) -> Path:
+    """The manifest folder of a finished corpus, not checked yet.
+
+    Args:
+        path: That folder, or the folder above for its latest version; or the URL of one.
+
+    Raises:
+        CorpusError: If there is no finished corpus there.
+        StorageError: If the URL cannot be read.
+    """
+    folder = follow_latest(local_place(path) / LATEST_FILE)
+    if not (folder / CORPUS_FILE).is_file():
+        raise CorpusError(
+            f"{url_of(path) or path}: no finished corpus here",
+            fix="give the folder data_manifests/CORPUS of a build that ended, "
+            "or run `segue build SPEC`",
+        )
+    return folder
 
 
 @dataclass(frozen=True)
@@ -53,21 +99,11 @@ class Corpus:
         read.
 
         Raises:
-            CorpusError: If there is no finished corpus there.
+            CorpusError: If there is no finished corpus there, or it is not what a corpus can be.
             StorageError: If the URL cannot be read.
         """
-        folder = local_place(path)
-        pointer = folder / LATEST_FILE
-        if pointer.is_file():
-            folder = folder / pointer.read_text(encoding="utf-8").strip()
-        receipt = folder / CORPUS_FILE
-        if not receipt.is_file():
-            raise CorpusError(
-                f"{url_of(path) or path}: no finished corpus here",
-                fix="give the folder data_manifests/CORPUS of a build that ended, "
-                "or run `segue build SPEC`",
-            )
-        return cls(folder, json.loads(receipt.read_text(encoding="utf-8")))
+        folder = find_finished(path)
+        return cls(folder, check_version(folder))
 
     @property
     def name(self) -> str:
@@ -182,4 +218,4 @@ class Corpus:
 
     def virtual_pcm(self, scene: str, frames: int) -> Pcm:
         """A sample's audio rendered from the bank, bit-identical to `stored_pcm`."""
-        return render(from_json(json.loads(scene)), self.bank, self._mixdown, frames).pcm
+        return render(from_text(scene), self.bank, self._mixdown, frames).pcm

@@ -104,6 +104,9 @@ MEASUREMENTS: Final = _schema(
 
 SAMPLES: Final = pa.schema([*PLAN, *MEASUREMENTS])
 
+SHARD_NAMES: Final = _schema(("shard", _TEXT), ("split", _TEXT))
+"""The columns of `shards.parquet` that name files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

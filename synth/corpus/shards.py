@@ -22,7 +22,7 @@ from synth.base.errors import CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
-from synth.scene.scene import from_json
+from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.storage import display_path, read_at
 
@@ -76,7 +76,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
         clips: Licence and attribution of each clip, by clip id.
     """
     rate = row["sample_rate"]
-    placements = timeline(from_json(json.loads(row["scene"]))).placements
+    placements = timeline(from_text(row["scene"])).placements
     return {
         "id": row["id"],
         "text": [row["caption"], *(caption["text"] for caption in row["positives"])],

@@ -12,7 +12,7 @@ from synth.export.folder import Writer
 from synth.export.items import Shard
 from synth.export.tables import table_line
 from synth.scene.notation import format_scene
-from synth.scene.scene import Concat, Event, Overlay, Scene, from_json, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, operands
 
 COLUMNS = ("filename", "fold", "target", "category", "esc10", "src_file", "take")
 _HOW = """\
@@ -50,7 +50,7 @@ class Esc:
                 group = item.row["group"]
                 row = {
                     "filename": f"{item.id}.wav",
-                    "category": category(from_json(json.loads(item.row["scene"]))),
+                    "category": category(from_text(item.row["scene"])),
                     "src_file": group,
                     "take": _letters(takes[group]),
                     "caption": item.texts[0],

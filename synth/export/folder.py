@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from synth.base.atomic import replacing
+from synth.base.errors import CorpusError
 
 KEPT: Final = ".segue"
 """Holds receipts and pieces of manifests; not needed to read the export."""
@@ -68,8 +70,17 @@ class Writer:
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """A file that appears under `name` when the block ends without error."""
+        """A file that appears under `name` when the block ends without error.
+
+        Raises:
+            CorpusError: If the name leads out of the export's folder.
+        """
         path = self._folder.root / name
+        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(self._folder.root)):
+            raise CorpusError(
+                f"{name!r}: expected a name below {self._folder.root}",
+                fix="get the corpus again from where it came, or build it again",
+            )
         with replacing(path) as partial:
             with partial.open("wb") as file:
                 yield file

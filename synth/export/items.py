@@ -21,6 +21,9 @@ from synth.corpus.shards import document
 from synth.storage import display_path, open_file
 
 ROWS_AT_ONCE: Final = 64
+_MAX_TEXT: Final = 1 << 26
+"""Bytes of the JSON of one sample; a header of a stranger may say anything."""
+
 _MEND: Final = "run `segue build` again with the corpus's spec, or copy the shards once more"
 
 
@@ -129,10 +132,10 @@ class Shard:
                 tarfile.open(fileobj=file, mode="r:") as tar,
             ):
                 for row in self.rows():
-                    audio = self._read_member(tar, row["member"])
+                    audio = self._read_member(tar, row["member"], row["size"])
                     if hashlib.sha256(audio).hexdigest() != row["sha256"]:
                         raise self._damage_error(f"{row['member']} is not what was rendered")
-                    stored = json.loads(self._read_member(tar, f"{row['id']}.json"))
+                    stored = json.loads(self._read_member(tar, f"{row['id']}.json", _MAX_TEXT))
                     told = document(row, {event["clip"]: event for event in stored["events"]})
                     if any(stored[key] != told[key] for key in stored.keys() & told.keys()):
                         raise self._damage_error(f"{row['id']}.json is not what the manifest says")
@@ -144,12 +147,15 @@ class Shard:
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise self._damage_error(str(error) or type(error).__name__) from error
 
-    def _read_member(self, tar: tarfile.TarFile, name: str) -> bytes:
+    def _read_member(self, tar: tarfile.TarFile, name: str, most: int) -> bytes:
+        """The next member, which must have this name and at most so many bytes."""
         member = tar.next()
         file = tar.extractfile(member) if member is not None and member.name == name else None
-        if file is None:
+        if member is None or file is None:
             found = member.name if member is not None else "the end"
             raise self._damage_error(f"expected {name}, found {found}")
+        if member.size > most:
+            raise self._damage_error(f"{name} has {member.size} bytes: expected {most} at most")
         return file.read()
 
     def _damage_error(self, reason: str) -> CorpusError:

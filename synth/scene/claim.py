@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from synth.base.errors import SceneError
-from synth.scene.scene import Concat, Event, Overlay, Scene, from_json, to_json, to_text
+from synth.scene.scene import (
+    MAX_DEPTH,
+    Concat,
+    Event,
+    Overlay,
+    Scene,
+    from_json,
+    read_json_text,
+    to_json,
+    to_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +80,34 @@ def claim_from_json(value: Any) -> Claim:
     Raises:
         SceneError: If `value` is not of that form.
     """
+    return _read(value, 0)
+
+
+def _read(value: Any, depth: int) -> Claim:
+    if depth > MAX_DEPTH:
+        raise SceneError(f"a claim is at most {MAX_DEPTH} deep", fix="claim fewer things at once")
     match value:
         case {"and": [first, second]}:
-            return And(claim_from_json(first), claim_from_json(second))
+            return And(_read(first, depth + 1), _read(second, depth + 1))
         case {"not": inner}:
-            return Not(claim_from_json(inner))
+            return Not(_read(inner, depth + 1))
         case {"only": inner}:
-            return Only(claim_from_json(inner))
+            return Only(_read(inner, depth + 1))
         case {"event": _} | {"sequence": _} | {"overlay": _}:
             return from_json(value)
     raise SceneError(
-        f"not a claim: {value!r}",
+        "not a claim: " + f"{value!r}"[:200],
         fix='expected a scene, or an object with "and", "not" or "only"',
     )
+
+
+def claim_from_text(text: str) -> Claim:
+    """The claim that `claim_to_text` wrote.
+
+    Raises:
+        SceneError: If the text is no JSON, nested too deeply, or not of that form.
+    """
+    return claim_from_json(read_json_text(text))
 
 
 def claim_labels(claim: Claim) -> frozenset[str]:

@@ -208,6 +208,33 @@ def from_json(value: Any) -> Scene:
     return _read(value, 0)
 
 
+def from_text(text: str) -> Scene:
+    """The scene that `to_text` wrote.
+
+    Raises:
+        SceneError: If the text is no JSON, or not of that form.
+    """
+    return from_json(read_json_text(text))
+
+
+def read_json_text(text: str) -> Any:
+    """The values of a JSON text that may be anybody's.
+
+    Raises:
+        SceneError: If it is no JSON, or nested too deeply to be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise SceneError(
+            f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts"
+        ) from error
+    except ValueError as error:
+        raise SceneError(
+            f"not a scene: {text[:200]!r}: {error}", fix="expected the JSON that a build wrote"
+        ) from error
+
+
 def _read(value: Any, depth: int) -> Scene:
     if depth > MAX_DEPTH:
         raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")

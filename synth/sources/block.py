@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.base.errors import SourceError
-from synth.corpus.corpus import CLIPS_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE, find_finished
 from synth.corpus.leakage.shelf import COLUMNS, Partner, Shelf
 from synth.corpus.schema import CLIPS
 from synth.sources.catalogue import quarantine_row
@@ -56,7 +56,7 @@ class Block:
         file = path
         if path.is_dir():
             plain = path / CLIPS_FILE
-            file = plain if plain.is_file() else Corpus.open(path).folder / CLIPS_FILE
+            file = plain if plain.is_file() else find_finished(path) / CLIPS_FILE
         if not file.is_file():
             raise SourceError(f"{file}: the block list is missing", fix=_MEND)
         block = _catalogue(path, file) if file.suffix == ".parquet" else _list(path)

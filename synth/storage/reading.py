@@ -14,6 +14,7 @@ from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
+from synth.storage.pointer import parse_pointer
 from synth.storage.remote import Remote
 from synth.storage.room import LIMIT_VARIABLE, NoRoomError, limit_bytes, open_held
 from synth.storage.stored import Stored
@@ -137,7 +138,7 @@ def _certified_hash(receipt: Path | None) -> str | None:
     """The hash that a receipt certifies; None where there is none."""
     try:
         return str(json.loads(fetch(receipt).read_bytes())["sha256"]) if receipt else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -186,7 +187,9 @@ def _bring_manifests(copies: Copies, folder: str) -> None:
     listing = _bring(copies, folder)
     latest = join_keys(folder, _LATEST)
     if latest in listing:
-        version = copies.path(latest).read_text(encoding="utf-8").strip()
+        version = parse_pointer(copies.path(latest).read_bytes())
+        if version is None:
+            return  # whoever opens the corpus is told what is wrong with it
         listing = _bring(copies, join_keys(folder, version))
     elif not any(key.endswith(".parquet") for key in listing):
         below = copies.remote.list(folder)
@@ -199,7 +202,9 @@ def _bring_manifests(copies: Copies, folder: str) -> None:
 def _bring(copies: Copies, folder: str) -> dict[str, Stored]:
     """Let the copies right in a folder be what the store holds there."""
     found = copies.remote.list(folder, deep=False)
-    listing = {key: stored for key, stored in found.items() if "/." not in f"/{key}"}
+    listing = {
+        key: stored for key, stored in found.items() if "/." not in f"/{key}" and "\0" not in key
+    }
     copies.fetch_all(listing)
     copies.forget(folder, listing, deep=False)
     return listing
@@ -211,8 +216,12 @@ def _forget_other_shards(copies: Copies, listing: Iterable[str]) -> None:
     for key in listing:
         if key.endswith("/corpus.json"):
             manifests = copies.path(key).parent.resolve()
-            facts = json.loads(copies.path(key).read_text(encoding="utf-8"))
-            for path in (manifests / _RECEIPTS, (manifests / str(facts["shards"])).resolve()):
+            try:
+                shards = str(json.loads(copies.path(key).read_bytes())["shards"])
+                places = (manifests / _RECEIPTS, (manifests / shards).resolve())
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue  # whoever opens the corpus is told what is wrong with it
+            for path in places:
                 if path.is_relative_to(root) and path.is_dir():
                     folder = path.relative_to(root).as_posix()
                     copies.forget(folder, copies.remote.list(folder), deep=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +15,8 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE
-from synth.scene.claim import claim_from_json
-from synth.scene.scene import from_json
+from synth.scene.claim import claim_from_text
+from synth.scene.scene import from_text
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
@@ -86,7 +85,7 @@ class Cropper:
 
     def _find_crop(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
-        scene = from_json(json.loads(row["scene"]))
+        scene = from_text(row["scene"])
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
         heard = annotate(timeline(scene), names)
         tolerance = Tolerance.of_scene(scene, self.data.audible)
@@ -133,4 +132,4 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
 
 
 def _parse_claim(sentence: dict[str, Any]) -> Any:
-    return claim_from_json(json.loads(sentence["claim"]))
+    return claim_from_text(sentence["claim"])

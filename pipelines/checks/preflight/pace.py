@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tarfile
 import tempfile
@@ -24,7 +23,7 @@ from synth.audio.bank import Bank
 from synth.audio.render import render
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.shards import ShardWriter
-from synth.scene.scene import from_json
+from synth.scene.scene import from_text
 
 DRAWN: Final = 64
 BUDGET_S: Final = 5.0
@@ -102,7 +101,7 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> Pace:
     licences = read_rights(job.places.manifests / CLIPS_FILE)
 
     def make(row: Mapping[str, Any], writer: ShardWriter) -> int:
-        scene = from_json(json.loads(row["scene"]))
+        scene = from_text(row["scene"])
         return writer.add(row, render(scene, bank, job.mixdown, row["frames"]), licences).size
 
     frames: list[int] = []

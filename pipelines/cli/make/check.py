@@ -23,6 +23,7 @@ from synth.sources.reading.integrity import (
     read_index,
     write_index,
 )
+from synth.sources.reading.paths import list_refs
 
 SHOWN: Final = 10
 
@@ -97,7 +98,7 @@ def _check(
     if index is not None:
         checksums |= read_index(index)
     library = open_source(source)
-    locations = [ref.location for ref in library.refs()]
+    locations = [ref.location for ref in list_refs(library) if not ref.refusal]
     clips, is_heard = len(locations), isinstance(library, Source)
     if not is_heard:
         locations = []

@@ -29,6 +29,7 @@ from pipelines.spec.spec import AudioSpec, ClipsSpec
 from pipelines.store.places import BANKS
 from synth.base.errors import SpecError
 from synth.sources import ClipRef, Unheard, open_source, source_names
+from synth.sources.reading.paths import list_refs
 from synth.storage import url_of
 
 LibraryArgument: TypeAlias = Annotated[
@@ -146,7 +147,7 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
 
 def _show_listing(intake: Intake, as_json: bool) -> None:
     """A table without its audio: what it lists."""
-    refs = list(islice(intake.source.refs(), intake.limit))
+    refs = list(islice(list_refs(intake.source), intake.limit))
     refusals = {ref.id: _find_refusal(ref, intake) for ref in refs}
     refused = [
         {"location": ref.location, "reason": refusals[ref.id], "id": ref.id}

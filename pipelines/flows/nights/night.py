@@ -24,6 +24,7 @@ from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.storage.pointer import parse_pointer
 
 REPORT_FILE: Final = "nightly.md"
 
@@ -50,8 +51,8 @@ def last_version(places: Places) -> str | None:
     pointer = places.versions / LATEST_FILE
     if not pointer.is_file():
         return None
-    name = pointer.read_text(encoding="utf-8").strip()
-    return name if (places.versions / name / CORPUS_FILE).is_file() else None
+    name = parse_pointer(pointer.read_bytes())
+    return name if name and (places.versions / name / CORPUS_FILE).is_file() else None
 
 
 def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.audio import SampleAudio, guess_media_type, parse_range
-from pipelines.look.browse.filters import Filter
+from pipelines.look.browse.audio import (
+    ImpossibleAudioError,
+    SampleAudio,
+    guess_media_type,
+    parse_range,
+)
+from pipelines.look.browse.filters import Filter, LongSearchError
 from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.query import Facets, Manifest
-from pipelines.look.browse.texts import find_words, make_link, mark_words
+from pipelines.look.browse.kept import KeptPages, Page, Work, run_limited
+from pipelines.look.browse.query import Facets, Manifest, ResultPage, SlowSearchError
+from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
 from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
@@ -31,6 +39,11 @@ from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage import url_of
 
 PAGE_SIZE: Final = 50
+_STATUS: Final[dict[type[SegueError], int]] = {
+    ImpossibleAudioError: 404,
+    LongSearchError: 400,
+    SlowSearchError: 408,
+}
 _HERE: Final = Path(__file__).parent
 
 
@@ -74,38 +87,62 @@ class BrowsedCorpus:
 
 @dataclass(frozen=True)
 class Pages:
-    """The answers, one method a route; Starlette runs them in threads."""
+    """The answers, one method a route."""
 
     library: BrowsedCorpus
     templates: Jinja2Templates
+    kept: KeptPages = field(default_factory=KeptPages)
 
-    def show_index(self, request: Request) -> Response:
+    async def show_index(self, request: Request) -> Response:
         """The whole page: filters, one page of results, one sample."""
-        context = self._find_results(request)
-        rows = context["page"].rows
-        name = request.query_params.get("sample") or (rows[0]["id"] if rows else "")
-        shown = self._make_view(name) if name else None
-        facets: Facets = self.library.manifest.facets
-        context |= {"facets": facets, "view": shown, "selected": name}
-        return self.templates.TemplateResponse(request, "index.html", context)
+        wanted, number = Filter.of(request.query_params), _parse_page_number(request)
+        name = request.query_params.get("sample", "")
 
-    def show_results(self, request: Request) -> Response:
+        def make() -> Page:
+            found = self._find_page(wanted, number)
+            shown = name or (found.rows[0]["id"] if found.rows else "")
+            facets: Facets = self.library.manifest.facets
+            return self._render(
+                "index.html",
+                filter=wanted,
+                page=found,
+                size=PAGE_SIZE,
+                facets=facets,
+                label_options=self._label_options,
+                view=self._make_view(shown) if shown else None,
+                selected=shown,
+            )
+
+        return await self._answer(request, ("index", wanted, number, name), make, wanted)
+
+    async def show_results(self, request: Request) -> Response:
         """One page of results, to be put into the whole page."""
-        context = self._find_results(request)
-        context["selected"] = request.query_params.get("sample", "")
-        return self.templates.TemplateResponse(request, "_results.html", context)
+        wanted, number = Filter.of(request.query_params), _parse_page_number(request)
+        name = request.query_params.get("sample", "")
 
-    def show_sample(self, request: Request) -> Response:
+        def make() -> Page:
+            found = self._find_page(wanted, number)
+            return self._render(
+                "_results.html", filter=wanted, page=found, size=PAGE_SIZE, selected=name
+            )
+
+        return await self._answer(request, ("results", wanted, number, name), make, wanted)
+
+    async def show_sample(self, request: Request) -> Response:
         """One sample, to be put into the whole page."""
-        context = {
-            "library": self.library,
-            "view": self._make_view(request.path_params["id"]),
-            "filter": Filter.of(request.query_params),
-        }
-        return self.templates.TemplateResponse(request, "_sample.html", context)
+        wanted, name = Filter.of(request.query_params), request.path_params["id"]
 
-    def send_audio(self, request: Request) -> Response:
+        def make() -> Page:
+            return self._render("_sample.html", filter=wanted, view=self._make_view(name))
+
+        return await self._answer(request, ("sample", wanted, name), make)
+
+    async def send_audio(self, request: Request) -> Response:
         """A sample's audio file, or the part of it that `Range` asks for."""
+        work = Work.PAGE if url_of(self.library.place) is None else Work.REMOTE
+        return await run_limited(work, lambda: self._read_audio(request))
+
+    def _read_audio(self, request: Request) -> Response:
         if self.library.sounds is None:
             raise HTTPException(404, "this corpus is planned, and not rendered: it has no audio")
         row = self._find_row(request.path_params["id"])
@@ -128,7 +165,8 @@ class Pages:
         if isinstance(error, HTTPException):
             status, message, fix = error.status_code, error.detail, ""
         elif isinstance(error, SegueError):
-            status, message, fix = 500, error.message, error.fix
+            status = _STATUS.get(type(error), 500)
+            message, fix = error.message, error.fix
         else:
             status, message, fix = 500, str(error), ""
         if "text/html" not in request.headers.get("accept", ""):
@@ -136,11 +174,35 @@ class Pages:
         context = {"library": self.library, "message": message, "fix": fix, "status": status}
         return self.templates.TemplateResponse(request, "error.html", context, status)
 
-    def _find_results(self, request: Request) -> dict[str, Any]:
-        wanted = Filter.of(request.query_params)
-        number = _parse_page_number(request.query_params.get("page", ""))
-        page = self.library.manifest.find_page(wanted, number, PAGE_SIZE)
-        return {"library": self.library, "filter": wanted, "page": page, "size": PAGE_SIZE}
+    async def _answer(
+        self,
+        request: Request,
+        key: Hashable,
+        make: Callable[[], Page],
+        wanted: Filter | None = None,
+    ) -> Response:
+        """A page that is kept, or made now; nothing where the browser has it already."""
+        work = Work.SEARCH if wanted and wanted.text else Work.PAGE
+        page = await self.kept.get(key, lambda: run_limited(work, make))
+        headers = {"ETag": page.tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == page.tag:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return HTMLResponse(page.body, headers=headers)
+
+    @cached_property
+    def _label_options(self) -> Markup:
+        """The labels to choose from: hundreds, in every whole page."""
+        option = Markup('<option value="{}">{:,}</option>')
+        return Markup("\n").join(
+            option.format(label, count) for label, count in self.library.manifest.facets.label
+        )
+
+    def _render(self, template: str, **context: Any) -> Page:
+        text = self.templates.get_template(template).render(library=self.library, **context)
+        return Page.of(text)
+
+    def _find_page(self, wanted: Filter, number: int) -> ResultPage:
+        return self.library.manifest.find_page(wanted, number, PAGE_SIZE)
 
     def _find_row(self, name: str) -> Mapping[str, Any]:
         row = self.library.manifest.find_sample(name)
@@ -158,11 +220,13 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["mark_words"] = mark_words
     environment.globals |= {
+        "add_sample": add_sample,
         "find_words": find_words,
         "format_count": format_count,
         "make_link": make_link,
@@ -185,6 +249,7 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
     )
 
 
-def _parse_page_number(text: str) -> int:
-    """A page's number; anything else is the first page."""
+def _parse_page_number(request: Request) -> int:
+    """The number of the page that is asked for; anything else is the first page."""
+    text = request.query_params.get("page", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1

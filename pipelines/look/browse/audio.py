@@ -7,16 +7,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
+from synth.corpus.facts import GET_AGAIN
+from synth.corpus.row_rules import MAX_MEMBER_BYTES
 from synth.corpus.shards import AudioFormat, read_member
 from synth.storage import display_path
 
 MEDIA_TYPES: Final = {AudioFormat.FLAC: "audio/flac", AudioFormat.WAV: "audio/wav"}
+_SUFFIXES: Final = tuple(f".{each.value}" for each in AudioFormat)
 _KEPT: Final = 12
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
+_MOST_DIGITS: Final = 18
+"""No file is longer; Python refuses to read numbers of thousands of digits."""
+
+
+class ImpossibleAudioError(CorpusError):
+    """A sample whose row says what no shard can hold."""
 
 
 class SampleAudio:
@@ -33,8 +43,29 @@ class SampleAudio:
             CorpusError: If the shard is missing, or holds something else than was rendered.
             StorageError: If it cannot be read from its store.
         """
+        self._check_place(row)
         keys = ("split", "shard", "member", "offset", "size", "sha256")
         return self._kept(*(row[key] for key in keys))
+
+    def _check_place(self, row: Mapping[str, Any]) -> None:
+        """Refuse what cannot be sent: the manifest may have changed since it was checked.
+
+        Raises:
+            ImpossibleAudioError: If it is no audio, or lies outside of its shard.
+        """
+        name, size = row["member"], row["size"]
+        if PurePosixPath(name).suffix not in _SUFFIXES:
+            raise ImpossibleAudioError(
+                f"{name}: expected a name that ends in {' or '.join(_SUFFIXES)}", fix=GET_AGAIN
+            )
+        path = self._corpus.shard(row["split"], row["shard"])
+        most = path.stat().st_size if path.is_file() else MAX_MEMBER_BYTES
+        if row["offset"] < 0 or not 0 <= size <= most - (row["offset"] if path.is_file() else 0):
+            raise ImpossibleAudioError(
+                f"{name}: {size} bytes from byte {row['offset']}: expected a place within the "
+                f"{most} bytes of {display_path(path)}",
+                fix=GET_AGAIN,
+            )
 
     def _read(
         self, split: str, shard: str, member: str, offset: int, size: int, sha256: str
@@ -87,6 +118,9 @@ def parse_range(size: int, asked: str | None) -> ByteRange:
     if found is None or found.groups() == ("", ""):
         return ByteRange(200, 0, size, size)
     first, last = found.groups()
+    if len(first) > _MOST_DIGITS:
+        return ByteRange(416, 0, 0, size)
+    last = last if len(last) <= _MOST_DIGITS else "9" * _MOST_DIGITS
     if not first:
         start, end = max(0, size - int(last)), size
     else:

@@ -6,19 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from synth.base.errors import SegueError
+
 NONE: Final = "(none)"
 """How a filter asks for the samples that have no relation."""
 
-PARTS: Final = "parts"
-"""The table of the licences of each sample's clips."""
+FACTS: Final = "facts"
+"""The table of what samples are filtered by, one row a sample, in the order of the plan."""
 
 _CONDITIONS: Final = {
     "label": "list_contains(labels, $label)",
     "relation": "relation = $relation",
     "split": "split = $split",
-    "kind": "len(list_filter(negatives, lambda each: each.kind = $kind)) > 0",
-    "licence": f'"index" IN (SELECT "index" FROM {PARTS} WHERE list_contains($licence, licences))',
+    "kind": "list_contains(kinds, $kind)",
+    "licence": "list_contains($licence, licences)",
 }
+
+
+MAX_LETTERS: Final = 500
+MAX_WORDS: Final = 32
+
+
+class LongSearchError(SegueError):
+    """A search for more than anybody types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +53,19 @@ class Filter:
 
     @classmethod
     def of(cls, asked: Mapping[str, str]) -> Filter:
-        """From the parameters of a request, each named as its field."""
-        return cls(**{each.name: asked.get(each.name, "").strip() for each in fields(cls)})
+        """From the parameters of a request, each named as its field.
+
+        Raises:
+            LongSearchError: If one is longer than any search has to be.
+        """
+        wanted = {each.name: asked.get(each.name, "").strip() for each in fields(cls)}
+        for name, value in wanted.items():
+            if len(value) > MAX_LETTERS or len(value.split()) > MAX_WORDS:
+                raise LongSearchError(
+                    f"{name}: {len(value):,} letters in {len(value.split()):,} words are too many",
+                    fix=f"search for at most {MAX_WORDS} words of {MAX_LETTERS} letters together",
+                )
+        return cls(**wanted)
 
     def to_params(self) -> dict[str, str]:
         """The fields that ask for something."""
@@ -52,8 +73,10 @@ class Filter:
         return {name: value for name, value in values.items() if value}
 
 
-def build_condition(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
-    """A filter as a condition and its values; what the reader wrote is in the values alone.
+def build_query(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
+    """The query for the places of what a filter finds, and its values.
+
+    What the reader wrote is in the values alone.
 
     Args:
         wanted: The filter.
@@ -61,15 +84,19 @@ def build_condition(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[s
     """
     asked = wanted.to_params()
     words = {f"word{at}": word for at, word in enumerate(asked.pop("text", "").split())}
-    conditions = [_CONDITIONS[name] for name in asked]
     values: dict[str, Any] = {**asked, **words}
-    if words:
-        conditions.append(_build_words_condition(list(words)))
     if wanted.relation == NONE:
         values["relation"] = ""
     if wanted.licence:
         values["licence"] = mixes or [[NONE]]
-    return " AND ".join(conditions) or "true", values
+    condition = " AND ".join(_CONDITIONS[name] for name in asked) or "true"
+    query = f"SELECT place FROM {FACTS} WHERE {condition}"
+    if words:
+        held = _build_words_condition(list(words))
+        query = f"SELECT file_row_number AS place FROM samples WHERE {held}" + (
+            f" AND file_row_number IN ({query})" if asked else ""
+        )
+    return f"{query} ORDER BY place", values
 
 
 def _build_words_condition(names: Sequence[str]) -> str:

@@ -16,31 +16,48 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.look.browse.filters import NONE, PARTS, Filter, build_condition
-from pipelines.store.parquet import check_columns, escape_glob, make_damage_error
+from pipelines.look.browse.filters import FACTS, NONE, Filter, build_query
+from pipelines.look.browse.rows import Rows
+from pipelines.store.parquet import escape_glob
+from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
 from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
+from synth.corpus.validation import check_columns, make_damage_error
 
 MAX_LABELS: Final = 600
 """Labels offered as suggestions, the most frequent ones; any other can be typed."""
 
 MAX_SIBLINGS: Final = 24
+SEARCH_S: Final = 20.0
+"""How long a search may take."""
+
 _FILTERS_KEPT: Final = 16
+_PLACES_KEPT: Final = 1 << 23
+_CLIPS_KEPT: Final = 1 << 14
 _MEMORY: Final = "1GB"
-_ROW: Final = '"id", "index", "caption", "relation", "split", "labels", "frames", "sample_rate"'
-_SENTENCES: Final = """
-    list_transform(positives, lambda each: each.text) AS true_texts,
-    list_transform(negatives, lambda each: each.text) AS false_texts
+_ROW: Final = ("id", "index", "caption", "relation", "split", "labels", "frames", "sample_rate")
+_SUMMARY: Final = (*_ROW, "positives.list.element.text", "negatives.list.element.text")
+_NO_TEXTS: Final[Mapping[str, list[str]]] = {"true_texts": [], "false_texts": []}
+_SIBLING: Final = (*_ROW, "notation", "scene")
+_MAKE_FACTS: Final = f"""
+    CREATE OR REPLACE TABLE {FACTS} AS
+    WITH mixes AS (
+        SELECT place, list_sort(list_distinct(list(coalesce(c.licence, '')))) AS licences
+        FROM (SELECT file_row_number AS place, unnest(clips) AS clip FROM samples) s
+        LEFT JOIN clips c ON c.id = s.clip GROUP BY place
+    )
+    SELECT s.file_row_number AS place, split, relation, list_distinct(labels) AS labels,
+        list_distinct(list_transform(negatives, lambda each: each.kind)) AS kinds, licences
+    FROM samples s LEFT JOIN mixes ON mixes.place = s.file_row_number ORDER BY ALL
 """
-_MAKE_PARTS: Final = f"""
-    CREATE OR REPLACE TABLE {PARTS} AS
-    SELECT s."index", list_sort(list_distinct(list(coalesce(c.licence, '')))) AS licences
-    FROM (SELECT "index", unnest(clips) AS clip FROM samples) s
-    LEFT JOIN clips c ON c.id = s.clip GROUP BY s."index"
-"""
-"""The licences of each sample's clips: found once, for it takes a join of all rows."""
+"""What samples are filtered by, the licences of their clips among it: read once, in a second for
+half a million rows, as every filter would read and join all rows anew."""
+
+
+class SlowSearchError(SegueError):
+    """A search that was stopped, so that it does not keep others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +105,7 @@ class Manifest:
         self.path = path
         metadata = check_columns(path, PLAN)
         check_columns(path.with_name(CLIPS_FILE), CLIPS)
+        self._rows = Rows(path)
         self.rows = metadata.num_rows
         """How many samples there are."""
         audible = (metadata.metadata or {}).get(AUDIBLE.encode())
@@ -106,9 +124,11 @@ class Manifest:
         self._database.load_extension("parquet")
         self._database.execute("SET GLOBAL parquet_metadata_cache = true")
         for name, file in (("samples", path), ("clips", path.with_name(CLIPS_FILE))):
-            self._database.read_parquet(escape_glob(file)).create_view(name)
+            rows = self._database.read_parquet(escape_glob(file), file_row_number=True)
+            rows.create_view(name)
         self._lock = threading.Lock()
-        self._found = lru_cache(_FILTERS_KEPT)(self._find)
+        self._found = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)
+        self._clips = lru_cache(_CLIPS_KEPT)(self._find_clip)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -121,40 +141,48 @@ class Manifest:
         pages = max(1, -(-len(found) // size))
         number = min(max(number, 1), pages)
         skipped = size * (number - 1)
-        rows = self._read_summaries(found[skipped : skipped + size])
+        rows = self._read_summaries(found[skipped : skipped + size], bool(wanted.text))
         return ResultPage(tuple(rows), number, pages, len(found))
 
-    def _read_summaries(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def _read_summaries(self, places: NDArray[np.int64], with_texts: bool) -> list[dict[str, Any]]:
         """The summaries at some ascending places of the plan, with their sentences' texts."""
-        if not len(places):
-            return []
-        return self._ask(
-            f'SELECT {_ROW}, {_SENTENCES} FROM samples WHERE "index" BETWEEN $first AND $last'
-            ' AND "index" IN (SELECT unnest($places)) ORDER BY "index"',
-            {"first": int(places[0]), "last": int(places[-1]), "places": places.tolist()},
-        )
+        if not with_texts:
+            return [{**row, **_NO_TEXTS} for row in self._rows.take(places, _ROW)]
+        return [
+            {name: row[name] for name in _ROW}
+            | {
+                "true_texts": [each["text"] for each in row["positives"]],
+                "false_texts": [each["text"] for each in row["negatives"]],
+            }
+            for row in self._rows.take(places, _SUMMARY)
+        ]
 
     def find_sample(self, name: str) -> dict[str, Any] | None:
         """The whole row of one sample, by its id."""
-        rows = self._ask("SELECT * FROM samples WHERE id = $id LIMIT 1", {"id": name})
-        return rows[0] if rows else None
+        place = self._rows.find(name)
+        return None if place is None else self._rows.take([place])[0]
 
     def find_siblings(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The other samples of a row's minimal-pair group, `MAX_SIBLINGS` at most."""
-        return self._ask(
-            f'SELECT {_ROW}, notation, scene FROM samples WHERE shard = $shard AND "group" = $group'
-            f' AND id <> $id ORDER BY "index" LIMIT {MAX_SIBLINGS}',
-            {key: row[key] for key in ("shard", "group", "id")},
-        )
+        place = self._rows.find(row["id"])
+        if place is None:
+            return []
+        near = self._rows.find_equal(place, ("shard", "group"))
+        others = [each for each in near if each != place]
+        return self._rows.take(others[:MAX_SIBLINGS], _SIBLING)
 
     def find_clips(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Rows of `clips.parquet` by clip id, without measurements."""
+        found = {name: self._clips(name) for name in names}
+        return {name: row for name, row in found.items() if row is not None}
+
+    def _find_clip(self, name: str) -> dict[str, Any] | None:
         rows = self._ask(
             "SELECT id, source, location, recording, licence, attribution, tags FROM clips"
-            " WHERE id IN (SELECT unnest($ids))",
-            {"ids": list(names)},
+            " WHERE id = $id LIMIT 1",
+            {"id": name},
         )
-        return {row["id"]: row for row in rows}
+        return rows[0] if rows else None
 
     @property
     def facets(self) -> Facets:
@@ -168,23 +196,21 @@ class Manifest:
         for parts, samples in self._mixes.items():
             licences[find_mix_licence(parts)] += samples
         return Facets(
-            split=self._count_values("SELECT split AS value FROM samples"),
-            relation=self._count_values("SELECT relation AS value FROM samples"),
-            kind=self._count_values(
-                "SELECT unnest(list_distinct(list_transform(negatives, lambda each: each.kind)))"
-                " AS value FROM samples"
-            ),
+            split=self._count_values(f"SELECT split AS value FROM {FACTS}"),
+            relation=self._count_values(f"SELECT relation AS value FROM {FACTS}"),
+            kind=self._count_values(f"SELECT unnest(kinds) AS value FROM {FACTS}"),
             licence=tuple(licences.most_common()),
-            label=self._count_values("SELECT unnest(list_distinct(labels)) AS value FROM samples")[
-                :MAX_LABELS
-            ],
+            label=self._count_values(f"SELECT unnest(labels) AS value FROM {FACTS}")[:MAX_LABELS],
         )
 
     @cached_property
     def _mixes(self) -> dict[tuple[str, ...], int]:
-        """Which licences meet in samples, and in how many."""
-        self._ask(_MAKE_PARTS, {})
-        query = f"SELECT licences, count(*) AS n FROM {PARTS} GROUP BY ALL ORDER BY ALL"
+        """Which licences meet in samples, and in how many; makes the table of facts."""
+        self._ask(_MAKE_FACTS, {})
+        query = (
+            f"SELECT licences, count(*) AS n FROM {FACTS} WHERE licences IS NOT NULL"
+            " GROUP BY ALL ORDER BY ALL"
+        )
         rows = self._ask(query, {})
         return {tuple(row["licences"]): row["n"] for row in rows}
 
@@ -196,15 +222,12 @@ class Manifest:
 
     def _find(self, wanted: Filter) -> NDArray[np.int64]:
         """The places in the plan of what a filter finds, ascending."""
-        mixes = self._find_mixes(wanted.licence) if wanted.licence else []
-        condition, values = build_condition(wanted, mixes)
-        query = f'SELECT "index" FROM samples WHERE {condition} ORDER BY "index"'
-        with self._answer(query, values) as found:
-            return np.asarray(found.fetchnumpy()["index"], np.int64)
-
-    def _find_mixes(self, licence: str) -> list[list[str]]:
         with self._lock:
-            return [list(parts) for parts in self._mixes if find_mix_licence(parts) == licence]
+            mixes = self._mixes
+        wanted_mixes = [list(parts) for parts in mixes if find_mix_licence(parts) == wanted.licence]
+        query, values = build_query(wanted, wanted_mixes)
+        with self._answer(query, values, SEARCH_S) as found:
+            return np.asarray(found.fetchnumpy()["place"], np.int64)
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         with self._answer(query, values) as found:
@@ -212,13 +235,35 @@ class Manifest:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     @contextmanager
-    def _answer(self, query: str, values: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """What a question finds, to be fetched within."""
+    def _answer(
+        self, query: str, values: Mapping[str, Any], limit_s: float = 0
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """What a question finds, to be fetched within; stopped after `limit_s`, 0 for never."""
         try:
-            with self._database.cursor() as cursor:
+            with self._database.cursor() as cursor, _limit_time(cursor, limit_s):
                 yield cursor.execute(query, dict(values))
+        except duckdb.InterruptException as error:
+            raise SlowSearchError(
+                f"this search took longer than {limit_s:g} s",
+                fix="search for fewer words, or choose a split or a label first",
+            ) from error
         except duckdb.Error as error:
             raise make_damage_error(self.path.parent, error) from error
+
+
+@contextmanager
+def _limit_time(cursor: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[None]:
+    """Interrupt what a connection does when the time is over."""
+    if not limit_s:
+        yield
+        return
+    clock = threading.Timer(limit_s, cursor.interrupt)
+    clock.daemon = True
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
 
 
 def find_mix_licence(parts: Sequence[str]) -> str:

@@ -22,6 +22,11 @@ def make_link(place: str, wanted: Filter, page: int = 1, sample: str = "") -> st
     return f"{place}?{urlencode(asked)}" if asked else place
 
 
+def add_sample(link: str, sample: str) -> str:
+    """A link of `make_link` to a sample, whose id needs no escapes; for links in their dozens."""
+    return f"{link}{'&' if '?' in link else '?'}sample={sample}"
+
+
 def mark_words(text: str, words: str) -> Markup:
     """The text, escaped, with every occurrence of the words marked."""
     wanted = sorted(set(words.split()), key=len, reverse=True)

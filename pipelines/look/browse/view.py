@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,8 @@ from pipelines.look.browse.drawing import Drawing, draw
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
-from synth.scene.claim import claim_from_json
-from synth.scene.scene import from_json
+from synth.scene.claim import claim_from_text
+from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves
@@ -76,7 +75,7 @@ def make_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
 
 
 def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
-    scene = from_json(json.loads(row["scene"]))
+    scene = from_text(row["scene"])
     clips = manifest.find_clips(sorted(set(row["clips"])))
     tags = {name: [tag["name"] for tag in clip["tags"]] for name, clip in clips.items()}
     heard = annotate(timeline(scene), tags)
@@ -102,20 +101,20 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
 
 
 def _draw_row(row: Mapping[str, Any], colours: Mapping[str, int]) -> Drawing:
-    scene = from_json(json.loads(row["scene"]))
+    scene = from_text(row["scene"])
     return draw(scene, row["frames"], row["sample_rate"], colours)
 
 
 def _judge_true(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:
     holds = None
     if judge is not None:
-        claim = claim_from_json(json.loads(caption["claim"]))
+        claim = claim_from_text(caption["claim"])
         holds = proves(judge.heard, claim, judge.tolerance)
     return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds)
 
 
 def _judge_false(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:
-    claim = claim_from_json(json.loads(caption["claim"]))
+    claim = claim_from_text(caption["claim"])
     reason = None if judge is None else judge.explain(claim)
     holds = None if judge is None else reason is not None
     return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds, reason)

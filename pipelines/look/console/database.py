@@ -18,9 +18,9 @@ from pipelines.look.console.functions import EVENTS_OF, make_receipts_function
 from pipelines.look.console.refusal import explain_errors, refuse_all_but_a_query
 from pipelines.look.console.tables import TABLES, TableDescription
 from pipelines.store.manifest import find_manifest
-from pipelines.store.parquet import check_columns
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, SAMPLES
+from synth.corpus.validation import check_columns
 
 _CHECKED: Final = {SAMPLES_FILE: SAMPLES, PLAN_FILE: PLAN, CLIPS_FILE: CLIPS}
 

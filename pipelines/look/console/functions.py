@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipelines.build.render import Receipt
+from pipelines.build.render import parse_receipt
 from pipelines.look.console.connection import Function
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import RECEIPTS
-from synth.scene.scene import from_json
+from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.storage import fetch
 
@@ -70,7 +69,7 @@ def _read_scene(scene: str) -> list[dict[str, Any]]:
             "start": each.excerpt.start,
             "gain_db": each.excerpt.gain_db,
         }
-        for place, each in enumerate(timeline(from_json(json.loads(scene))).placements, 1)
+        for place, each in enumerate(timeline(from_text(scene)).placements, 1)
     ]
 
 
@@ -80,14 +79,16 @@ def _list_receipts(folder: Path, shards: pa.Array) -> pa.Array:
 
 
 def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
-    if Path(shard).name != shard:  # a query may call this with a text of its own
+    if Path(shard).name != shard or "\0" in shard:  # a query may call this with its own text
         return []
     path = folder / RECEIPTS / f"{shard}.json"
+    if not path.resolve().is_relative_to(folder.resolve()):  # a stranger's may be a link
+        return []
     try:
-        receipt = Receipt(**json.loads(fetch(path).read_bytes()))
+        receipt = parse_receipt(fetch(path).read_bytes())
     except FileNotFoundError:
         return []
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
     found: dict[str, Any] = {
         name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ from pipelines.look.report.audio import Listening
 from synth.base.progress import Observer, track
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
-from synth.scene.claim import claim_from_json
-from synth.scene.scene import from_json
+from synth.scene.claim import claim_from_text
+from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance
@@ -83,7 +82,7 @@ def _example(
     audible: int,
     listening: Listening,
 ) -> Example:
-    scene = from_json(json.loads(row["scene"]))
+    scene = from_text(row["scene"])
     heard = annotate(timeline(scene), tags)
     judge = Explainer(heard, Tolerance.of_scene(scene, audible), row["sample_rate"])
     sound, silence = listening.hear(row)
@@ -94,7 +93,7 @@ def _example(
             Negative(
                 text=each["text"],
                 kind=each["kind"],
-                reason=judge.explain(claim_from_json(json.loads(each["claim"]))) or "",
+                reason=judge.explain(claim_from_text(each["claim"])) or "",
             )
             for each in row["negatives"]
         ),

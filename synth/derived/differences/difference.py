@@ -7,7 +7,6 @@ that can be said.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from synth.corpus.schema import canonical_json
 from synth.derived.differences.wording import Claims, DifferenceKind, reverse_kind, wordings
 from synth.derived.questions.sheet import group_members, shuffle
 from synth.derived.questions.subject import Subject
-from synth.scene.claim import Not, claim_from_json, claim_to_json
+from synth.scene.claim import Not, claim_from_text, claim_to_json
 from synth.scene.scene import Concat, Event, Overlay
 
 
@@ -78,7 +77,7 @@ def difference_from_json(row: Mapping[str, Any]) -> Difference:
             "claims": [str(one), str(other)],
         } if kind in list(DifferenceKind):
             try:
-                claims = claim_from_json(json.loads(one)), claim_from_json(json.loads(other))
+                claims = claim_from_text(one), claim_from_text(other)
             except (ValueError, SceneError) as error:
                 raise CorpusError(
                     f"difference {name!r}: a claim cannot be read: {error}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 from synth.base.errors import CorpusError, SceneError
 from synth.corpus.schema import canonical_json
-from synth.scene.claim import And, Claim, Only, claim_from_json, claim_to_json
+from synth.scene.claim import And, Claim, Only, claim_from_text, claim_to_json
 from synth.scene.scene import Concat, Event, Overlay
 
 
@@ -95,7 +94,7 @@ def question_from_json(row: Mapping[str, Any]) -> Question:
             isinstance(each, str) for each in [*options, *claims]
         ):
             try:
-                read = tuple(claim_from_json(json.loads(claim)) for claim in claims)
+                read = tuple(claim_from_text(claim) for claim in claims)
             except (ValueError, SceneError) as error:
                 raise CorpusError(f"question {name!r}: a claim cannot be read: {error}") from error
             return Question(name, sample, text, answer, QuestionKind(kind), tuple(options), read)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from synth.base.units import Frames
 from synth.labels.lexicon import Phrase, could_be_called
-from synth.scene.claim import Claim, claim_from_json, claim_labels
-from synth.scene.scene import Event, events, from_json
+from synth.scene.claim import Claim, claim_from_text, claim_labels
+from synth.scene.scene import Event, events, from_text
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
@@ -81,8 +80,8 @@ def subjects(
 def _subject(
     row: Mapping[str, Any], clips: Mapping[str, Mapping[str, Any]], audible: Frames
 ) -> Subject:
-    scene = from_json(json.loads(row["scene"]))
-    named = claim_labels(claim_from_json(json.loads(row["claim"])))
+    scene = from_text(row["scene"])
+    named = claim_labels(claim_from_text(row["claim"]))
     found = list(events(scene))
     tags = {
         event.heard.clip: [tag["name"] for tag in clips[event.heard.clip]["tags"]]

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from synth.base.errors import SourceError
 from synth.sources.reading.base import ClipRef, require_folder
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
+from synth.sources.reading.paths import explain_escape
 from synth.sources.reading.texts import read_json, wrong_value_error
 
 _PART: Final = re.compile(r"(?P<split>[A-Za-z0-9_.]+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
@@ -76,6 +77,12 @@ class HuggingFaceSource(RowSource):
     def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
         state = self._read_saved(folder / "state.json", _State)
         for part in state.data_files:
+            if explain_escape((folder / part.filename).as_posix(), self.root):
+                raise SourceError(
+                    f"{self.root / folder / 'state.json'}: names {part.filename!r}: expected a "
+                    "file below the dataset's folder",
+                    fix=_MEND,
+                )
             yield SoundTable(folder / part.filename, split or state.split or "")
 
     def _read_saved(self, path: Path, form: type[Form]) -> Form:

@@ -22,6 +22,7 @@ from synth.sources.reading.base import (
     stamp_of,
     to_mono,
 )
+from synth.sources.reading.paths import explain_escape
 from synth.sources.reading.row_files import class_names, open_rows
 from synth.sources.reading.tables import tags_of, texts_of
 from synth.sources.reading.walk import walk
@@ -142,6 +143,8 @@ class RowSource(Settings):
         if data is None and not name:
             raise ClipError("the row holds no audio")
         if data is None:
+            if reason := explain_escape(name, folder, self.folder):
+                raise ClipError(reason)
             beside = (folder, self.folder)
             found = next((each for each in beside if (each / name).is_file()), folder)
             return read_recording(found / name)

@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import typer
 from builds import segue
+
+from pipelines.cli.app import mount
 
 
 def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
@@ -122,6 +125,28 @@ def test_errors_of_the_system_are_told_in_one_line_too(
     assert "Traceback" not in failed.stderr
     assert failed.stderr.startswith("error: ")
     assert json.loads(failed.stdout.splitlines()[-1])["error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "there is too little memory"),
+        (RecursionError("too deep"), "is damaged: too deep"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "is damaged: "),
+    ],
+)
+def test_what_the_machine_or_a_damaged_file_ends_is_one_line(
+    error: Exception, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as ended:
+        mount("inspect", fail)()
+    assert ended.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert said in told
+    assert [line.partition(":")[0] for line in told.splitlines()] == ["error", "fix"]
 
 
 def test_labels_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_clip_that_ends_its_decoder_is_blamed_alone(tmp_path: Path) -> None:
     assert reasons(library) == {
         "1-killed": "crashes the decoder (SIGKILL)",
         "3-segfaults": "crashes the decoder (SIGSEGV)",
-        "4-raises": "cannot be decoded: IndexError: a fault of the decoder's own",
+        "4-raises": "cannot be decoded: what it holds does not follow its format",
         "6-eats": "takes more memory to decode than a clip may (2.4 GiB)",
         "7-gone": "is not there",
     }

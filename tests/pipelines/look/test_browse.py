@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -11,8 +12,10 @@ import socket
 import subprocess
 import sys
 import tarfile
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
 from pipelines.look.browse.filters import NONE, Filter
 from pipelines.look.browse.guard import Hosts
+from pipelines.look.browse.kept import KeptPages, Page, Work, run_limited
 from pipelines.look.browse.query import Manifest
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
@@ -94,6 +98,123 @@ def test_a_word_found_beside_the_caption_is_shown_where_it_is(
     found = text.partition(f'data-sample="{row["id"]}"')[2].partition("</a>")[0]
     hit = found.partition('class="hit">')[2].partition("</span>")[0]
     assert re.sub("</?mark>", "", hit) == f"false: {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        (f"bytes={'9' * 5000}-", 416),
+        (f"bytes=0-{'9' * 5000}", 206),
+        (f"bytes=-{'9' * 5000}", 206),
+    ],
+)
+def test_a_range_of_thousands_of_digits_is_answered(
+    page: TestClient, rows: list[Row], asked: str, status: int
+) -> None:
+    answer = page.get(f"/audio/{rows[0]['id']}", headers={"Range": asked})
+    assert answer.status_code == status
+    assert len(answer.content) == (rows[0]["size"] if status == 206 else 0)
+
+
+@pytest.mark.parametrize("change", [{"size": 2**45}, {"offset": -1}, {"member": "x.exe"}])
+def test_audio_that_cannot_be_is_not_found(
+    page: TestClient, rows: list[Row], monkeypatch: pytest.MonkeyPatch, change: Row
+) -> None:
+    # The corpus was checked when it was opened; its manifest may be another one since.
+    monkeypatch.setattr(Manifest, "find_sample", lambda _, name: rows[0] | change)
+    answer = page.get(f"/audio/{rows[0]['id']}", headers={"Accept": "application/json"})
+    assert answer.status_code == 404
+    assert "expected" in answer.json()["error"]
+    assert answer.json()["fix"]
+
+
+@pytest.mark.parametrize("change", [{"size": 2**45}, {"member": "x.exe"}])
+def test_a_corpus_whose_audio_cannot_be_is_not_opened(
+    corpus: Corpus, tmp_path: Path, change: Row
+) -> None:
+    folder = variant(corpus, tmp_path / "version", edited(lambda row: row | change))
+    with pytest.raises(CorpusError, match=r"row 0 .*expected"):
+        BrowsedCorpus.open(folder)
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "a " * 200])
+@pytest.mark.parametrize("place", ["/", "/results"])
+def test_a_long_search_is_refused(page: TestClient, text: str, place: str) -> None:
+    answer = page.get(place, params={"text": text})
+    assert answer.status_code == 400
+    assert "are too many" in answer.text
+
+
+def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.look.browse.query.SEARCH_S", 1e-9)
+    endless = "SELECT range AS place FROM range(1000000000000) WHERE random() > 2"
+    monkeypatch.setattr("pipelines.look.browse.query.build_query", lambda *_: (endless, {}))
+    answer = page.get("/results", params={"text": "something slow"})
+    assert answer.status_code == 408
+    assert "took longer" in answer.text
+
+
+def test_a_page_that_was_shown_is_not_made_again(
+    corpus: Corpus, client: Callable[[Path], TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = client(corpus.folder)
+    places = ("/", "/results?page=2", f"/samples/{corpus.samples().column('id')[3].as_py()}")
+    shown = [asked.get(place) for place in places]
+    assert len({answer.headers["etag"] for answer in shown}) == len(places)
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("this was asked before")
+
+    for name in ("find_page", "find_sample", "find_siblings"):
+        monkeypatch.setattr(Manifest, name, refuse)
+    for place, first in zip(places, shown, strict=True):
+        again = asked.get(place)
+        assert (again.status_code, again.content) == (200, first.content)
+        known = asked.get(place, headers={"If-None-Match": first.headers["etag"]})
+        assert (known.status_code, known.content) == (304, b"")
+
+
+def test_a_page_that_many_wait_for_is_made_once() -> None:
+    made: list[str] = []
+    ready = threading.Event()
+
+    def make() -> Page:
+        ready.wait(60)
+        made.append("page")
+        return Page.of("page")
+
+    async def crowd() -> list[Page]:
+        kept = KeptPages()
+        waiting = [
+            asyncio.ensure_future(kept.get("key", partial(run_limited, Work.PAGE, make)))
+            for _ in range(50)
+        ]
+        await asyncio.sleep(0)
+        ready.set()
+        return await asyncio.gather(*waiting)
+
+    assert asyncio.run(crowd()) == [Page.of("page")] * 50
+    assert made == ["page"]
+
+
+def test_a_page_that_failed_is_made_again_and_the_oldest_pages_go() -> None:
+    async def fail() -> Page:
+        raise CorpusError("not now")
+
+    async def give(text: str) -> Page:
+        return Page.of(text)
+
+    async def ask() -> None:
+        kept = KeptPages(most_bytes=10)
+        with pytest.raises(CorpusError, match="not now"):
+            await kept.get("a", fail)
+        assert await kept.get("a", partial(give, "12345678")) == Page.of("12345678")
+        assert await kept.get("a", fail) == Page.of("12345678")
+        await kept.get("b", partial(give, "123"))
+        assert await kept.get("b", fail) == Page.of("123")
+        assert await kept.get("a", partial(give, "new")) == Page.of("new")
+
+    asyncio.run(ask())
 
 
 def words_of(row: Row) -> list[str]:
@@ -380,24 +501,24 @@ def test_a_damaged_shard_is_a_clear_page(
     assert asked.get(f"/audio/{other['id']}").status_code == 200
     assert asked.get(f"/samples/{row['id']}").status_code == 200
     shard.write_bytes(data[: other["offset"] + 10])
-    late = client(place)
-    assert "ends before byte" in late.get(f"/audio/{other['id']}").text
+    with pytest.raises(CorpusError, match="to lie within"):
+        BrowsedCorpus.open(place)
+    short = asked.get(f"/audio/{other['id']}")
+    assert short.status_code == 404
+    assert "expected a place within" in short.text
     shard.unlink()
-    gone = late.get(f"/audio/{other['id']}")
+    gone = asked.get(f"/audio/{rows[2]['id']}")
     assert gone.status_code == 500
     assert "no such shard" in gone.text
 
 
-def test_a_damaged_manifest_is_told_when_it_is_opened_or_read(
-    corpus: Corpus, client: Callable[[Path], TestClient], tmp_path: Path
-) -> None:
+def test_a_damaged_manifest_is_told_when_it_is_opened(corpus: Corpus, tmp_path: Path) -> None:
     folder = variant(corpus, tmp_path / "damaged", lambda table: table)
     path = folder / SAMPLES_FILE
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + b"\xff" * (len(whole) // 2) + whole[4 + len(whole) // 2 :])
-    answer = client(folder).get("/results")
-    assert answer.status_code == 500
-    assert "damaged" in answer.text
+    with pytest.raises(CorpusError, match=r"samples\.parquet: damaged"):
+        BrowsedCorpus.open(folder)
     path.write_bytes(whole[:100])
     with pytest.raises(CorpusError, match=r"samples\.parquet: damaged"):
         BrowsedCorpus.open(folder)

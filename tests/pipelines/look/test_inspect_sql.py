@@ -214,6 +214,23 @@ def test_the_functions_behind_the_views_open_no_other_file(
     assert answered(database, query) == [([],)]
 
 
+def test_a_receipt_that_is_a_link_out_of_the_corpus_is_not_read(
+    plan_only: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.json"
+    told = {"split": "train", "samples": 1, "digest": "open-sesame", "bytes": 1, "sha256": "x"}
+    secret.write_text(json.dumps({"shard": "x.tar", "libraries": {}} | told))
+    link = plan_only / "receipts" / "x.tar.json"
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(secret)
+    try:
+        with Database.open(plan_only) as opened:
+            assert answered(opened, "SELECT receipts_of('x.tar')") == [([],)]
+            assert answered(opened, "SELECT receipts_of('x' || chr(0) || '.tar')") == [([],)]
+    finally:
+        link.unlink()
+
+
 def test_variables_of_the_program_are_no_tables(database: Database) -> None:
     assert "does not exist" in refused(database, "SELECT * FROM EXAMPLES").message
 

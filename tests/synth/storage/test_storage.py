@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from s3_store import SECRET, Refusal, Request, Store, running_store
 
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import Corpus
 from synth.storage import (
     Copies,
     Remote,
@@ -282,6 +284,22 @@ def test_a_corpus_is_read_from_a_url_through_the_cache(
     assert not (folder / "v1" / "samples.parquet").exists()
     version = local_place(f"{remote.url}/data_manifests/c/v1")
     assert version == folder / "v1"
+
+
+@pytest.mark.parametrize(
+    "text", [b"../other", b"v1/../../other", b"/etc", b"a\0b", b"\xff\xfe", b""]
+)
+def test_latest_at_a_url_that_is_no_plain_name_is_not_followed(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    put_corpus(remote, "c", b"first")
+    remote.write("data_manifests/other/corpus.json", b"{}")
+    remote.write("data_manifests/c/latest", text)
+    folder = local_place(f"{remote.url}/data_manifests/c")
+    assert [path.name for path in folder.parent.rglob("*.*")] == []
+    with pytest.raises(CorpusError, match=r"latest: says .*: expected the name of a version"):
+        Corpus.open(Path(f"{remote.url}/data_manifests/c"))
 
 
 def test_a_local_path_is_given_back_as_it_is(tmp_path: Path) -> None:

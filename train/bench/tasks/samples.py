@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from synth.scene.scene import Concat, Event, Overlay, from_json
+from synth.scene.scene import Concat, Event, Overlay, from_text
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.settings import BenchSettings
@@ -51,7 +50,7 @@ class Samples:
 
     def composition(self, number: int) -> tuple[str, tuple[str, ...]]:
         """`single`, `sequence` or `overlay` of events, with their labels; else `other`."""
-        match from_json(json.loads(self.rows[number]["scene"])):
+        match from_text(self.rows[number]["scene"]):
             case Event(label):
                 return "single", (label,)
             case Concat(Event(first), Event(second)):

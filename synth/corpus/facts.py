@@ -1,0 +1,127 @@
+"""`corpus.json` and `latest` of a corpus from anywhere: read, and checked before they are used."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from synth.audio.dsp import Fade
+from synth.base.errors import CorpusError
+from synth.storage import display_path
+from synth.storage.pointer import VERSION_NAME, parse_pointer
+
+GET_AGAIN: Final = "get the corpus again from where it came, or build it again"
+SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+CORPUS_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_SHOWN: Final = 60
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and "\0" not in value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _names(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_splits(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_names(SPLIT_NAME), value))
+
+
+_NEEDED: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "corpus": (_names(CORPUS_NAME), "a name of letters, digits, - and _"),
+    "version": (_names(VERSION_NAME), "a name of letters, digits, - _ and ."),
+    "digest": (_is_text, "text"),
+    "recipe": (_is_text, "text"),
+    "source": (_is_text, "text"),
+    "sample_rate": (
+        lambda value: type(value) is int and 0 < value < 1 << 31,
+        "a whole number of Hz",
+    ),
+    "splits": (_is_splits, "an object whose keys are names of letters, digits, - and _"),
+    "shards": (_is_path, "a path"),
+    "bank": (_is_path, "a path"),
+    "fade": (
+        lambda value: value in tuple(each.value for each in Fade),
+        f"one of {', '.join(each.value for each in Fade)}",
+    ),
+    "peak_db": (_is_number, "a number"),
+}
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """What `corpus.json` says, once it is known to be of the corpus format.
+
+    Raises:
+        CorpusError: If it cannot be read, is no JSON object, or lacks a key or has it wrong.
+    """
+    where = display_path(path)
+    try:
+        found = json.loads(path.read_bytes())
+    except MemoryError as error:
+        raise memory_error(path) from error
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise CorpusError(f"{where}: is no JSON: {reason}", fix=GET_AGAIN) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CorpusError(f"{where}: cannot be read: {reason}", fix=GET_AGAIN) from error
+    if not isinstance(found, dict):
+        raise CorpusError(f"{where}: expected an object, found {shorten(found)}", fix=GET_AGAIN)
+    for key, (fits, expected) in _NEEDED.items():
+        if key not in found:
+            raise CorpusError(f"{where}: lacks {key!r}: expected {expected}", fix=GET_AGAIN)
+        if not fits(found[key]):
+            said = shorten(found[key])
+            raise CorpusError(f"{where}: {key} is {said}: expected {expected}", fix=GET_AGAIN)
+    return found
+
+
+def follow_latest(pointer: Path) -> Path:
+    """The folder that `latest` names, which lies beside it; its own folder where it is not there.
+
+    Raises:
+        CorpusError: If it names anything else.
+    """
+    if not pointer.is_file():
+        return pointer.parent
+    try:
+        data = pointer.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CorpusError(
+            f"{display_path(pointer)}: cannot be read: {reason}", fix=GET_AGAIN
+        ) from error
+    name = parse_pointer(data)
+    if name is None:
+        said = shorten(data.decode("utf-8", "replace"))
+        raise CorpusError(
+            f"{display_path(pointer)}: says {said}: expected the name of a version",
+            fix="write the name of a folder beside it into it, or give that folder",
+        )
+    return pointer.parent / name
+
+
+def shorten(value: Any) -> str:
+    """A value for an error message, on one line and not long."""
+    said = repr(value)
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+
+
+def memory_error(path: Path) -> CorpusError:
+    """What is to be told where a file needs more memory than there is."""
+    return CorpusError(
+        f"{display_path(path)}: takes more memory than there is",
+        fix="close other programs, or open it on a machine with more memory",
+    )

@@ -1,0 +1,175 @@
+"""What each value of a manifest must be, so that no row of a stranger leads out of its folder.
+
+Every rule is asked of a whole batch at once; a single row is looked at only where it is at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from synth.corpus.facts import SPLIT_NAME
+from synth.scene.scene import MAX_DEPTH
+
+MAX_MEMBER_BYTES: Final = 8 << 30
+"""A tar file cannot hold a longer member."""
+
+MAX_SHARD_BYTES: Final = 1 << 50
+MAX_NAME_BYTES: Final = 200
+"""Names of files end at 255 bytes; a key is given endings and prefixes."""
+
+_KEY: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]*$"
+_MEMBER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]*\.(flac|wav)$"
+_SHARD: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*\.tar$"
+_NESTED: Final = 2 * MAX_DEPTH + 1
+"""Brackets around the innermost event of the deepest scene."""
+
+_MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+Rules: TypeAlias = Mapping[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray], str], ...]]
+"""By column: what must hold of every value, and the same in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A value that cannot be.
+
+    Args:
+        row: Of the batch.
+        column: Its name.
+        value: What it is.
+        expected: What it should be, in words.
+    """
+
+    row: int
+    column: str
+    value: Any
+    expected: str
+
+
+def find_fault(
+    batch: pa.RecordBatch, splits: Collection[str] | None, rules: Rules = MappingProxyType({})
+) -> Fault | None:
+    """The first fault of a batch, column by column; None where there is none.
+
+    Args:
+        batch: Some columns of a manifest.
+        splits: Those that the corpus has; None where it does not say.
+        rules: What the values of columns must be; none may be missing in any.
+
+    Raises:
+        pyarrow.ArrowInvalid: If a text is not UTF-8.
+    """
+    batch.validate(full=True)
+    return next(_find_faults(batch, splits, rules), None)
+
+
+def _find_faults(
+    batch: pa.RecordBatch, splits: Collection[str] | None, rules: Rules
+) -> Iterator[Fault]:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if _lacks_values(column):
+            row = next(at for at in range(len(column)) if _lacks_values(column.slice(at, 1)))
+            yield Fault(row, name, None, "a value")
+            return
+        for is_good, expected in rules.get(name, ()):
+            good = is_good(column)
+            if not pc.all(good).as_py() and len(good):
+                row = _first(pc.invert(good))
+                yield Fault(row, name, column[row].as_py(), expected)
+    names = batch.schema.names
+    if splits is not None and "split" in names:
+        good = pc.is_in(batch["split"], pa.array(splits, batch["split"].type))
+        if not pc.all(good).as_py() and len(good):
+            row = _first(pc.invert(good))
+            listed = ", ".join(splits) or "none"
+            yield Fault(row, "split", batch["split"][row].as_py(), f"one of the corpus's: {listed}")
+
+
+def _lacks_values(column: pa.Array) -> bool:
+    """Whether a value is missing, at any depth of lists and structures."""
+    if column.null_count:
+        return True
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return _lacks_values(column.flatten())
+    return types.is_struct(column.type) and any(map(_lacks_values, column.flatten()))
+
+
+def _first(mask: pa.BooleanArray) -> int:
+    return int(pc.index(mask, True).as_py())
+
+
+def _matches(pattern: str) -> Callable[[pa.Array], pa.BooleanArray]:
+    # RE2's $ stands for the very end of the text, unlike Python's.
+    return lambda column: pc.match_substring_regex(column, pattern)
+
+
+def _is_short(column: pa.Array) -> pa.BooleanArray:
+    return pc.less_equal(pc.binary_length(column), MAX_NAME_BYTES)
+
+
+def _is_between(least: int, most: int) -> Callable[[pa.Array], pa.BooleanArray]:
+    return lambda column: pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))
+
+
+def _is_shallow(texts: pa.Array) -> pa.BooleanArray:
+    """Whether JSON texts are no deeper than a scene can be; only those of many brackets can be."""
+    suspect = pc.greater(_count_brackets(texts), _NESTED)
+    if not pc.any(suspect).as_py():
+        return pc.invert(suspect)
+    pairs = zip(suspect.to_pylist(), texts, strict=True)
+    good = [not odd or _measure_depth(text.as_py()) <= _NESTED for odd, text in pairs]
+    return pa.array(good, pa.bool_())
+
+
+def _count_brackets(texts: pa.Array) -> pa.Array:
+    """How many `[` and `{` each text holds: in one pass, as they differ in one bit."""
+    texts = texts.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
+    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+    places = np.flatnonzero((letters | 0x20) == ord("{")) + ends[0]
+    return pa.array(np.diff(np.searchsorted(places, ends)))
+
+
+def _measure_depth(text: str) -> int:
+    depth = most = 0
+    for found in _MARKS.finditer(text):
+        sign = found.group()
+        if sign in "[{":
+            depth += 1
+            most = max(most, depth)
+        elif sign in "]}":
+            depth -= 1
+    return most
+
+
+_SHALLOW: Final = f"JSON of a scene at most {MAX_DEPTH} deep"
+_POSITIVE: Final = (_is_between(1, 1 << 62), "a whole number above 0")
+_NATURAL: Final = (_is_between(0, 1 << 62), "a whole number, 0 or more")
+_SHORT: Final = (_is_short, f"at most {MAX_NAME_BYTES} bytes")
+ROW_RULES: Final[Rules] = {
+    "id": ((_matches(_KEY), "letters, digits, - and _"), _SHORT),
+    "split": ((_matches(f"^{SPLIT_NAME.pattern}$"), "letters, digits, - and _"),),
+    "shard": ((_matches(_SHARD), "letters, digits, - _ and ., ending in .tar"), _SHORT),
+    "member": ((_matches(_MEMBER), "letters, digits, - and _, ending in .flac or .wav"), _SHORT),
+    "offset": ((_is_between(0, MAX_SHARD_BYTES), "a place in the shard, in bytes"),),
+    "size": (
+        (_is_between(0, MAX_MEMBER_BYTES - 1), "bytes of one member, 0 or more and below 8 GiB"),
+    ),
+    "index": (_NATURAL,),
+    "excerpts": (_NATURAL,),
+    "frames": (_POSITIVE,),
+    "sample_rate": (_POSITIVE,),
+    "scene": ((_is_shallow, _SHALLOW),),
+}
+"""Those of the rows of a plan, of samples and of shards."""

@@ -1,0 +1,273 @@
+"""The one place where a corpus is checked: on opening, before anything that it says is used.
+
+Whoever opens a corpus may have it from a stranger. After this check no name in its manifests is a
+path, and no place in a shard lies outside of it. A file that did not change is checked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import types
+
+from synth.base.errors import CorpusError
+from synth.corpus.facts import GET_AGAIN, memory_error, shorten
+from synth.corpus.repeats import Runs, find_repeat
+from synth.corpus.row_rules import ROW_RULES, Fault, Rules, find_fault
+from synth.corpus.schema import CLIPS, INCIDENTAL
+from synth.storage import display_path
+
+_ROWS_AT_ONCE: Final = 1 << 16
+_KEPT: Final = 64
+_CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL])
+Extents = dict[tuple[str, str], int]
+"""Where the last member of each shard ends, in bytes, by split and shard."""
+
+
+def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
+    """The metadata of a Parquet file that has the columns of a schema, each of its type.
+
+    Raises:
+        CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
+    """
+    with explain_damage(path):
+        metadata: pq.FileMetaData = pq.read_metadata(path)
+        found = metadata.schema.to_arrow_schema()
+    for field in expected:
+        if field.name not in found.names:
+            raise CorpusError(
+                f"{path}: lacks the column {field.name!r}",
+                fix="it was made by an older version: build or plan again",
+            )
+        kind = found.field(field.name).type
+        if not _fits(kind, field.type):
+            raise CorpusError(
+                f"{path}: column {field.name!r} is {shorten(kind)}: expected {field.type}",
+                fix=GET_AGAIN,
+            )
+    return metadata
+
+
+def check_manifest(
+    path: Path,
+    expected: pa.Schema,
+    splits: Sequence[str] | None = None,
+    shards: Path | None = None,
+) -> None:
+    """Check every row of a plan, of samples or of shards.
+
+    Args:
+        path: The Parquet file.
+        expected: Its schema.
+        splits: Those that the corpus has; None where it does not say.
+        shards: Folder of the shards; those that are there must be as long as the rows say.
+
+    Raises:
+        CorpusError: If a value cannot be; with file, row, id and what was expected.
+    """
+    if not check_columns(path, expected).num_rows:
+        raise CorpusError(f"{display_path(path)}: has no rows: expected one", fix=GET_AGAIN)
+    known = None if splits is None else tuple(splits)
+    extents = _check_rows(path, _stamp(path), expected, known)
+    for (split, shard), end in extents.items() if shards is not None else ():
+        assert shards is not None
+        try:
+            size = (shards / split / shard).stat().st_size
+        except (OSError, ValueError):
+            continue  # it may lie in a store, or have been removed; reading it tells
+        if end > size:
+            raise _make_extent_error(path, split, shard, size)
+
+
+def check_clips(path: Path) -> None:
+    """Check the columns of a catalogue of clips that samples depend on, and that no value lacks.
+
+    Those of before there were fingerprints can be opened, too.
+
+    Raises:
+        CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.
+    """
+    check_columns(path, _CATALOGUE)
+    _check_rows(path, _stamp(path), _CATALOGUE, None, is_catalogue=True)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+@lru_cache(_KEPT)
+def _check_rows(
+    path: Path,
+    stamp: tuple[int, ...],
+    expected: pa.Schema,
+    splits: tuple[str, ...] | None,
+    is_catalogue: bool = False,
+) -> Extents:
+    """Check all rows; `stamp` makes a changed file another one."""
+    rules: Rules = {} if is_catalogue else ROW_RULES
+    extents: Extents = {}
+    runs = Runs()
+    start = 0
+    with explain_damage(path), pq.ParquetFile(path) as file:
+        columns = [*_choose_columns(file.metadata, expected, rules)]
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            fault = find_fault(batch, splits, rules)
+            if fault is not None:
+                raise _make_row_error(path, start, fault, batch)
+            if rules and "id" in batch.schema.names:
+                runs.add(batch["id"])
+            _measure_extents(batch, extents)
+            start += batch.num_rows
+        repeat = None if runs.end() else find_repeat(_read_ids(file))
+    if repeat is not None:
+        name, first, second = repeat
+        raise CorpusError(
+            f"{display_path(path)}: row {second} (id {shorten(name)}): id is that of row {first}, "
+            "too: expected one of its own",
+            fix=GET_AGAIN,
+        )
+    return extents
+
+
+def _read_ids(file: pq.ParquetFile) -> Iterator[pa.Array]:
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["id"]):
+        yield batch["id"].cast(pa.string())
+
+
+def _choose_columns(metadata: pq.FileMetaData, expected: pa.Schema, rules: Rules) -> Iterator[str]:
+    """The leaves to be read: of columns with rules, and where a value may be missing.
+
+    Lists and structures that are missing are told by any of their leaves: the smallest is read.
+    """
+    nested: dict[str, list[int]] = {}
+    if "id" in metadata.schema.names:
+        yield "id"
+    for at in range(metadata.num_columns):
+        path = metadata.schema.column(at).path
+        name = path.partition(".")[0]
+        if name not in expected.names or path == "id":
+            continue
+        if name in rules or (name == path and _may_hold_nulls(metadata, at)):
+            yield path
+        elif name != path:
+            nested.setdefault(name, []).append(at)
+    found = metadata.schema.to_arrow_schema()
+    for name, leaves in nested.items():
+        smallest = min(leaves, key=lambda at: _measure_leaf(metadata, at))
+        for at in leaves:
+            path = metadata.schema.column(at).path
+            is_asked = at == smallest or _is_optional(found.field(name).type, path)
+            if is_asked and _may_hold_nulls(metadata, at):
+                yield path
+
+
+def _is_optional(kind: pa.DataType, path: str) -> bool:
+    """Whether the leaf of a list of structures may be missing by itself."""
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _is_optional(kind.value_type, path)
+    leaf = path.rpartition(".")[2]
+    return bool(kind.field(leaf).nullable) if types.is_struct(kind) else True
+
+
+def _measure_leaf(metadata: pq.FileMetaData, column: int) -> int:
+    """The bytes that it takes in the file."""
+    groups = range(metadata.num_row_groups)
+    return sum(metadata.row_group(at).column(column).total_compressed_size for at in groups)
+
+
+def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:
+    """Whether a column lacks a value somewhere, or does not say that it lacks none."""
+    if not metadata.schema.column(column).max_definition_level:
+        return False
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(column).statistics
+        if statistics is None or not statistics.has_null_count or statistics.null_count:
+            return True
+    return False
+
+
+def _measure_extents(batch: pa.RecordBatch, extents: Extents) -> None:
+    if "size" not in batch.schema.names or not batch.num_rows:
+        return
+    ends = pc.add(batch["offset"], batch["size"])
+    names = ["split", "shard"]
+    table = pa.table([*(batch[name] for name in names), ends], names=[*names, "end"])
+    for row in table.group_by(names, use_threads=False).aggregate([("end", "max")]).to_pylist():
+        key = row["split"], row["shard"]
+        extents[key] = max(extents.get(key, 0), row["end_max"])
+
+
+def _make_row_error(path: Path, start: int, fault: Fault, batch: pa.RecordBatch) -> CorpusError:
+    key = f" (id {shorten(batch['id'][fault.row].as_py())})" if "id" in batch.schema.names else ""
+    said = "is missing" if fault.value is None else f"is {shorten(fault.value)}"
+    return CorpusError(
+        f"{display_path(path)}: row {start + fault.row}{key}: {fault.column} {said}: "
+        f"expected {fault.expected}",
+        fix=GET_AGAIN,
+    )
+
+
+def _make_extent_error(path: Path, split: str, shard: str, size: int) -> CorpusError:
+    """Tells the first row whose member ends outside of its shard."""
+    columns = ["id", "split", "shard", "offset", "size"]
+    start = 0
+    with explain_damage(path), pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            own = pc.and_(pc.equal(batch["split"], split), pc.equal(batch["shard"], shard))
+            beyond = pc.greater(pc.add(batch["offset"], batch["size"]), size)
+            row = pc.index(pc.and_(own, beyond), True).as_py()
+            if row >= 0:
+                value, expected = batch["offset"][row].as_py(), f"{batch['size'][row]} bytes from"
+                expected += f" there to lie within the {size} bytes of {shard}"
+                return _make_row_error(path, start, Fault(row, "offset", value, expected), batch)
+            start += batch.num_rows
+    return make_damage_error(path, ValueError(f"its rows lie outside of {shard}"))
+
+
+def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of a type can be read as those of another."""
+    if types.is_struct(wanted):
+        return types.is_struct(found) and all(
+            found.get_field_index(each.name) >= 0 and _fits(found.field(each.name).type, each.type)
+            for each in wanted
+        )
+    for is_kind in (types.is_list, types.is_large_list):
+        if types.is_list(wanted) and is_kind(found):
+            return _fits(found.value_type, wanted.value_type)
+    kinds: Mapping[object, tuple[object, ...]] = {
+        types.is_string: (types.is_string, types.is_large_string),
+        types.is_binary: (types.is_binary, types.is_large_binary),
+        types.is_signed_integer: (types.is_signed_integer,),
+        types.is_floating: (types.is_floating,),
+    }
+    for kind, allowed in kinds.items():
+        if kind(wanted):  # type: ignore[operator]
+            return any(each(found) for each in allowed)  # type: ignore[operator]
+    return bool(found == wanted)
+
+
+@contextmanager
+def explain_damage(path: Path) -> Iterator[None]:
+    """What goes wrong while a file is read, as one clear error."""
+    try:
+        yield
+    except MemoryError as error:
+        raise memory_error(path) from error
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path}: missing", fix="build or plan again") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise make_damage_error(path, error) from error
+
+
+def make_damage_error(path: Path, error: Exception) -> CorpusError:
+    """What is to be told of a file, or of a folder, that cannot be read."""
+    reason = str(error).strip().partition("\n")[0]
+    return CorpusError(f"{path}: damaged: {reason}", fix="build or plan again")

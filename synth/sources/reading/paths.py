@@ -1,0 +1,77 @@
+"""Paths that an index names: below the library, or a reason why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from synth.sources.reading.base import ClipRef, FileSource, path_of
+
+FOREIGN_NAME = "its name is not UTF-8; rename the file"
+
+
+def explain_escape(path: str, root: Path, *others: Path) -> str:
+    """Why a path that an index names is not read; "" where it lies below a folder that may be read.
+
+    Links below the library are followed: whoever has the library made them.
+
+    Args:
+        path: As the index names it, from `root`.
+        root: The library's folder.
+        others: Further folders that the library's settings name.
+    """
+    if "\0" in path:
+        return "its path holds a NUL"
+    here = Path.cwd()
+    found = Path(os.path.normpath(here / root / path))
+    if any(found.is_relative_to(os.path.normpath(here / each)) for each in (root, *others)):
+        return ""
+    return "its path leads out of the library; paths of an index are below `root`"
+
+
+def list_refs(source: Any) -> Iterator[ClipRef]:
+    """Every clip that a library lists; one whose path cannot be used bears the reason.
+
+    Raises:
+        SourceError: If the library is not where, or not what, its settings say.
+    """
+    listed: Iterator[ClipRef] = source.refs()
+    if not isinstance(source, FileSource):
+        yield from map(_refuse_foreign_name, listed)
+        return
+    audio = getattr(source, "audio", None)
+    others = () if audio is None else (source.root / audio,)
+    for ref in listed:
+        reason = ref.refusal or explain_escape(path_of(ref.location), source.root, *others)
+        told = replace(ref, refusal=reason) if reason else ref
+        yield _refuse_foreign_name(told)
+
+
+def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
+    """A clip whose file has a name that no table holds is listed by what can be said of it."""
+    texts = (ref.id, ref.location, ref.recording, *ref.labels)
+    if all(map(_is_utf8, texts)):
+        return ref
+    return replace(
+        ref,
+        id=_escape(ref.id),
+        location=_escape(ref.location),
+        recording=_escape(ref.recording),
+        labels=tuple(map(_escape, ref.labels)),
+        refusal=FOREIGN_NAME,
+    )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escape(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

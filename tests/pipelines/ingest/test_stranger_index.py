@@ -1,0 +1,82 @@
+"""Index paths and file names from elsewhere: none leads out of the library, none stops the run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+from pipelines.engines.executor import workers
+from pipelines.ingest.ingest import IngestedLibrary, Intake, ingest
+from synth.base.progress import Silent
+from synth.sources.own.folder import FolderSource
+from synth.sources.own.parquet import ParquetSource
+from synth.sources.reading.base import Settings
+
+RATE = 16_000
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    root = tmp_path / "library"
+    (root / "dog").mkdir(parents=True)
+    sound = 0.3 * np.sin(np.arange(RATE) / 20)
+    soundfile.write(root / "dog" / "good.wav", sound, RATE)
+    soundfile.write(tmp_path / "secret.wav", sound[: RATE // 2], RATE)
+    return root
+
+
+def read(source: Settings, banks: Path) -> IngestedLibrary:
+    with workers(0) as run:
+        return ingest(Intake(source, RATE), banks, run, 1, Silent())
+
+
+def reasons(found: IngestedLibrary) -> dict[str, str]:
+    return {row["location"]: row["reason"] for row in found.quarantine}
+
+
+@pytest.mark.parametrize("kind", ["relative", "absolute", "through a folder", "NUL"])
+def test_an_index_path_out_of_the_library_is_quarantined(
+    library: Path, tmp_path: Path, kind: str
+) -> None:
+    path = {
+        "relative": "../secret.wav",
+        "absolute": str(tmp_path / "secret.wav"),
+        "through a folder": "dog/../../secret.wav",
+        "NUL": "dog/\0.wav",
+    }[kind]
+    rows = [{"path": each, "label": "dog"} for each in ("dog/good.wav", path)]
+    pq.write_table(pa.Table.from_pylist(rows), library / "index.parquet")
+    found = read(FolderSource(root=library, index=Path("index.parquet")), tmp_path / "banks")
+    assert [clip["location"] for clip in found.clips] == ["dog/good.wav"]
+    said = "holds a NUL" if kind == "NUL" else "leads out of the library"
+    assert [said in reason for reason in reasons(found).values()] == [True]
+
+
+@pytest.mark.parametrize("path", ["../secret.wav", "/secret.wav", "a\0.wav"])
+def test_a_row_s_path_out_of_the_library_is_quarantined(
+    library: Path, tmp_path: Path, path: str
+) -> None:
+    path = str(tmp_path / path[1:]) if path.startswith("/") else path
+    rows = [{"path": each, "label": "dog"} for each in ("dog/good.wav", path)]
+    pq.write_table(pa.Table.from_pylist(rows), library / "rows.parquet")
+    found = read(ParquetSource(root=library), tmp_path / "banks")
+    assert len(found.clips) == 1
+    (reason,) = reasons(found).values()
+    assert "leads out of the library" in reason or "holds a NUL" in reason
+
+
+def test_a_file_name_that_is_not_utf_8_is_quarantined(library: Path, tmp_path: Path) -> None:
+    try:
+        shutil.copy(library / "dog" / "good.wav", os.fsencode(library / "dog") + b"/caf\xe9.wav")
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    found = read(FolderSource(root=library), tmp_path / "banks")
+    assert [clip["location"] for clip in found.clips] == ["dog/good.wav"]
+    assert reasons(found) == {"dog/caf\\udce9.wav": "its name is not UTF-8; rename the file"}

@@ -1,0 +1,390 @@
+"""A corpus from a stranger: checked when it is opened, each fault told in one clear line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from browsing import edited, variant
+from builds import TINY, merged, segue
+
+from pipelines.build.build import build
+from pipelines.checks.audit import audit
+from pipelines.export.corpus import export_corpus
+from pipelines.look.inspection import draw, rebuild, verify
+from pipelines.spec.spec import Spec
+from pipelines.store.manifest import find_manifest
+from synth.base.errors import CorpusError, SceneError
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, SAMPLES_FILE, Corpus
+from synth.export import FORMATS
+from synth.export.folder import Folder, Writer
+
+Row = dict[str, Any]
+Change = Callable[[Row], Row]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    root = tmp_path_factory.mktemp("opening")
+    spec = merged(TINY, {"source": {"foley": {"classes": ["dog", "rain"], "takes": 5}}})
+    build(Spec.model_validate(spec), root, worker_count=0)
+    return Corpus.open(root / "data_manifests" / "tiny")
+
+
+def third(change: Change) -> Change:
+    """Changes the third sample alone."""
+    return lambda row: row | change(row) if row["index"] == 2 else row
+
+
+def nested(depth: int) -> str:
+    return '{"sequence":[' * depth + '{"event":"dog"}' + "]}" * depth
+
+
+OUTSIDE = "../../../outside"
+SENTENCE = {"text": "a", "kind": "reorder", "connective": "", "generator": "rules"}
+FAULTS: dict[str, tuple[Change, str]] = {
+    "id": (lambda row: {"id": OUTSIDE, "member": f"{OUTSIDE}.flac"}, "id"),
+    "absolute id": (lambda row: {"id": "/tmp/outside"}, "id"),
+    "line break in id": (lambda row: {"id": "a\n", "member": "a\n.flac"}, "id"),
+    "NUL in id": (lambda row: {"id": "a\0b"}, "id"),
+    "long id": (lambda row: {"id": "a" * 300}, "id"),
+    "member": (lambda row: {"member": f"x/{OUTSIDE}.flac"}, "member"),
+    "kind of member": (lambda row: {"member": f"{row['id']}.exe"}, "member"),
+    "shard": (lambda row: {"shard": f"{OUTSIDE}.tar"}, "shard"),
+    "kind of shard": (lambda row: {"shard": "id_rsa"}, "shard"),
+    "split": (lambda row: {"split": OUTSIDE}, "split"),
+    "split that the corpus lacks": (lambda row: {"split": "val"}, "split"),
+    "negative offset": (lambda row: {"offset": -1}, "offset"),
+    "negative size": (lambda row: {"size": -5}, "size"),
+    "huge size": (lambda row: {"size": 2**45}, "size"),
+    "huge offset": (lambda row: {"offset": 2**63 - 1}, "offset"),
+    "end beyond the shard": (lambda row: {"offset": 1 << 24}, "offset"),
+    "frames": (lambda row: {"frames": -1}, "frames"),
+    "rate": (lambda row: {"sample_rate": 0}, "sample_rate"),
+    "deep scene": (lambda row: {"scene": nested(5000)}, "scene"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_row_that_cannot_be_is_refused_when_the_corpus_is_opened(
+    corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    change, column = FAULTS[name]
+    folder = variant(corpus, tmp_path / "version", edited(third(change)))
+    for opening in (Corpus.open, find_manifest):
+        with pytest.raises(CorpusError) as caught:
+            opening(folder)
+        assert f"{SAMPLES_FILE}: row 2" in caught.value.message
+        assert f"{column} " in caught.value.message
+        assert "expected" in caught.value.message
+        assert caught.value.fix
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 600
+
+
+def test_a_row_past_the_first_batch_is_told_by_its_number(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(
+        corpus, tmp_path / "version", edited(lambda row: row | third(FAULTS["id"][0])(row))
+    )
+    table = pq.read_table(folder / SAMPLES_FILE)
+    good = pq.read_table(corpus.folder / SAMPLES_FILE)
+    many = pa.concat_tables([*[good] * 20, table])
+    pq.write_table(many, folder / SAMPLES_FILE, row_group_size=100)
+    with pytest.raises(CorpusError, match=f"row {20 * good.num_rows + 2} "):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("name", ["id", "member", "shard", "split"])
+def test_an_export_writes_nothing_outside_its_folder(
+    corpus: Corpus, tmp_path: Path, name: str, to: str
+) -> None:
+    folder = variant(corpus, tmp_path / "version", edited(third(FAULTS[name][0])))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(CorpusError, match="row 2"):
+        export_corpus(Corpus.open(folder), to, tmp_path / "a" / "b" / "out")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["../out.txt", "/tmp/out.txt", "a/../../out.txt"])
+def test_a_format_cannot_write_outside_of_the_export(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "export"
+    with pytest.raises(CorpusError, match="expected a name below"):
+        Writer(Folder(out)).write(name, b"data")
+    assert not list(tmp_path.rglob("out.txt"))
+
+
+def test_an_id_that_occurs_twice_is_told_with_both_rows(corpus: Corpus, tmp_path: Path) -> None:
+    names = corpus.samples(columns=["id"]).column("id").to_pylist()
+    for at, (row, other) in enumerate([(3, 2), (17, 2), (2, 20)]):
+
+        def change(each: Row, row: int = row, other: int = other) -> Row:
+            return each | {"id": names[other]} if each["index"] == row else each
+
+        folder = variant(corpus, tmp_path / str(at), edited(change))
+        first, second = sorted((row, other))
+        told = f"row {second} .*{names[other]}.*id is that of row {first}, too"
+        for opening in (Corpus.open, find_manifest):
+            with pytest.raises(CorpusError, match=told):
+                opening(folder)
+
+
+def test_ids_in_any_order_are_good(corpus: Corpus, tmp_path: Path) -> None:
+    def mix(table: pa.Table) -> pa.Table:
+        return table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
+
+    folder = variant(corpus, tmp_path / "version", mix)
+    assert Corpus.open(folder).samples().num_rows == corpus.samples().num_rows
+
+
+def test_a_manifest_without_rows_is_one_line(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table.slice(0, 0))
+    with pytest.raises(CorpusError, match=r"samples\.parquet: has no rows"):
+        Corpus.open(folder)
+
+
+def test_inspect_saves_nothing_outside_its_folder(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", edited(third(FAULTS["id"][0])))
+    out = tmp_path / "a" / "b" / "c"
+    out.mkdir(parents=True)
+
+    def save() -> None:
+        for row in draw(folder, 144):
+            rebuild(Corpus.open(folder), row, out)
+
+    with pytest.raises(CorpusError, match="row 2"):
+        save()
+    assert not list(tmp_path.rglob("*.wav"))
+
+
+FACTS: dict[str, tuple[str, str]] = {
+    "garbage": ("{garbage", "is no JSON"),
+    "no text": ("\x00\x01", "is no JSON"),
+    "a list": ("[1, 2]", "an object"),
+    "nothing": ("{}", "lacks 'corpus'"),
+    "deep": ("[" * 100_000, "is no JSON"),
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_a_garbage_corpus_json_is_one_line(corpus: Corpus, tmp_path: Path, name: str) -> None:
+    text, said = FACTS[name]
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    (folder / CORPUS_FILE).write_text(text, encoding="utf-8")
+    for opening in (Corpus.open, find_manifest, audit):
+        with pytest.raises(CorpusError) as caught:
+            opening(folder)
+        assert CORPUS_FILE in caught.value.message
+        assert said in caught.value.message
+        assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("corpus", "../x"),
+        ("corpus", 7),
+        ("version", "a/b"),
+        ("splits", 7),
+        ("splits", {"../x": {}}),
+        ("sample_rate", "16000"),
+        ("sample_rate", 0),
+        ("shards", ["x"]),
+        ("shards", "a\0b"),
+        ("bank", None),
+        ("digest", 3),
+    ],
+)
+def test_a_fact_of_the_wrong_kind_is_named(
+    corpus: Corpus, tmp_path: Path, key: str, value: Any
+) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    facts = dict(corpus.facts) | {key: value}
+    (folder / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
+    with pytest.raises(CorpusError, match=f"corpus.json: {key} .*: expected"):
+        Corpus.open(folder)
+
+
+def test_a_missing_column_and_one_of_another_type_are_named(corpus: Corpus, tmp_path: Path) -> None:
+    lacks = variant(corpus, tmp_path / "a", lambda table: table.drop_columns(["member"]))
+    with pytest.raises(CorpusError, match=r"samples\.parquet: lacks the column 'member'"):
+        Corpus.open(lacks)
+    other = variant(
+        corpus,
+        tmp_path / "b",
+        lambda table: table.set_column(
+            table.schema.get_field_index("size"), "size", table["size"].cast(pa.string())
+        ),
+    )
+    with pytest.raises(CorpusError, match=r"samples\.parquet: column 'size' .*: expected int64"):
+        Corpus.open(other)
+
+
+def test_a_missing_value_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        ids = table["caption"].to_pylist()
+        ids[2] = None
+        return table.set_column(
+            table.schema.get_field_index("caption"), "caption", pa.array(ids, pa.string())
+        )
+
+    with pytest.raises(CorpusError, match=r"row 2 .*: caption is missing: expected a value"):
+        Corpus.open(variant(corpus, tmp_path / "v", change))
+
+
+NOTHING = SENTENCE | {"claim": None}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("positives", None),
+        ("negatives", [None]),
+        ("negatives", [NOTHING]),
+        ("positives", [SENTENCE | {"claim": "{}"}, SENTENCE | {"claim": "{}", "text": None}]),
+        ("labels", None),
+        ("clips", ["a", None]),
+    ],
+)
+def test_a_missing_value_in_a_list_is_named(
+    corpus: Corpus, tmp_path: Path, column: str, value: Any
+) -> None:
+    loose = pa.schema([loosen(field) for field in corpus.samples().schema])
+
+    def change(table: pa.Table) -> pa.Table:
+        rows = [third(lambda _: {column: value})(row) for row in table.to_pylist()]
+        return pa.Table.from_pylist(rows, schema=loose)
+
+    folder = variant(corpus, tmp_path / "version", change)
+    with pytest.raises(CorpusError, match=f"row 2 .*: {column} is missing: expected a value"):
+        Corpus.open(folder)
+
+
+def loosen(field: pa.Field) -> pa.Field:
+    """The same field, in which any value may be missing."""
+    kind = field.type
+    if pa.types.is_list(kind):
+        kind = pa.list_(loosen(kind.value_field))
+    elif pa.types.is_struct(kind):
+        kind = pa.struct([loosen(each) for each in kind])
+    return pa.field(field.name, kind)
+
+
+def test_a_clip_without_a_licence_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(folder / CLIPS_FILE)
+    rows = table.to_pylist()
+    rows[1]["licence"] = None
+    loose = pa.schema([loosen(field) for field in table.schema])
+    pq.write_table(pa.Table.from_pylist(rows, schema=loose), folder / CLIPS_FILE)
+    with pytest.raises(CorpusError, match=r"clips\.parquet: row 1 .*licence is missing"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("text", ["../elsewhere", "/tmp", "a\0b", ""])
+def test_latest_names_a_folder_beside_it(corpus: Corpus, tmp_path: Path, text: str) -> None:
+    variant(corpus, tmp_path / "elsewhere", lambda table: table)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / LATEST_FILE).write_text(text, encoding="utf-8")
+    for opening in (Corpus.open, find_manifest):
+        with pytest.raises(CorpusError, match="latest: "):
+            opening(tmp_path / "here")
+
+
+def test_too_little_memory_is_one_line(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+
+    def starve(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(pq, "ParquetFile", starve)
+    with pytest.raises(CorpusError, match=r"samples\.parquet: .*memory"):
+        Corpus.open(folder)
+
+
+def test_a_plan_is_checked_too(corpus: Corpus, tmp_path: Path) -> None:
+    folder = tmp_path / "version"
+    folder.mkdir()
+    table = pq.read_table(corpus.folder / "plan.parquet")
+    pq.write_table(edited(third(FAULTS["split"][0]))(table), folder / "plan.parquet")
+    with pytest.raises(CorpusError, match=r"plan\.parquet: row 2.*split"):
+        find_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    "text", [nested(5000), '{"not":' * 5000, '{"not":' * 600, "{garbage", "[1"]
+)
+def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path, text: str) -> None:
+    text += "}" * text.count('{"not":')
+    for column in ("claim", "negatives"):
+        value = text if column == "claim" else [SENTENCE | {"claim": text}]
+        change = third(lambda row, column=column, value=value: {column: value})  # type: ignore[misc]
+        with pytest.raises(SceneError):
+            audit(variant(corpus, tmp_path / column, edited(change)))
+
+
+@pytest.mark.parametrize("text", ["[1]", "{garbage"])
+def test_audit_of_a_garbage_corpus_json_fails(corpus: Corpus, tmp_path: Path, text: str) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    (folder / CORPUS_FILE).write_text(text, encoding="utf-8")
+    done = segue("audit", folder)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "fix:" in done.stderr
+
+
+RECEIPT = {
+    "shard": "a.tar", "split": "train", "samples": 1, "digest": "", "bytes": 1, "libraries": {}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{garbage", "damaged: "),
+        ("\xff", "damaged: "),
+        ("[1, 2]", "fields of a receipt"),
+        ("{}", "fields of a receipt"),
+        ("[" * 100_000, "fields of a receipt"),
+        (json.dumps(RECEIPT | {"sha256": ["x"]}), "sha256 is .*expected str"),
+        (None, "missing: expected the receipt"),
+    ],
+)
+def test_a_garbage_receipt_is_one_line(
+    corpus: Corpus, tmp_path: Path, text: str | None, said: str
+) -> None:
+    folder = tmp_path / "version"
+    shutil.copytree(corpus.folder, folder)
+    told = dict(corpus.facts) | {"shards": str(corpus.shards)}
+    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    opened = Corpus.open(folder)
+    path = sorted((folder / "receipts").glob("*.json"))[0]
+    path.unlink()
+    if text is not None:
+        path.write_text(text, encoding="latin-1")
+    with pytest.raises(CorpusError, match=f"{path.name}: .*{said}"):
+        verify(opened, [])
+
+
+def test_a_member_that_says_it_is_huge_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    shutil.copytree(corpus.shards, shards)
+    for path in shards.rglob("*.tar"):
+        data = bytearray(path.read_bytes())
+        header = tarfile.TarInfo.frombuf(bytes(data[:512]), "utf-8", "strict")
+        header.size = 1 << 40
+        data[:512] = header.tobuf(tarfile.GNU_FORMAT)
+        path.write_bytes(data)
+    folder = variant(corpus, tmp_path / "version", lambda table: table, shards=str(shards))
+    with pytest.raises(CorpusError, match=r"damaged: .*bytes: expected \d+ at most"):
+        export_corpus(Corpus.open(folder), "jams", tmp_path / "out")
