@@ -124,15 +124,6 @@ def artifacts(state: State[Any]) -> dict[str, Any]:
     return {str(each.key): each.data for each in found}
 
 
-def test_flow_builds_the_same_bytes_with_no_server_set_up(
-    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
-) -> None:
-    done = segue("build", tiny_file(), "--out", tmp_path / "out", "--workers", "2", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["rendered"] == 12
-    assert product(tmp_path / "out") == product(tiny_corpus)
-
-
 def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
     server: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import segue
+from builds import product, segue
 
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.flows.nights.schedule import Night, Times
@@ -91,14 +91,16 @@ def test_what_is_said_to_others_is_heard(listening: Callable[[], list[dict[str, 
     assert strangers(listening()) == {"192.0.2.1", "telemetry.invalid"}
 
 
-def test_build_on_prefects_own_server_with_workers_speaks_to_this_machine_alone(
+def test_build_on_prefects_own_server_makes_the_same_bytes_and_speaks_to_this_machine_alone(
     listening: Callable[[], list[dict[str, Any]]],
     tiny_file: Callable[..., Path],
+    tiny_corpus: Path,
     tmp_path: Path,
 ) -> None:
-    spec = tiny_file(recipe={"triplets": {"repeats": 1}}, shards={"samples": 36})
-    done = segue("build", spec, "--out", tmp_path / "out", "--workers", "2", "--json")
+    done = segue("build", tiny_file(), "--out", tmp_path / "out", "--workers", "2", "--json")
     assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["rendered"] == 12
+    assert product(tmp_path / "out") == product(tiny_corpus)
     heard = listening()
     assert strangers(heard) == set()
     started = [line for line in heard if line["event"] == "started"]
