@@ -119,8 +119,8 @@ class Bench:
         other = self._see_elsewhere()
         writes = self._list_writes()
         self.row.points = len(writes)
-        step = max(1, -(-len(writes) // self._most)) if self._most else 1
-        for number in range(step if step > 1 else 1, len(writes) + 1, step):
+        most = min(self._most, len(writes)) or len(writes)
+        for number in ((2 * each + 1) * len(writes) // (2 * most) + 1 for each in range(most)):
             fault = self._take(number, expected, other)
             if fault:
                 before = writes[number - 1].replace(f"{self._site.root}/", "")

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from synth.base.atomic import PARTIAL_SUFFIX
+
 _ACCESS: Final = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 _TWO_NAMES: Final = ("os.rename", "os.link")
 _ONE_NAME: Final = ("os.remove", "os.rmdir", "os.mkdir", "os.truncate")
@@ -27,7 +29,8 @@ _LOCKS: Final = (".lock",)
 class Watch:
     """Counts the writes of this process, and kills it before one of them.
 
-    A file that is opened for writing is two of them: it is not there yet, or is empty.
+    A file that is opened for writing is two of them, as it is not there yet, or is empty; one that
+    is renamed afterwards is two with that.
 
     Args:
         root: The folder; what is written elsewhere does not count.
@@ -67,7 +70,8 @@ class Watch:
             if flags & _ACCESS == os.O_RDONLY or not self._counts(path):
                 return
             self._pass(f"open {path}")
-            if flags & os.O_TRUNC or not os.path.exists(path):  # noqa: PTH110
+            is_new = flags & os.O_TRUNC or not os.path.exists(path)  # noqa: PTH110
+            if is_new and not path.endswith(PARTIAL_SUFFIX):
                 self._pass(f"fill {path}", lambda: _empty(path, flags))
         elif event in _TWO_NAMES:
             path = _resolve(arguments[1], arguments[3])
@@ -76,6 +80,8 @@ class Watch:
         else:
             path = _resolve(arguments[0], arguments[-1] if event != "os.truncate" else -1)
             there = os.path.lexists(path)
+            if event == "os.mkdir":
+                there = there or not os.path.isdir(os.path.dirname(path))  # noqa: PTH112, PTH120
             if self._counts(path) and there != (event == "os.mkdir"):
                 self._pass(f"{event[3:]} {path}")
 
