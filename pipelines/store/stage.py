@@ -194,9 +194,17 @@ def hold_filling(bank: Path) -> Iterator[Lease | None]:
     with hold_lease(copies.remote, folder, holder, _FILLING) as lease:
         # Who removes takes the lease of the banks first, then looks who fills one.
         refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)
-        if _list_fillers(copies.remote, copies.key(bank)) == [folder]:
-            copies.remote.remove_partials(copies.key(bank))
+        if copies.remote.is_folder:
+            _sweep(copies.remote, copies.key(bank), holder)
         yield lease
+
+
+def _sweep(remote: Remote, bank: str, holder: str) -> None:
+    """Delete what killed writers left in a bank, unless somebody else is writing it, too."""
+    with suppress(CorpusError):
+        for folder in _list_fillers(remote, bank):
+            refuse_living(remote, folder, holder, _FILLING)
+        remote.remove_partials(bank)
 
 
 def _list_fillers(remote: Remote, below: str = BANKS) -> list[str]:

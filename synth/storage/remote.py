@@ -172,7 +172,7 @@ class Remote:
             elif found is not None:
                 filesystem = require_stamp(filesystem, found.stamp)
             filesystem.put_file(str(local), path, **options)
-        elif self._is_folder:
+        elif self.is_folder:
             _copy(local, Path(path))
         else:
             filesystem.put_file(str(local), path)
@@ -209,7 +209,7 @@ class Remote:
         path = joined_path(root, key)
 
         def write_file() -> None:
-            if self._is_folder:
+            if self.is_folder:
                 write_bytes(Path(path), data)
             else:
                 filesystem.pipe_file(path, data)
@@ -232,7 +232,7 @@ class Remote:
 
         def create_file() -> bool:
             try:
-                if self._is_folder:
+                if self.is_folder:
                     _create(Path(joined_path(root, key)), data)
                 else:
                     filesystem.pipe_file(joined_path(root, key), data, mode="create")
@@ -269,7 +269,7 @@ class Remote:
             if not conditional and (found is None or found.stamp != stamp):
                 return False
             try:
-                if self._is_folder:
+                if self.is_folder:
                     write_bytes(Path(joined_path(root, key)), data)
                 else:
                     filesystem.pipe_file(joined_path(root, key), data, **options)
@@ -291,7 +291,7 @@ class Remote:
         places = joined_path(root, source), joined_path(root, target)
 
         def copy_file() -> None:
-            if self._is_folder:
+            if self.is_folder:
                 _copy(*map(Path, places))
             else:
                 filesystem.cp_file(*places)
@@ -320,7 +320,7 @@ class Remote:
 
         Stores proper hold nothing of the kind: there an object is whole, or is not there.
         """
-        if self._is_folder:
+        if self.is_folder:
             path = Path(joined_path(self._open()[1], folder))
             for partial in path.rglob(f".*{PARTIAL_SUFFIX}"):
                 partial.unlink(missing_ok=True)
@@ -330,7 +330,7 @@ class Remote:
         return self.url.partition("://")[0]
 
     @property
-    def _is_folder(self) -> bool:
+    def is_folder(self) -> bool:
         """Whether the store is a folder, in which files are to appear whole or not at all."""
         return self._scheme in LOCAL
 
