@@ -22,9 +22,9 @@ COMMANDS = ("replan plan.parquet/folder", "gc/folder")
 
 
 def test_commands_killed_between_writes_end_as_if_they_had_not_been() -> None:
+    points = ("--points", "2", "--only", ",".join(COMMANDS), "--json")
     told = subprocess.run(
-        [sys.executable, "-m", "tests.soak", "--between-writes", "--points", "2", "--json"]
-        + ["--only", ",".join(COMMANDS)],
+        [sys.executable, "-m", "tests.soak", "--between-writes", *points],
         cwd=REPO,
         capture_output=True,
         text=True,

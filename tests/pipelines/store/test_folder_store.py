@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +34,14 @@ def test_an_object_that_was_being_written_is_what_it_was(
         Path(target).write_bytes(Path(source).read_bytes()[:5])
         raise KilledError
 
+    ways: dict[str, Callable[[], object]] = {
+        "put": lambda: remote.put(tmp_path / "local", "a"),
+        "put_over": lambda: remote.put_over(tmp_path / "local", "a", remote.find("a")),
+        "copy": lambda: remote.copy("b", "a"),
+    }
     monkeypatch.setattr(shutil, "copyfile", copy_half)
     with pytest.raises(KilledError):
-        match way:
-            case "put":
-                remote.put(tmp_path / "local", "a")
-            case "put_over":
-                remote.put_over(tmp_path / "local", "a", remote.find("a"))
-            case _:
-                remote.copy("b", "a")
+        ways[way]()
     assert remote.read("a") == b"before"
 
 

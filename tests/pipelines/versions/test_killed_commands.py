@@ -1,4 +1,4 @@
-"""What the soak between writes found: what is left by a command that was killed at the worst time."""
+"""What the soak between writes found: what a command leaves that is killed at the worst time."""
 
 from __future__ import annotations
 
