@@ -22,7 +22,6 @@ from pipelines.cli.common.progress_display import show_progress
 from pipelines.engines.executor import processors, workers
 from pipelines.ingest.ingest import ingest
 from pipelines.spec.intake import Intake
-from synth.corpus.schema import canonical_json
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
 from tests.helpers.mutations import RATE, write_damaged
@@ -38,7 +37,7 @@ class Run:
     """What became of the files.
 
     Args:
-        clips: Rows of the accepted ones, as JSON, by id.
+        clips: Rows of the accepted ones, as text, by id.
         refused: Why the others were not, by id.
         seconds: That it took.
     """
@@ -118,7 +117,7 @@ def _read(source: FolderSource, banks: Path, as_json: bool) -> Run:
     with workers(count) as run, show_progress(as_json) as observer:
         library = ingest(intake, banks, run, count, observer)
     return Run(
-        {row["id"]: canonical_json(row) for row in library.clips},
+        {row["id"]: repr(row) for row in library.clips},
         {row["id"]: row["reason"] for row in library.quarantine},
         round(time.monotonic() - started, 1),
     )
