@@ -145,9 +145,8 @@ def hold_for_writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
         except StorageError:
             raise
         except BaseException:
-            with suppress(
-                StorageError, CorpusError
-            ):  # they are kept here, and joined by the next run
+            # They are kept here, and joined by the next run.
+            with suppress(StorageError, CorpusError):
                 mirror.push_changed(_list_beside(versions))
             raise
         mirror.push_changed(_list_beside(versions))

@@ -154,7 +154,7 @@ class Remote:
             try:
                 return self._upload(local, key, is_conditional=True, found=found)
             except Exception as error:
-                if is_taken(error) or is_missing(error):
+                if is_taken(error) or (found is not None and is_missing(error)):
                     return None
                 raise
 
