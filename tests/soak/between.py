@@ -65,10 +65,7 @@ def soak(only: Sequence[str], points: int, as_json: bool) -> int:
         _run_lanes(wanted, home, points, rows, lanes)
     finally:
         for process in lanes.values():
-            with suppress(ProcessLookupError):
-                os.killpg(process, signal.SIGKILL)
-            with suppress(ChildProcessError):
-                os.waitpid(process, 0)
+            _end(process)
         wrong = [fault for row in rows.values() for fault in row.wrong]
         if not wrong:
             shutil.rmtree(home, ignore_errors=True)
@@ -107,6 +104,18 @@ def _run_lanes(
         if time.monotonic() - told > TELL_S:
             told = time.monotonic()
             tell(f"{sum(row.killed for row in rows.values())} kills, {len(pending)} commands left")
+
+
+def _end(lane: int) -> None:
+    """End a lane, and what it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(lane, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(lane, 0)
+    with suppress(ProcessLookupError):
+        while True:  # they write until they are gone
+            os.killpg(lane, signal.SIGKILL)
+            time.sleep(0.01)
 
 
 def _start_lane(scenario: Scenario, home: Path, points: int) -> tuple[int, int]:
