@@ -34,6 +34,7 @@ test: env
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
+# Or one between all writes, or 500 damaged files: SOAK="--between-writes", SOAK="--mutated 500"
 soak: env
 	$(BIN)/python -m tests.soak $(SOAK)
 

@@ -120,5 +120,5 @@ def _remove(places: Places, *paths: Path) -> None:
     """Delete files in this order, at the store first."""
     for path in paths:
         if places.mirror is not None and places.mirror.holds(path):
-            places.mirror.remove([path])
+            places.mirror.withdraw([path])
         path.unlink(missing_ok=True)

@@ -220,7 +220,7 @@ def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
     paths = [places.receipt_path(shard.shard) for shard in pending]
     found = [path for path in paths if path.is_file()]
     if places.mirror is not None:
-        places.mirror.remove(found)
+        places.mirror.withdraw(found)
     for path in found:
         path.unlink()
 
@@ -240,7 +240,8 @@ def _is_sound(places: Places, shard: ShardPlan) -> bool:
 
 def clean(places: Places) -> None:
     """Remove what killed writers of this version left; for the version's sole writer."""
-    for folder in (places.manifests, places.receipts, *places.shards.glob("*")):
+    folders = places.manifests, places.receipts, places.shards, *places.shards.glob("*/")
+    for folder in folders:
         remove_partials(folder)
 
 

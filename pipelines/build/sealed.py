@@ -49,5 +49,5 @@ def unmark(places: Places) -> None:
     path = places.manifests / REMOVED_FILE
     if path.is_file():
         if places.mirror is not None:
-            places.mirror.remove([path])
+            places.mirror.withdraw([path])
         path.unlink()

@@ -8,18 +8,21 @@ up when a machine died bears no receipt, and is written over by the next run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pipelines.store.lease import Lease
-from synth.base.atomic import write_bytes
+from synth.base.atomic import PARTIAL_SUFFIX, write_bytes, write_text
+from synth.base.errors import CorpusError
 from synth.storage import Copies, Stored
 from synth.storage.copies import AT_ONCE
 
 JOURNAL: Final = "journal.jsonl"
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +96,66 @@ class Mirror:
     def push(self, *paths: Path) -> None:
         """Put files, in this order; who sees the last one sees all.
 
+        Who holds a lease replaces what he saw before he checked it, and nothing else: had he been
+        paused in between and somebody else taken over, it would be another object by then.
+
         Raises:
+            CorpusError: If the lease is lost; what others put is left as it is.
             StorageError: If one cannot be written.
         """
-        for path in paths:
-            key = self.copies.key(path)
-            stored = self.copies.remote.put(path, key)
+        keys = [self.copies.key(path) for path in paths]
+        found = self._see(keys)
+        for path, key in zip(paths, keys, strict=True):
+            stored = self._put(path, key, found)
             self.copies.note(key, stored)
             self.copies.remember(key, stored)
+
+    def _see(self, keys: Sequence[str]) -> dict[str, Stored | None]:
+        """What objects are, as seen before the lease was found to be held."""
+        if self.lease is None or not keys:
+            return {}
+        found = {key: self.copies.remote.find(key) for key in keys}
+        self.lease.check()
+        return found
+
+    def _put(self, path: Path, key: str, found: Mapping[str, Stored | None]) -> Stored:
+        remote = self.copies.remote
+        if self.lease is None:
+            return remote.put(path, key)
+        for _ in range(_TRIES):
+            if (stored := remote.put_over(path, key, found[key])) is not None:
+                return stored
+            found = self._see([key])  # a former holder's last words, or a request that was repeated
+        raise CorpusError(
+            f"{remote.address(key)}: others write it again and again",
+            fix="let one machine build a corpus at a time",
+        )
 
     def certify(self, file: Path, *certificates: Path) -> None:
         """Put a file, then what certifies it, and delete the file here.
 
         Raises:
-            CorpusError: If the lease is lost: nothing is put, or all but the last certificate.
+            CorpusError: If the lease is lost: the last certificate is not put.
             StorageError: If one cannot be written.
         """
         *others, last = certificates
-        for paths in ((file, *others), (last,)):
-            if self.lease is not None:
-                self.lease.check()
-            self.push(*paths)
+        if self.lease is not None and self.holds(file) and not self.holds(last):
+            self._bar(last)
+        self.push(file, *others)
+        self.push(last)
         file.unlink()
+
+    def _bar(self, certificate: Path) -> None:
+        """Keep who put a file before, and may sleep, from putting its certificate after all.
+
+        What is put in its place certifies nothing, and is another one for every lease.
+        """
+        assert self.lease is not None
+        key = self.copies.key(certificate)
+        bar = certificate.with_name(f".{certificate.name}.bar{PARTIAL_SUFFIX}")
+        write_text(bar, json.dumps({"barred_by": self.lease.token}) + "\n")
+        self._put(bar, key, self._see([key]))
+        bar.unlink()
 
     def withdraw(self, paths: Iterable[Path]) -> None:
         """Delete what a version, or a bank, consists of.
@@ -125,25 +166,6 @@ class Mirror:
         """
         if self.lease is not None:
             self.lease.check()
-        self.remove(paths)
-
-    def copy(self, source: Path, target: Path) -> None:
-        """Copy an object within the store.
-
-        Raises:
-            StorageError: If that cannot be done.
-        """
-        key = self.copies.key(target)
-        self.copies.remote.copy(self.copies.key(source), key)
-        if (stored := self.copies.remote.find(key)) is not None:
-            self.copies.remember(key, stored)
-
-    def remove(self, paths: Iterable[Path]) -> None:
-        """Delete objects.
-
-        Raises:
-            StorageError: If one cannot be deleted.
-        """
 
         def remove_one(path: Path) -> None:
             key = self.copies.key(path)
@@ -152,6 +174,20 @@ class Mirror:
 
         with ThreadPoolExecutor(AT_ONCE, "segue-remove") as threads:
             list(threads.map(remove_one, paths))
+
+    def copy(self, source: Path, target: Path) -> None:
+        """Copy an object within the store.
+
+        Raises:
+            CorpusError: If the lease is lost: nothing is copied.
+            StorageError: If that cannot be done.
+        """
+        if self.lease is not None:
+            self.lease.check()
+        key = self.copies.key(target)
+        self.copies.remote.copy(self.copies.key(source), key)
+        if (stored := self.copies.remote.find(key)) is not None:
+            self.copies.remember(key, stored)
 
     def push_changed(self, paths: Iterable[Path]) -> None:
         """Put those of some files that are not there as they are here, in this order.

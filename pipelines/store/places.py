@@ -11,6 +11,7 @@ from pipelines.store.mirror import Mirror
 BANKS: Final = "banks"
 SHARDS: Final = "shards"
 MANIFESTS: Final = "data_manifests"
+RECEIPTS: Final = "receipts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Places:
     @property
     def receipts(self) -> Path:
         """One receipt and one table of measurements a shard."""
-        return self.manifests / "receipts"
+        return self.manifests / RECEIPTS
 
     @property
     def shards(self) -> Path:

@@ -25,8 +25,8 @@ from pipelines.store.lease import (
 from pipelines.store.locks import sole_writer
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import BANKS, SHARDS, locate_versions
-from synth.base.atomic import write_text
-from synth.base.errors import SpecError
+from synth.base.atomic import remove_partials, write_text
+from synth.base.errors import CorpusError, SpecError
 from synth.base.rng import digest
 from synth.corpus.corpus import CORPUS_FILE
 from synth.storage import Copies, Remote, StorageError, url_of
@@ -104,6 +104,8 @@ def hold_corpus(out: Path, corpus: str) -> Iterator[Mirror | None]:
     versions = locate_versions(out.resolve(), corpus)
     mirror = find_mirror(out)
     with sole_writer(versions):
+        for folder in (versions, *versions.glob("*/")):
+            remove_partials(folder)
         if mirror is None:
             yield None
             return
@@ -113,6 +115,8 @@ def hold_corpus(out: Path, corpus: str) -> Iterator[Mirror | None]:
         with hold_lease(copies.remote, leases, holder) as lease:
             # Who removes banks takes theirs first, then looks who holds a corpus.
             refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)
+            for folder in (versions, out.resolve() / SHARDS / corpus):
+                copies.remote.remove_partials(copies.key(folder))
             facts = {name: value for name, value in asdict(lease).items() if name != "remote"}
             write_text(_lease_path(copies.root, corpus), json.dumps(facts))
             yield Mirror(copies, lease)
@@ -141,7 +145,8 @@ def hold_for_writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
         except StorageError:
             raise
         except BaseException:
-            with suppress(StorageError):  # they are kept here, and joined by the next run
+            # They are kept here, and joined by the next run.
+            with suppress(StorageError, CorpusError):
                 mirror.push_changed(_list_beside(versions))
             raise
         mirror.push_changed(_list_beside(versions))
@@ -188,12 +193,22 @@ def hold_filling(bank: Path) -> Iterator[Lease | None]:
     with hold_lease(copies.remote, folder, holder, _FILLING) as lease:
         # Who removes takes the lease of the banks first, then looks who fills one.
         refuse_living(copies.remote, _BANK_LEASES, holder, _CLEARING)
+        if copies.remote.is_folder:
+            _sweep(copies.remote, copies.key(bank), holder)
         yield lease
 
 
-def _list_fillers(remote: Remote) -> list[str]:
+def _sweep(remote: Remote, bank: str, holder: str) -> None:
+    """Delete what killed writers left in a bank, unless somebody else is writing it, too."""
+    with suppress(CorpusError):
+        for folder in _list_fillers(remote, bank):
+            refuse_living(remote, folder, holder, _FILLING)
+        remote.remove_partials(bank)
+
+
+def _list_fillers(remote: Remote, below: str = BANKS) -> list[str]:
     """The folders of the leases of those who fill banks, dead or alive."""
-    folders = {key.rpartition("/")[0] for key in remote.list(BANKS)}
+    folders = {key.rpartition("/")[0] for key in remote.list(below)}
     return sorted(each for each in folders if f"/{LEASE_FOLDER}-" in each)
 
 

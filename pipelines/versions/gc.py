@@ -18,7 +18,7 @@ from pipelines.build.documents.croissant import CROISSANT_FILE
 from pipelines.build.finalise import CARD_FILE, SIZES_FILE
 from pipelines.build.render import read_receipt
 from pipelines.store.mirror import Mirror
-from pipelines.store.places import SHARDS, Places, locate_versions
+from pipelines.store.places import RECEIPTS, SHARDS, Places, locate_versions
 from pipelines.store.stage import hold_corpus
 from pipelines.versions.gc_banks import find_unneeded, hold_every_bank
 from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_versions
@@ -150,7 +150,8 @@ def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None, observer: Obse
     observer.start(PHASE, sum(len(each.files) for each in sweep.removals), "files")
     for removal in sweep.versions:
         if mirror is not None:
-            mirror.withdraw(removal.files)
+            for files in _order(removal.files):
+                mirror.withdraw(files)
         _remove(removal, shelf)
         observer.advance(PHASE, len(removal.files))
     for removal in sweep.leftovers:
@@ -188,6 +189,8 @@ def _survey(shelf: Shelf, keep: int, banks: Collection[Path]) -> Sweep:
     foreign: list[Path] = []
     for version in going:
         files, others = _list_shard_files(version.places, shelf)
+        if not version.finished:  # what certifies them goes before them
+            files = {**_list_receipts(version.places, shelf), **files}
         foreign += others
         removals.append(Removal(version.name, tuple(files), count_freed_bytes(files, links)))
     leftovers = []
@@ -248,6 +251,22 @@ def _list_shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
     return built, [path for path in found if path not in built]
 
 
+def _list_receipts(places: Places, shelf: Shelf) -> dict[Path, FileFacts]:
+    """The receipts of a version, which prove nothing but what is there where it is unfinished."""
+    found = shelf.list_files(places.manifests)
+    return {
+        path: held
+        for path, held in found.items()
+        if path.parent == places.receipts and path.suffix == ".json"
+    }
+
+
+def _order(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Files that go: receipts, and then the others."""
+    receipts = [path for path in files if path.parent.name == RECEIPTS]
+    return receipts, [path for path in files if path.parent.name != RECEIPTS]
+
+
 def _is_built(path: Path) -> bool:
     """Whether a path, from the version's shard folder, is one that builds write."""
     return any(
@@ -261,10 +280,7 @@ def _mark(shelf: Shelf, places: Places, mirror: Mirror | None) -> None:
     path = places.manifests / REMOVED_FILE
     if shelf.holds(path) or not shelf.holds(places.manifests / CORPUS_FILE):
         return
-    manifests = shelf.list_files(places.manifests)
-    found = [
-        each for each in manifests if each.parent == places.receipts and each.suffix == ".json"
-    ]
+    found = _list_receipts(places, shelf)
     receipts = [read_receipt(places, each.stem) for each in map(shelf.fetch, found)]
     certified = [receipt for receipt in receipts if receipt is not None]
     told = {

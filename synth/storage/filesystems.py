@@ -9,6 +9,7 @@ from typing import Any, Final
 from synth.storage.errors import StorageError
 
 S3: Final = ("s3", "s3a")
+LOCAL: Final = ("file", "local")
 PRIVATE: Final = ("memory",)
 """Kinds of stores that live in one process, and end with it."""
 _EXTRAS: Final = {"s3": "segue-audio[s3]", "s3a": "segue-audio[s3]", "gs": "gcsfs", "gcs": "gcsfs"}
@@ -30,6 +31,18 @@ def filesystem_of(store: str) -> Any:
         StorageError: If there is no such kind of store, or its package is not installed.
     """
     return _open_filesystem(store, tuple(os.environ.get(name, "") for name in _DECISIVE))
+
+
+def require_stamp(filesystem: Any, stamp: str) -> Any:
+    """The same S3 file system, whose `put_file` replaces an object of this ETag alone."""
+    from fsspec.asyn import sync_wrapper  # type: ignore[import-untyped]
+
+    guarded = object.__new__(type(filesystem))
+    guarded.__dict__.update(filesystem.__dict__)
+    # Sent with every request that knows it: those that put an object, or end a put in parts.
+    guarded.s3_additional_kwargs = {**filesystem.s3_additional_kwargs, "IfMatch": f'"{stamp}"'}
+    guarded.put_file = sync_wrapper(guarded._put_file, obj=guarded)
+    return guarded
 
 
 @lru_cache(maxsize=8)
@@ -54,7 +67,7 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
         ) from error
     if scheme in S3:
         options |= _s3_options(environment)
-    elif scheme in ("file", "local"):
+    elif scheme in LOCAL:
         options["auto_mkdir"] = True
     filesystem = kind(**options)
     if scheme in S3:

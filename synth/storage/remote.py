@@ -7,16 +7,17 @@ as the store's client finds them, and from nowhere else.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from synth.base.atomic import replacing
+from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
 from synth.storage.errors import StorageError
 from synth.storage.faults import is_missing, is_passing, is_taken, to_storage_error
-from synth.storage.filesystems import S3, filesystem_of
+from synth.storage.filesystems import LOCAL, S3, filesystem_of, require_stamp
 from synth.storage.stored import Stored, parse_entry
 from synth.storage.url import join_keys, split_url
 
@@ -128,19 +129,57 @@ class Remote:
         Raises:
             StorageError: If it cannot be written.
         """
-        filesystem, root = self._open()
-        path = joined_path(root, key)
-        in_parts = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
-        options = in_parts if self._scheme in S3 else {}
+        return self._retry(lambda: self._upload(local, key), key, "written")
 
-        def upload() -> Stored:
-            filesystem.put_file(str(local), path, **options)
-            stored, size = self.find(key), local.stat().st_size
-            if stored is None or stored.size != size:
-                raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
-            return stored
+    def put_over(self, local: Path, key: str, found: Stored | None) -> Stored | None:
+        """Copy a file to a key that holds what it held before: at S3 by a conditional request.
+
+        Other stores are asked first; what another writes in between is lost there.
+
+        Args:
+            local: The file.
+            key: Of the object.
+            found: What `find` said of it.
+
+        Returns:
+            What the store then holds; None where the key holds something else, and keeps it.
+
+        Raises:
+            StorageError: If it cannot be written.
+        """
+
+        def upload() -> Stored | None:
+            if self._scheme not in S3 and self.find(key) != found:
+                return None
+            try:
+                return self._upload(local, key, is_conditional=True, found=found)
+            except Exception as error:
+                if is_taken(error) or (found is not None and is_missing(error)):
+                    return None
+                raise
 
         return self._retry(upload, key, "written")
+
+    def _upload(
+        self, local: Path, key: str, is_conditional: bool = False, found: Stored | None = None
+    ) -> Stored:
+        filesystem, root = self._open()
+        path = joined_path(root, key)
+        if self._scheme in S3:
+            options: dict[str, Any] = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
+            if is_conditional and found is None:
+                options["mode"] = "create"
+            elif found is not None:
+                filesystem = require_stamp(filesystem, found.stamp)
+            filesystem.put_file(str(local), path, **options)
+        elif self.is_folder:
+            _copy(local, Path(path))
+        else:
+            filesystem.put_file(str(local), path)
+        stored, size = self.find(key), local.stat().st_size
+        if stored is None or stored.size != size:
+            raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
+        return stored
 
     def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
         """An object's bytes, or those from `start` to `stop`; None where it is not there.
@@ -167,7 +206,15 @@ class Remote:
             StorageError: If they cannot be written.
         """
         filesystem, root = self._open()
-        self._retry(lambda: filesystem.pipe_file(joined_path(root, key), data), key, "written")
+        path = joined_path(root, key)
+
+        def write_file() -> None:
+            if self.is_folder:
+                write_bytes(Path(path), data)
+            else:
+                filesystem.pipe_file(path, data)
+
+        self._retry(write_file, key, "written")
 
     def create(self, key: str, data: bytes) -> bool:
         """Put bytes under a key that holds nothing, by a conditional request where there is one.
@@ -185,7 +232,10 @@ class Remote:
 
         def create_file() -> bool:
             try:
-                filesystem.pipe_file(joined_path(root, key), data, mode="create")
+                if self.is_folder:
+                    _create(Path(joined_path(root, key)), data)
+                else:
+                    filesystem.pipe_file(joined_path(root, key), data, mode="create")
             except Exception as error:
                 if is_taken(error):
                     return False
@@ -219,7 +269,10 @@ class Remote:
             if not conditional and (found is None or found.stamp != stamp):
                 return False
             try:
-                filesystem.pipe_file(joined_path(root, key), data, **options)
+                if self.is_folder:
+                    write_bytes(Path(joined_path(root, key)), data)
+                else:
+                    filesystem.pipe_file(joined_path(root, key), data, **options)
             except Exception as error:
                 if is_taken(error) or is_missing(error):
                     return False
@@ -236,7 +289,14 @@ class Remote:
         """
         filesystem, root = self._open()
         places = joined_path(root, source), joined_path(root, target)
-        self._retry(lambda: filesystem.cp_file(*places), target, "written")
+
+        def copy_file() -> None:
+            if self.is_folder:
+                _copy(*map(Path, places))
+            else:
+                filesystem.cp_file(*places)
+
+        self._retry(copy_file, target, "written")
 
     def remove(self, key: str) -> None:
         """Delete an object, if it is there.
@@ -255,9 +315,24 @@ class Remote:
 
         self._retry(remove_file, key, "written")
 
+    def remove_partials(self, folder: str) -> None:
+        """Delete what killed writers left below a folder, which nobody else may be writing.
+
+        Stores proper hold nothing of the kind: there an object is whole, or is not there.
+        """
+        if self.is_folder:
+            path = Path(joined_path(self._open()[1], folder))
+            for partial in path.rglob(f".*{PARTIAL_SUFFIX}"):
+                partial.unlink(missing_ok=True)
+
     @property
     def _scheme(self) -> str:
         return self.url.partition("://")[0]
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the store is a folder, in which files are to appear whole or not at all."""
+        return self._scheme in LOCAL
 
     def _open(self) -> tuple[Any, str]:
         """The file system, and the folder's path in it."""
@@ -276,6 +351,17 @@ class Remote:
                     raise to_storage_error(error, self.address(key), done) from error
             time.sleep(FIRST_WAIT_S * 2 ** (attempt - 1))
         raise AssertionError("no attempt was made")
+
+
+def _copy(source: Path, target: Path) -> None:
+    with replacing(target) as partial:
+        shutil.copyfile(source, partial)
+
+
+def _create(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        file.write(data)
 
 
 _GONE: Final = "fix the URL; a file that was there before was deleted by somebody"

@@ -108,6 +108,9 @@ class Door:
             self.refused.append(request)
             self._refuse(handler, refusal)
             return
+        if self._is_overtaken(handler):
+            self._refuse(handler, Refusal(412, "PreconditionFailed"))
+            return
         headers = {k: v for k, v in handler.headers.items() if k.lower() not in _HOP}
         behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=PATIENCE_S)
         try:
@@ -127,6 +130,19 @@ class Door:
         handler.end_headers()
         if handler.command != "HEAD":
             handler.wfile.write(data)
+
+    def _is_overtaken(self, handler: BaseHTTPRequestHandler) -> bool:
+        """What S3 looks at when an upload in parts is ended, and moto does not."""
+        stamp = handler.headers.get("If-Match")
+        if handler.command != "POST" or stamp is None:
+            return False
+        behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=60)
+        try:
+            sender = {name: handler.headers[name] for name in ("Host", "Authorization")}
+            behind.request("HEAD", handler.path.partition("?")[0], headers=sender)
+            return behind.getresponse().getheader("ETag") != stamp
+        finally:
+            behind.close()
 
     def _refuse(self, handler: BaseHTTPRequestHandler, refusal: Refusal) -> None:
         data = (

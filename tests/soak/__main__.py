@@ -1,225 +1,54 @@
-"""A soak: small builds whose processes are killed (kill -9) at random moments, a hundred in all.
+"""Soaks: what a test suite has no time for.
 
     python -m tests.soak [--minutes 10] [--seed N] [--only LANE/VICTIM] [--json]
+    python -m tests.soak --between-writes [--only build,gc/store] [--points N] [--json]
+    python -m tests.soak --mutated 500 [--json]
 
-The flow, its workers, the Dask scheduler and the Prefect server are killed; each build is started
-again until it is done, and must then be, byte for byte, what an undisturbed one made; no finished
-shard is made again, no process and no temporary file is left. The status is 1 where that is not so,
-or where the time was over before all were killed. Needs Linux's /proc and distributed.
+The first kills the processes of builds at random moments (`tests.soak.kills`), the second kills
+commands between every pair of their writes (`tests.soak.between`), the third reads damaged sound
+files on a quiet machine and on a busy one (`tests.soak.mutated`). The status is 1 where anything
+is wrong. Linux only.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
-import shutil
+import os
+import signal
 import sys
-import tempfile
-import threading
-import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Final
-
-import yaml
-
-from tests.helpers.builds import TINY, merged
-from tests.soak.lanes import FLOW, LANES, SCHEDULER, SERVER, WORKER
-from tests.soak.processes import ExpiredError, command, end_all, of, start
-from tests.soak.rounds import CLI, Outcome, Round
-
-SPEC: Final = merged(TINY, {"corpus": "soak", "recipe": {"triplets": {"repeats": 6}}})
-AT_ONCE: Final = 2
-MOST_KILLS: Final = 7
-"""Of one build."""
-PLAN: Final[tuple[tuple[str, str, int], ...]] = (
-    ("served", SERVER, 12),
-    ("bare", FLOW, 14),
-    ("dask", WORKER, 16),
-    ("flow", SERVER, 8),
-    ("dask", SCHEDULER, 12),
-    ("flow", FLOW, 8),
-    ("bare", WORKER, 10),
-    ("served", FLOW, 6),
-    ("dask", FLOW, 8),
-    ("flow", WORKER, 6),
-)
-"""Lane, victim, kills."""
-
-
-@dataclass
-class Row:
-    """A line of the summary.
-
-    Args:
-        lane: How it was built.
-        victim: Who was killed.
-        wanted: Kills that were planned.
-        outcome: Of all rounds.
-    """
-
-    lane: str
-    victim: str
-    wanted: int
-    outcome: Outcome = field(default_factory=Outcome)
-
-    @property
-    def name(self) -> str:
-        """As it is told."""
-        return f"{self.lane}/{self.victim}"
-
-    def add(self, found: Outcome) -> None:
-        """Count a round."""
-        for name, value in vars(found).items():
-            setattr(self.outcome, name, getattr(self.outcome, name) + value)
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values; of what is wrong the numbers and, in `wrong`, the words."""
-        counts = {k: len(v) if isinstance(v, list) else v for k, v in asdict(self.outcome).items()}
-        names = {"lane": self.lane, "victim": self.victim, "wanted": self.wanted}
-        return {**names, **counts, "wrong": self.outcome.wrong}
-
-
-class Soak:
-    """All rounds, some at a time.
-
-    Args:
-        home: A folder of its own.
-        seed: Of the moments.
-        deadline: When it ends, by `time.monotonic`.
-    """
-
-    def __init__(self, home: Path, seed: int, deadline: float) -> None:
-        self._home = home
-        self._seed = seed
-        self._deadline = deadline
-        self._lock = threading.Lock()
-        self._started = time.monotonic()
-        self._killed = 0
-
-    def prepare(self) -> None:
-        """Write the spec, and build it in peace."""
-        (self._home / "soak.yaml").write_text(yaml.safe_dump(SPEC))
-        arguments = (self._home / "soak.yaml", "--out", self._home / "undisturbed")
-        options = (*arguments, "--no-prefect", "--workers", "2", "--json")
-        build = start(CLI, "build", *options, home=self._home / "first", name="build")
-        if build.wait(600):
-            sys.exit((self._home / "first" / "build.err").read_text())
-        self.tell("the undisturbed build is done")
-
-    def run(self, rows: Sequence[Row]) -> None:
-        """Run the rounds of all rows, until they are done or the time is over."""
-        threads = ThreadPoolExecutor(AT_ONCE)
-        try:
-            for done in [threads.submit(self._run, row) for row in rows]:
-                done.result()
-        finally:
-            self._deadline = 0.0
-            threads.shutdown(cancel_futures=True)
-
-    def over(self) -> bool:
-        """Whether the time is over, or the soak was interrupted."""
-        return time.monotonic() > self._deadline
-
-    def tell(self, text: str) -> None:
-        """A line of progress."""
-        with self._lock:
-            print(f"{time.monotonic() - self._started:6.1f} s  {text}", file=sys.stderr, flush=True)
-
-    def _run(self, row: Row) -> None:
-        moments = random.Random(f"{self._seed}/{row.name}")
-        folder = self._home / row.name
-        lane = LANES[row.lane](folder / "services")
-        number = 0
-        try:
-            while row.outcome.kills < row.wanted and not self.over():
-                number += 1
-                self._round(row, lane, folder / f"round-{number}", moments)
-        finally:
-            lane.close()
-
-    def _round(self, row: Row, lane: Any, home: Path, moments: random.Random) -> None:
-        def tell(text: str) -> None:
-            self.tell(f"{row.name:15} {home.name}: {text}")
-
-        def killed(text: str) -> None:
-            with self._lock:
-                self._killed += 1
-            tell(f"kill {self._killed} {text}")
-
-        each = Round(
-            lane,
-            row.victim,
-            self._home / "soak.yaml",
-            home,
-            self._home / "undisturbed",
-            min(MOST_KILLS, row.wanted - row.outcome.kills),
-            moments,
-            self.over,
-            killed,
-            tell,
-        )
-        try:
-            each.run()
-        except ExpiredError:
-            tell("the time is over")
-        row.add(each.outcome)
-        for fault in each.outcome.wrong:
-            tell(f"WRONG: {fault}")
-        if not each.outcome.wrong:
-            shutil.rmtree(home, ignore_errors=True)  # a Dask worker may be at its last shard yet
 
 
 def main() -> int:
     """Run a soak. Returns the exit status."""
     parser = argparse.ArgumentParser("python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="the most that it may take")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--between-writes", action="store_true", help="kill between all writes")
+    mode.add_argument("--mutated", type=int, metavar="FILES", help="read so many damaged files")
+    parser.add_argument("--minutes", type=float, default=10.0, help="the most that kills may take")
     parser.add_argument("--seed", type=int, default=None, help="of the moments; else a new one")
-    parser.add_argument("--only", default="", help="as dask,flow/server: parts of names")
+    parser.add_argument("--only", default="", help="as dask,flow/server or gc: parts of names")
+    parser.add_argument("--points", type=int, default=0, help="so many of each command's writes")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     given = parser.parse_args()
-    seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
-    parts = given.only.split(",")
-    rows = [row for row in (Row(*each) for each in PLAN) if any(part in row.name for part in parts)]
-    home = Path(tempfile.mkdtemp(prefix="segue-soak-"))
-    soak = Soak(home, seed, time.monotonic() + 60 * given.minutes)
-    soak.tell(f"seed {seed}, in {home}")
+    print("starting", file=sys.stderr, flush=True)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    only = given.only.split(",")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        soak.prepare()
-        soak.run(rows)
-        left = [command(process) for process in of(home)]
+        if given.between_writes:
+            from tests.soak.between import soak
+
+            return soak(only, given.points, given.json)
+        if given.mutated is not None:
+            from tests.soak.mutated import compare
+
+            return compare(given.mutated, given.json)
+        from tests.soak.kills import kill_builds
+
+        return kill_builds(given.minutes, given.seed, only, given.json)
     except KeyboardInterrupt:
-        end_all(home)
-        shutil.rmtree(home)
         return 130
-    finally:
-        end_all(home)
-    return report(rows, left, seed, home, given.json)
-
-
-def report(rows: Sequence[Row], left: Sequence[str], seed: int, home: Path, as_json: bool) -> int:
-    """Print what was seen. Returns the exit status."""
-    values = [row.to_json() for row in rows]
-    columns = ["kills", "wanted", "builds", "resumed", "lost", "differing", "leftover"]
-    columns += ["temporary", "faults"]
-    total = {name: sum(value[name] for value in values) for name in columns}
-    print(f"{'':16}" + "".join(f"{name:>11}" for name in columns))
-    for name, value in [*((row.name, row.to_json()) for row in rows), ("all", total)]:
-        print(f"{name:16}" + "".join(f"{value[column]:11}" for column in columns))
-    wrong = [fault for row in rows for fault in row.outcome.wrong] + list(left)
-    short = total["kills"] < total["wanted"]
-    if wrong:
-        print(f"WRONG: {len(wrong)}, the first: {wrong[0]}; see {home}")
-    else:
-        shutil.rmtree(home)
-    if short:
-        print(f"the time was over after {total['kills']} of {total['wanted']} kills")
-    if as_json:
-        print(json.dumps({"seed": seed, "rows": values, "total": total, "left": list(left)}))
-    return int(bool(wrong) or short)
 
 
 if __name__ == "__main__":
