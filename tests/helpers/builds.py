@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from waiting import PATIENCE_S
+from tests.helpers.waiting import PATIENCE_S
 
 TINY: dict[str, Any] = {
     "corpus": "tiny",

@@ -5,19 +5,39 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from browsing import served
 from builds import TINY, merged
 from chromium import launched
+from numpy.typing import NDArray
 
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
+from synth.sources.procedural import foley
 
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""
 
 collect_ignore = [] if SCREENSHOTS in os.environ else ["look/test_pictures.py"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _made_once() -> Iterator[None]:
+    """A process makes each procedural take once: making them is most of building a tiny corpus."""
+    make, made = foley.synthesize, dict[tuple[str, str], NDArray[np.float32]]()
+
+    def synthesize(label: str, rng: np.random.Generator) -> NDArray[np.float32]:
+        key = (label, str(rng.bit_generator.state))
+        if key not in made:
+            made[key] = make(label, rng)
+            made[key].flags.writeable = False
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(foley, "synthesize", synthesize)
+        yield
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import BESIDE, product, segue
+from builds import BESIDE, TINY, merged, product, segue
 from s3_store import SECRET, Refusal, Request, Store, running_store
 from waiting import PATIENCE_S, wait_for
 
@@ -29,7 +29,8 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
 
-LARGER: dict[str, Any] = {"recipe": {"triplets": {"repeats": 4}}}
+FEW: dict[str, Any] = {"shards": {"samples": 36}}
+"""Four shards: at a store a shard takes a dozen requests."""
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +55,17 @@ def out(s3: Store) -> Remote:
     return Remote(f"s3://{s3.bucket()}/segue")
 
 
-@pytest.fixture(scope="session")
-def larger_corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the larger corpus is made of when it is built in a folder."""
-    from builds import TINY, merged
+@pytest.fixture
+def tiny() -> Callable[..., Spec]:
+    """A small corpus of few shards, with changes."""
+    return lambda **changes: Spec.model_validate(merged(merged(TINY, FEW), changes))
 
-    root = tmp_path_factory.mktemp("larger")
-    build(Spec.model_validate(merged(TINY, LARGER)), root, 0)
+
+@pytest.fixture(scope="session")
+def few_shards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What it is made of when it is built in a folder."""
+    root = tmp_path_factory.mktemp("few-shards")
+    build(Spec.model_validate(merged(TINY, FEW)), root, 0)
     return product(root)
 
 
@@ -114,10 +119,10 @@ def last_line(output: str) -> dict[str, Any]:
 
 
 def test_at_a_url_the_same_bytes_are_built_and_nothing_twice(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], tiny_corpus: Path, tmp_path: Path
+    s3: Store, out: Remote, tiny: Callable[..., Spec], few_shards: dict[str, str], tmp_path: Path
 ) -> None:
     summary = build(tiny(), Path(out.url), 0)
-    assert stored(out) == product(tiny_corpus)
+    assert stored(out) == few_shards
     assert set(shards_put(s3).values()) == {1}
     assert summary.paths["manifests"].startswith(f"{out.url}/data_manifests/tiny/")
     assert not list((tmp_path / "cache").rglob("*.tar")), "shards are not kept twice"
@@ -168,15 +173,15 @@ def test_a_changed_split_of_shards_is_taken_over_within_the_store(
 
 
 def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_shard_again(
-    s3: Store, out: Remote, tiny_file: Callable[..., Path], larger_corpus: dict[str, str]
+    s3: Store, out: Remote, tiny_file: Callable[..., Path], tiny_corpus: Path
 ) -> None:
-    command = (tiny_file(**LARGER), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
+    command = (tiny_file(), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
     process = start(*command)
     wait_while_it_runs(lambda: certified(s3) > 3, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     survived, put = finished_shards(out), shards_put(s3)
-    assert 3 < len(survived) < 18
+    assert 3 < len(survived) < 12
     assert all(put[name] == 1 for name in survived)
 
     process = start(*command)
@@ -199,12 +204,12 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
     again = segue("build", *command)
     assert again.returncode == 0, again.stderr
     assert last_line(again.stdout)["skipped"] == len(kept)
-    assert stored(out) == larger_corpus
+    assert stored(out) == product(tiny_corpus)
     assert all(shards_put(s3)[name] == put[name] for name in kept)
 
 
 def test_a_store_that_is_busy_for_a_while_is_waited_for(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], tiny_corpus: Path
+    s3: Store, out: Remote, tiny: Callable[..., Spec], few_shards: dict[str, str]
 ) -> None:
     seen: Counter[Request] = Counter()
 
@@ -218,7 +223,7 @@ def test_a_store_that_is_busy_for_a_while_is_waited_for(
     build(tiny(), Path(out.url), 0)
     s3.door.fault = None
     assert len(s3.door.refused) == before + 6
-    assert stored(out) == product(tiny_corpus)
+    assert stored(out) == few_shards
 
 
 @pytest.mark.parametrize("wrong", ["bucket", "rights"])
@@ -281,12 +286,12 @@ def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
     assert not audit(Path(corpus)).violations
     assert not s3.door.count("GET", ".tar"), "an audit reads no sound"
     exported = export_corpus(Corpus.open(Path(corpus)), "laion", tmp_path / "exported")
-    assert exported.written == exported.parts == 12
+    assert exported.written == exported.parts == 4
     trained = segue("train", corpus, "--steps", "2", "--out", tmp_path / "run", "--json")
     assert trained.returncode == 0, trained.stderr
     shown = segue("inspect", corpus, "--samples", "2", "--verify", "--json")
     assert shown.returncode == 0, shown.stderr
-    assert last_line(shown.stdout)["checks"]["shards as certified"] == 12
+    assert last_line(shown.stdout)["checks"]["shards as certified"] == 4
     gets = Counter(
         each.path.partition("?")[0]
         for each in s3.door.requests

@@ -65,7 +65,7 @@ def command(config: TrainConfig, file: Path) -> list[str]:
 
 def test_kill_9_at_any_moment_costs_nothing(settings: Settings, tmp_path: Path) -> None:
     options = {"accumulate": 2, "ema": 0.9, "crop_s": 1.0, "workers": 2, "checkpoint_every": 5}
-    whole = settings(out=tmp_path / "whole", **options).scale_steps(60)
+    whole = settings(out=tmp_path / "whole", **options).scale_steps(24)
     train(whole)
     broken = whole.model_copy(update={"out": tmp_path / "broken"})
     log = broken.out / "log.jsonl"
@@ -77,7 +77,7 @@ def test_kill_9_at_any_moment_costs_nothing(settings: Settings, tmp_path: Path) 
     assert train(broken, resume=True).finished
     assert equal(whole.out, broken.out)
     steps = [line["step"] for line in lines(broken.out) if "loss" in line]
-    assert steps == list(range(1, 61))
+    assert steps == list(range(1, 25))
 
 
 def test_a_compiled_model_learns_the_same(settings: Settings, tmp_path: Path) -> None:
