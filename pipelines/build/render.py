@@ -247,12 +247,12 @@ def clean(places: Places) -> None:
 
 # Kept by the state of the file: workers of a cluster outlive builds.
 @lru_cache(maxsize=2)
-def _bank(index: Path, state: tuple[int, int, int]) -> Bank:
+def _bank(index: Path, state: tuple[int, ...]) -> Bank:
     return Bank.open(index)
 
 
 @lru_cache(maxsize=2)
-def _rights(clips: Path, state: tuple[int, int, int]) -> Mapping[str, Mapping[str, str]]:
+def _rights(clips: Path, state: tuple[int, ...]) -> Mapping[str, Mapping[str, str]]:
     columns = ["id", "licence", "attribution"]
     return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
 

@@ -69,11 +69,11 @@ def read_rows(path: Path, row_group: int, row: int, rows: int) -> pa.Table:
 
 
 @lru_cache(maxsize=1)
-def _read_group(path: Path, state: tuple[int, int, int], row_group: int) -> pa.Table:
+def _read_group(path: Path, state: tuple[int, ...], row_group: int) -> pa.Table:
     with pq.ParquetFile(path, metadata=_read_metadata(path, state)) as file:
         return file.read_row_group(row_group)
 
 
 @lru_cache(maxsize=1)
-def _read_metadata(path: Path, state: tuple[int, int, int]) -> Any:
+def _read_metadata(path: Path, state: tuple[int, ...]) -> Any:
     return pq.read_metadata(path)

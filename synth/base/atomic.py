@@ -103,10 +103,13 @@ def format_bytes(count: int) -> str:
     return f"{count // 1000} kB"
 
 
-def file_state(path: Path) -> tuple[int, int, int]:
-    """What changes when a file is replaced: its inode, its size in bytes, its time in ns."""
+def file_state(path: Path) -> tuple[int, int, int, int]:
+    """What changes when a file is replaced, or written anew in place: inode, bytes, times in ns.
+
+    The second time cannot be set: it tells what was written under the time of before.
+    """
     status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def remove_partials(folder: Path) -> None:

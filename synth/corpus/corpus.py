@@ -19,7 +19,7 @@ from synth.base.errors import CorpusError
 from synth.corpus.facts import follow_latest, read_facts
 from synth.corpus.schema import SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
-from synth.corpus.validation import check_clips, check_manifest
+from synth.corpus.validation import check_clips, check_manifest, explain_damage
 from synth.scene.scene import from_text
 from synth.storage import display_path, local_place, url_of
 
@@ -187,10 +187,11 @@ class Corpus:
             rows: Most rows of a part.
 
         Raises:
-            CorpusError: If the corpus has no such split.
+            CorpusError: If the corpus has no such split, or cannot be read.
         """
         self._refuse_unknown(split)
-        with pq.ParquetFile(self.folder / SAMPLES_FILE) as file:
+        path = self.folder / SAMPLES_FILE
+        with explain_damage(path), pq.ParquetFile(path) as file:
             whole = file.schema_arrow
             schema = pa.schema([whole.field(name) for name in columns], metadata=whole.metadata)
             yield schema.empty_table()

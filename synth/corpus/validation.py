@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
+from synth.base.atomic import file_state
 from synth.base.errors import CorpusError
 from synth.corpus.facts import GET_AGAIN, memory_error, shorten
 from synth.corpus.repeats import Runs, find_repeat
@@ -75,7 +76,7 @@ def check_manifest(
     if not check_columns(path, expected).num_rows:
         raise CorpusError(f"{display_path(path)}: has no rows: expected one", fix=GET_AGAIN)
     known = None if splits is None else tuple(splits)
-    extents = _check_rows(path, _stamp(path), expected, known)
+    extents = _check_rows(path, file_state(path), expected, known)
     for (split, shard), end in extents.items() if shards is not None else ():
         assert shards is not None
         try:
@@ -95,12 +96,7 @@ def check_clips(path: Path) -> None:
         CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.
     """
     check_columns(path, _CATALOGUE)
-    _check_rows(path, _stamp(path), _CATALOGUE, None, is_catalogue=True)
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    _check_rows(path, file_state(path), _CATALOGUE, None, is_catalogue=True)
 
 
 @lru_cache(_KEPT)
@@ -263,6 +259,11 @@ def explain_damage(path: Path) -> Iterator[None]:
         raise memory_error(path) from error
     except FileNotFoundError as error:
         raise CorpusError(f"{path}: missing", fix="build or plan again") from error
+    except PermissionError as error:
+        raise CorpusError(
+            f"{path}: cannot be read: {error.strerror or error}",
+            fix="have its owner let you read it",
+        ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise make_damage_error(path, error) from error
 

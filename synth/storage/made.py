@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
+from glob import escape
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from synth.base.atomic import replacing
+from synth.base.atomic import PARTIAL_SUFFIX, replacing
 from synth.base.errors import SpecError
 from synth.storage.copies import CACHE_VARIABLE, CORPORA, cache_folder
 from synth.storage.room import CopySpace, Slot, limit_bytes, open_held
 
 _MADE: Final = "made"
+_REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
@@ -20,7 +23,7 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
 
     Args:
         name: Of the file; tells all that it is made of, and is of a kind that the limit is on.
-        make: Writes it to a path.
+        make: Writes it to a path; tells by an error of its own what it cannot read.
 
     Returns:
         The file; it stays as long as it is open.
@@ -39,13 +42,19 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
             found = open_held(slot.path)
             if found is not None:
                 return found
+            # Of killed makers: who holds the slot is the only one.
+            for left in slot.path.parent.glob(f".{escape(name)}.*{PARTIAL_SUFFIX}"):
+                left.unlink()
             with replacing(slot.path) as partial:
                 make(partial)
-                CopySpace(root, limit_bytes()).reserve(slot, partial.stat().st_size, "")
+                size = partial.stat().st_size
+                CopySpace(root, limit_bytes()).reserve(slot, size, "", written=size)
                 # Held before it has its name, so that it cannot go at once.
                 found = open_held(partial)
             slot.give_up()
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno not in _REFUSED:
+            raise
         raise SpecError(
             f"{root}: nothing can be written there",
             fix=f"name a folder of your own in ${CACHE_VARIABLE}",

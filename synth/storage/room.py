@@ -141,7 +141,9 @@ class CopySpace:
     root: Path
     limit: int | None
 
-    def reserve(self, slot: Slot, size: int, stamp: str, since_ns: int | None = None) -> None:
+    def reserve(
+        self, slot: Slot, size: int, stamp: str, since_ns: int | None = None, written: int = 0
+    ) -> None:
         """Have room for a copy, whose slot the caller holds; the least recently used go for it.
 
         Args:
@@ -149,6 +151,7 @@ class CopySpace:
             size: In bytes.
             stamp: Of the object.
             since_ns: What was used since then stays, too, in ns since 1970.
+            written: Bytes of it that lie on the disk already, and need no more room there.
 
         Raises:
             NoRoomError: If there is none, nothing that may go being left; some may have gone.
@@ -164,9 +167,9 @@ class CopySpace:
             )
         with FileLock(self.root / f"{_TOTAL}.lock", thread_local=False):
             total = self._total()
-            if total is None or total + size > self._compute_limit(total):
-                total = self._sweep(slot, size, since_ns)
-            allowed = self._compute_limit(total)
+            if total is None or total + size > self._compute_limit(total, written):
+                total = self._sweep(slot, size, since_ns, written)
+            allowed = self._compute_limit(total, written)
             fits = total + size <= allowed
             if fits:
                 slot.promise(size, stamp)
@@ -180,10 +183,10 @@ class CopySpace:
                 fix=f"raise {LIMIT_VARIABLE}, or free disk space",
             )
 
-    def _compute_limit(self, total: int) -> int:
+    def _compute_limit(self, total: int, written: int) -> int:
         """The limit, or less where the disk is short."""
         assert self.limit is not None
-        return min(self.limit, total + disk_usage(self.root).free - SPARE_BYTES)
+        return min(self.limit, total + written + disk_usage(self.root).free - SPARE_BYTES)
 
     def _total(self) -> int | None:
         """What was counted last: never less than there is, but for what is put here by hand."""
@@ -192,12 +195,12 @@ class CopySpace:
         except (OSError, ValueError):
             return None
 
-    def _sweep(self, own: Slot, size: int, since_ns: int | None) -> int:
+    def _sweep(self, own: Slot, size: int, since_ns: int | None, written: int) -> int:
         """Count what is here, and remove of it what must go. Returns the bytes that stay."""
         found = sorted(self._find_slots(own), key=lambda each: (each[0], each[2].key))
         total = sum(each[1] for each in found)
         for used_ns, there, slot in found:
-            if total + size <= self._compute_limit(total):
+            if total + size <= self._compute_limit(total, written):
                 break
             if since_ns is not None and used_ns >= since_ns:
                 break

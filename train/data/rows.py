@@ -23,9 +23,9 @@ _TOGETHER: Final = 256
 """Rows of a batch of the file: one is read without those of others, and few pages are touched."""
 _SMALL_BYTES: Final = 4 * 2**20
 """A manifest up to this size has its rows in memory; they take some twenty times as much there."""
-_TOUCHED: Final = 512
+_BATCHES_BEFORE_RELEASE: Final = 512
 """Batches that may be read before the pages are given back to the system."""
-_GIVE_BACK: Final[int | None] = getattr(mmap, "MADV_DONTNEED", None)
+_RELEASE_ADVICE: Final[int | None] = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class Rows:
@@ -55,7 +55,7 @@ class Rows:
         """The rows of a split of a corpus.
 
         Raises:
-            CorpusError: If the corpus has no such split.
+            CorpusError: If the corpus has no such split, or cannot be read.
             NoRoomError: If they do not fit into the cache.
             SpecError: If nothing can be written to the cache.
         """
@@ -103,9 +103,10 @@ class Rows:
         with self._lock:  # the reader is not made for several threads
             found = self._file.get_batch(number)
             self._touched += 1
-            if self._pages is not None and self._touched % _TOUCHED == 0 and _GIVE_BACK is not None:
+            is_due = self._touched % _BATCHES_BEFORE_RELEASE == 0
+            if self._pages is not None and is_due and _RELEASE_ADVICE is not None:
                 # They stay in the system's cache, and are no memory of this process.
-                self._pages.madvise(_GIVE_BACK)
+                self._pages.madvise(_RELEASE_ADVICE)
         return found
 
 

@@ -357,6 +357,36 @@ def test_a_file_made_here_is_kept_and_goes_like_a_copy(copies: Copies) -> None:
     assert len(made) == 2
 
 
+def test_a_file_made_here_takes_its_room_once(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """As if one and a half times its size were free before it is written."""
+    from shutil import _ntuple_diskusage as usage  # type: ignore[attr-defined]
+
+    from synth.storage import room
+
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "1 GB")
+    left = copies.path("a.tar").parents[1] / "made" / ".rows.arrow.host-1-2.partial"
+
+    def free(_: Path) -> object:
+        used = sum(path.stat().st_size for path in cache.rglob("*rows.arrow*"))
+        return usage(10 * SHARD, 0, room.SPARE_BYTES + 3 * SHARD // 2 - used)
+
+    def make(path: Path) -> None:
+        assert not left.exists()
+        path.write_bytes(b"r" * SHARD)
+
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"of a killed maker")
+    monkeypatch.setattr(room, "disk_usage", free)
+    with open_made("rows.arrow", make) as held:
+        assert held.read() == b"r" * SHARD
+        with pytest.raises(StorageError, match="find no room") as told:
+            open_made("other-rows.arrow", make)
+    assert "free disk space" in str(told.value.fix)
+    assert not list(cache.rglob("*.partial"))
+
+
 def test_a_file_that_could_not_be_made_leaves_nothing(cache: Path) -> None:
     def fail(path: Path) -> None:
         path.write_bytes(b"half")

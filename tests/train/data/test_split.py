@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from synth.base.errors import SpecError
+from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage.room import NoRoomError, Slot
 from train.config.run import Mode, Stage, TrainConfig
@@ -66,7 +68,7 @@ def mapped(
     monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(rows, "_SMALL_BYTES", 0)
     monkeypatch.setattr(rows, "_TOGETHER", 5)
-    monkeypatch.setattr(rows, "_TOUCHED", 2)
+    monkeypatch.setattr(rows, "_BATCHES_BEFORE_RELEASE", 2)
     return lambda folder: SplitData(Corpus.open(folder), "train", Mode.SHARDS)
 
 
@@ -140,11 +142,41 @@ def test_another_manifest_in_the_same_place_has_other_rows(
     assert len(made_in(tmp_path / "cache")) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_told(
+def test_a_manifest_written_over_under_its_old_time_has_other_rows(
+    corpus: Path, mapped: Callable[[Path], SplitData], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(Corpus.open(corpus).folder, tmp_path / "copy")
+    manifest = copy / SAMPLES_FILE
+    before, status = mapped(copy), manifest.stat()
+    manifest.write_bytes(manifest.read_bytes())  # in place: of the same size
+    os.utime(manifest, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert manifest.stat().st_size == status.st_size
+    assert len(mapped(copy)) == len(before)
+    assert len(made_in(tmp_path / "cache")) == 2
+
+
+def test_a_manifest_that_may_not_be_read_is_told(
     corpus: Path, mapped: Callable[[Path], SplitData], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Slot, **_: object) -> None:
+    opened = Corpus.open(corpus)
+
+    def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("synth.corpus.corpus.pq.ParquetFile", refuse)
+    with pytest.raises(CorpusError, match=r"samples\.parquet: cannot be read: Permission denied"):
+        rows.Rows.open(opened, "train", ["id"])
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_cache_that_cannot_be_written_is_told(
+    corpus: Path,
+    mapped: Callable[[Path], SplitData],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+) -> None:
+    def refuse(self: Slot, **_: object) -> None:
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Slot, "hold", refuse)
     with pytest.raises(SpecError, match="nothing can be written there") as told:
