@@ -39,6 +39,11 @@ Rules: TypeAlias = Mapping[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray
 """By column: what must hold of every value, and the same in words."""
 
 
+def is_key(text: str) -> bool:
+    """Whether a sample can have this id."""
+    return len(text) <= MAX_NAME_BYTES and re.fullmatch(_KEY, text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A value that cannot be.

@@ -28,14 +28,22 @@ from pipelines.look.browse.audio import (
 )
 from pipelines.look.browse.filters import Filter, LongSearchError
 from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.kept import KeptPages, Page, Work, run_limited
-from pipelines.look.browse.query import Facets, Manifest, ResultPage, SlowSearchError
+from pipelines.look.browse.kept import BusyError, KeptPages, Page, Work, run_limited
+from pipelines.look.browse.query import (
+    ChangedManifestError,
+    Facets,
+    Manifest,
+    ResultPage,
+    SlowSearchError,
+)
 from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
 from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SegueError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.corpus.facts import shorten
+from synth.corpus.row_rules import is_key
 from synth.storage import url_of
 
 PAGE_SIZE: Final = 50
@@ -43,6 +51,8 @@ _STATUS: Final[dict[type[SegueError], int]] = {
     ImpossibleAudioError: 404,
     LongSearchError: 400,
     SlowSearchError: 408,
+    BusyError: 503,
+    ChangedManifestError: 503,
 }
 _HERE: Final = Path(__file__).parent
 
@@ -96,7 +106,7 @@ class Pages:
     async def show_index(self, request: Request) -> Response:
         """The whole page: filters, one page of results, one sample."""
         wanted, number = Filter.of(request.query_params), _parse_page_number(request)
-        name = request.query_params.get("sample", "")
+        name = _parse_selected(request)
 
         def make() -> Page:
             found = self._find_page(wanted, number)
@@ -118,7 +128,7 @@ class Pages:
     async def show_results(self, request: Request) -> Response:
         """One page of results, to be put into the whole page."""
         wanted, number = Filter.of(request.query_params), _parse_page_number(request)
-        name = request.query_params.get("sample", "")
+        name = _parse_selected(request)
 
         def make() -> Page:
             found = self._find_page(wanted, number)
@@ -130,7 +140,7 @@ class Pages:
 
     async def show_sample(self, request: Request) -> Response:
         """One sample, to be put into the whole page."""
-        wanted, name = Filter.of(request.query_params), request.path_params["id"]
+        wanted, name = Filter.of(request.query_params), _parse_name(request.path_params["id"])
 
         def make() -> Page:
             return self._render("_sample.html", filter=wanted, view=self._make_view(name))
@@ -145,7 +155,7 @@ class Pages:
     def _read_audio(self, request: Request) -> Response:
         if self.library.sounds is None:
             raise HTTPException(404, "this corpus is planned, and not rendered: it has no audio")
-        row = self._find_row(request.path_params["id"])
+        row = self._find_row(_parse_name(request.path_params["id"]))
         tag = f'"{row["sha256"]}"'
         headers = {"ETag": tag}
         if request.headers.get("if-none-match") == tag:
@@ -182,8 +192,15 @@ class Pages:
         wanted: Filter | None = None,
     ) -> Response:
         """A page that is kept, or made now; nothing where the browser has it already."""
+
+        def make_whole() -> Page:
+            page = make()
+            self.library.manifest.refuse_change()  # else it may be of both manifests
+            return page
+
+        self.library.manifest.refuse_change()
         work = Work.SEARCH if wanted and wanted.text else Work.PAGE
-        page = await self.kept.get(key, lambda: run_limited(work, make))
+        page = await self.kept.get(key, lambda: run_limited(work, make_whole))
         headers = {"ETag": page.tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == page.tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -206,8 +223,9 @@ class Pages:
 
     def _find_row(self, name: str) -> Mapping[str, Any]:
         row = self.library.manifest.find_sample(name)
+        self.library.manifest.refuse_change()
         if row is None:
-            raise HTTPException(404, f"there is no sample {name!r} in this corpus")
+            raise _make_unknown_error(name)
         return row
 
     def _make_view(self, name: str) -> SampleView:
@@ -247,6 +265,23 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
             OSError: pages.show_failure,
         },
     )
+
+
+def _parse_selected(request: Request) -> str:
+    """The id of the sample that the page shows; "" where none is asked for."""
+    text = request.query_params.get("sample", "")
+    return _parse_name(text) if text else ""
+
+
+def _parse_name(text: str) -> str:
+    """The id of a sample; what cannot be one is refused before anything of it is kept."""
+    if not is_key(text):
+        raise _make_unknown_error(text)
+    return text
+
+
+def _make_unknown_error(name: str) -> HTTPException:
+    return HTTPException(404, f"there is no sample {shorten(name)} in this corpus")
 
 
 def _parse_page_number(request: Request) -> int:

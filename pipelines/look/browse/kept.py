@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -11,11 +12,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, fail_after, to_thread
 from anyio.lowlevel import RunVar
 
+from synth.base.errors import SegueError
+
 MOST_BYTES: Final = 64 << 20
+WAIT_S: Final = 20.0
+"""How long a search may wait for others, before it begins."""
 Result = TypeVar("Result")
+
+
+class BusyError(SegueError):
+    """A search that did not begin, since too many others are at work."""
 
 
 class Work(Enum):
@@ -59,7 +68,7 @@ class KeptPages:
     """The pages that were asked for last, by key; each is made once, however many wait for it.
 
     Args:
-        most_bytes: Of all that is kept together.
+        most_bytes: Of all that is kept together, keys included.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -94,20 +103,39 @@ class KeptPages:
         page = done.result()
         with self._lock:
             if key not in self._pages:
-                self._bytes += len(page.body)
+                self._bytes += _measure(key, page)
             self._pages[key] = page
             while self._bytes > self._most_bytes:
-                _, oldest = self._pages.popitem(last=False)
-                self._bytes -= len(oldest.body)
+                self._bytes -= _measure(*self._pages.popitem(last=False))
+
+
+def _measure(key: Hashable, page: Page) -> int:
+    return sys.getsizeof(repr(key)) + len(page.body)
 
 
 async def run_limited(work: Work, function: Callable[[], Result]) -> Result:
-    """What a function gives that is called in a thread, as soon as its kind of work has one."""
+    """What a function gives that is called in a thread, as soon as its kind of work has one.
+
+    Raises:
+        BusyError: If a search waits for others for too long.
+    """
     limits = _limits.get(None)
     if limits is None:
         limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in Work}
         _limits.set(limits)
-    return await to_thread.run_sync(function, limiter=limits[work])
+    place = object()
+    try:
+        with fail_after(WAIT_S if work is Work.SEARCH else None):
+            await limits[work].acquire_on_behalf_of(place)
+    except TimeoutError as error:
+        raise BusyError(
+            f"other searches were at work for {WAIT_S:g} s, and this one did not begin",
+            fix="search again in a moment",
+        ) from error
+    try:
+        return await to_thread.run_sync(function, limiter=CapacityLimiter(1))
+    finally:
+        limits[work].release_on_behalf_of(place)
 
 
 _limits: Final[RunVar[dict[Work, CapacityLimiter] | None]] = RunVar("limits of segue browse")

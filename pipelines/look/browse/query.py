@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from pipelines.look.browse.filters import FACTS, NONE, Filter, build_query
 from pipelines.look.browse.rows import Rows
 from pipelines.store.parquet import escape_glob
+from synth.base.atomic import file_state
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
 from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
-from synth.corpus.validation import check_columns, make_damage_error
+from synth.corpus.validation import check_columns, explain_damage, make_damage_error
 
 MAX_LABELS: Final = 600
 """Labels offered as suggestions, the most frequent ones; any other can be typed."""
@@ -58,6 +59,10 @@ half a million rows, as every filter would read and join all rows anew."""
 
 class SlowSearchError(SegueError):
     """A search that was stopped, so that it does not keep others waiting."""
+
+
+class ChangedManifestError(SegueError):
+    """A manifest that is another one than the one that was opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,9 @@ class Manifest:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._files = path, path.with_name(CLIPS_FILE)
+        with explain_damage(path):
+            self._states = [file_state(file) for file in self._files]
         metadata = check_columns(path, PLAN)
         check_columns(path.with_name(CLIPS_FILE), CLIPS)
         self._rows = Rows(path)
@@ -129,6 +137,21 @@ class Manifest:
         self._lock = threading.Lock()
         self._found = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)
         self._clips = lru_cache(_CLIPS_KEPT)(self._find_clip)
+
+    def refuse_change(self) -> None:
+        """Check that what is read now is what was opened: places of rows are kept.
+
+        Raises:
+            ChangedManifestError: If a file was replaced, or removed.
+        """
+        try:
+            if [file_state(file) for file in self._files] == self._states:
+                return
+        except OSError:
+            pass
+        raise ChangedManifestError(
+            f"{self.path.parent}: the corpus was built again", fix="start `segue browse` again"
+        )
 
     def close(self) -> None:
         """Let go of the files."""

@@ -19,6 +19,7 @@ from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
@@ -30,8 +31,9 @@ from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
 from pipelines.look.browse.filters import NONE, Filter
 from pipelines.look.browse.guard import Hosts
-from pipelines.look.browse.kept import KeptPages, Page, Work, run_limited
+from pipelines.look.browse.kept import BusyError, KeptPages, Page, Work, run_limited
 from pipelines.look.browse.query import Manifest
+from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
 
@@ -154,6 +156,24 @@ def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPa
     assert "took longer" in answer.text
 
 
+def test_a_search_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.look.browse.kept.WAIT_S", 0.01)
+    ready = threading.Event()
+
+    async def crowd() -> list[Any]:
+        slow = partial(run_limited, Work.SEARCH, partial(ready.wait, PATIENCE_S))
+        waiting = [asyncio.ensure_future(slow()) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError, match="did not begin"):
+            await run_limited(Work.SEARCH, ready.is_set)
+        assert not await run_limited(Work.PAGE, ready.is_set)
+        ready.set()
+        await asyncio.gather(*waiting)
+        return [await run_limited(Work.SEARCH, ready.is_set) for _ in range(4)]
+
+    assert asyncio.run(crowd()) == [True] * 4
+
+
 def test_a_page_that_was_shown_is_not_made_again(
     corpus: Corpus, client: Callable[[Path], TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +217,65 @@ def test_a_page_that_many_wait_for_is_made_once() -> None:
     assert made == ["page"]
 
 
+@pytest.mark.parametrize("name", ["a" * 201, "a" * 50_000, "no such name", "a\n", "-a"])
+@pytest.mark.parametrize("place", ["/?sample={}", "/results?sample={}", "/samples/{}", "/audio/{}"])
+def test_what_cannot_be_an_id_is_refused_before_it_is_kept(
+    page: TestClient, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("this is kept")
+
+    for kind, method in ((KeptPages, "get"), (Manifest, "find_sample")):
+        monkeypatch.setattr(kind, method, refuse)
+    answer = page.get(place.format(quote(name)))
+    assert answer.status_code == 404
+    assert len(answer.content) < 10_000
+
+
+def test_keys_count_as_bytes_that_are_kept() -> None:
+    async def give() -> Page:
+        return Page.of("")
+
+    async def ask() -> int:
+        kept = KeptPages(most_bytes=10_000)
+        for number in range(100):
+            await kept.get(("é" * 500, number), give)
+        return len(kept._pages)
+
+    assert 0 < asyncio.run(ask()) < 20
+
+
+def test_a_manifest_that_was_replaced_is_told_and_not_mixed(
+    corpus: Corpus,
+    client: Callable[[Path], TestClient],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = variant(corpus, tmp_path / "twice", edited(lambda row: row))
+    manifest = next(folder.rglob(SAMPLES_FILE))
+    data = manifest.read_bytes()
+    name = corpus.samples()["id"][0].as_py()
+    places = ("/", "/results", f"/samples/{name}", f"/audio/{name}")
+    asked, other = client(folder), client(folder)
+    assert asked.get("/").status_code == 200
+    write_bytes(manifest, data)
+    for place in places:
+        answer = asked.get(place)
+        assert answer.status_code == 503
+        assert "the corpus was built again" in answer.text
+        assert "start" in answer.text
+    assert other.get("/").status_code == 503
+    last = client(folder)
+    find = Manifest.find_page
+
+    def replace(self: Manifest, *given: Any) -> Any:
+        write_bytes(manifest, data)
+        return find(self, *given)
+
+    monkeypatch.setattr(Manifest, "find_page", replace)
+    assert last.get("/results").status_code == 503
+
+
 def test_a_page_that_failed_is_made_again_and_the_oldest_pages_go() -> None:
     async def fail() -> Page:
         raise CorpusError("not now")
@@ -205,7 +284,7 @@ def test_a_page_that_failed_is_made_again_and_the_oldest_pages_go() -> None:
         return Page.of(text)
 
     async def ask() -> None:
-        kept = KeptPages(most_bytes=10)
+        kept = KeptPages(most_bytes=110)
         with pytest.raises(CorpusError, match="not now"):
             await kept.get("a", fail)
         assert await kept.get("a", partial(give, "12345678")) == Page.of("12345678")
