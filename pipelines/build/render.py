@@ -208,6 +208,7 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
     if places.mirror is None:
         link(source, target)
     else:
+        places.mirror.bar(target, certificates[1])
         places.mirror.copy(source, target)
     link(twin.measurements_path(shard.shard), certificates[0])
     link(twin.receipt_path(shard.shard), certificates[1])

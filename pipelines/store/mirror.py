@@ -23,6 +23,8 @@ from synth.storage.copies import AT_ONCE
 
 JOURNAL: Final = "journal.jsonl"
 _TRIES: Final = 5
+_BETWEEN_CHECKS: Final = 50
+"""Deletions after which the lease is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +141,22 @@ class Mirror:
             StorageError: If one cannot be written.
         """
         *others, last = certificates
-        if self.lease is not None and self.holds(file) and not self.holds(last):
-            self._bar(last)
+        self.bar(file, last)
         self.push(file, *others)
         self.push(last)
         file.unlink()
 
-    def _bar(self, certificate: Path) -> None:
+    def bar(self, file: Path, certificate: Path) -> None:
         """Keep who put a file before, and may sleep, from putting its certificate after all.
 
         What is put in its place certifies nothing, and is another one for every lease.
+
+        Raises:
+            CorpusError: If the lease is lost.
+            StorageError: If it cannot be written.
         """
-        assert self.lease is not None
+        if self.lease is None or not self.holds(file) or self.holds(certificate):
+            return
         key = self.copies.key(certificate)
         bar = certificate.with_name(f".{certificate.name}.bar{PARTIAL_SUFFIX}")
         write_text(bar, json.dumps({"barred_by": self.lease.token}) + "\n")
@@ -160,12 +166,13 @@ class Mirror:
     def withdraw(self, paths: Iterable[Path]) -> None:
         """Delete what a version, or a bank, consists of.
 
+        The lease is looked at before, and now and then; who is paused in between may still delete
+        the few files that he was at.
+
         Raises:
-            CorpusError: If the lease is lost: nothing is deleted.
+            CorpusError: If the lease is lost: nothing more is deleted.
             StorageError: If something cannot be deleted.
         """
-        if self.lease is not None:
-            self.lease.check()
 
         def remove_one(path: Path) -> None:
             key = self.copies.key(path)
@@ -173,10 +180,17 @@ class Mirror:
             self.copies.dismiss(key)
 
         with ThreadPoolExecutor(AT_ONCE, "segue-remove") as threads:
-            list(threads.map(remove_one, paths))
+            rest = list(paths)
+            while True:
+                if self.lease is not None:
+                    self.lease.check()
+                list(threads.map(remove_one, rest[:_BETWEEN_CHECKS]))
+                rest = rest[_BETWEEN_CHECKS:]
+                if not rest:
+                    break
 
     def copy(self, source: Path, target: Path) -> None:
-        """Copy an object within the store.
+        """Copy an object within the store; the lease is looked at before, and no condition set.
 
         Raises:
             CorpusError: If the lease is lost: nothing is copied.

@@ -7,6 +7,9 @@ as the store's client finds them, and from nowhere else.
 
 from __future__ import annotations
 
+import errno
+import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable
@@ -27,6 +30,8 @@ ATTEMPTS: Final = 3
 FIRST_WAIT_S: Final = 1.0
 PART_BYTES: Final = 8 * 2**20
 PARTS_AT_ONCE: Final = 4
+_NO_LINKS: Final = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What file systems without links answer; there alone a file may appear before it is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,9 @@ class Remote:
 
         Raises:
             StorageError: If it cannot be written.
+            FileNotFoundError: If there is no such file here.
         """
+        local.stat()  # else that it is gone would be taken for what the store says of the key
 
         def upload() -> Stored | None:
             if self._scheme not in S3 and self.find(key) != found:
@@ -359,9 +366,24 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _create(path: Path, data: bytes) -> None:
+    """Write a file that is not there; it appears whole, or not at all.
+
+    Raises:
+        FileExistsError: If it is there.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
-        file.write(data)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL_SUFFIX}")
+    try:
+        partial.write_bytes(data)
+        try:
+            os.link(partial, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            with path.open("xb") as file:
+                file.write(data)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 _GONE: Final = "fix the URL; a file that was there before was deleted by somebody"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +45,45 @@ def test_an_object_that_was_being_written_is_what_it_was(
     with pytest.raises(KilledError):
         ways[way]()
     assert remote.read("a") == b"before"
+
+
+def test_an_object_that_was_being_created_is_not_there(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", killed)
+        with pytest.raises(KilledError):
+            remote.create("a/lease.json", b"whole")
+    assert list(remote.list()) == []
+    assert remote.create("a/lease.json", b"whole")
+    assert not remote.create("a/lease.json", b"another")
+    assert remote.read("a/lease.json") == b"whole"
+    assert [path.name for path in (tmp_path / "store/a").iterdir()] == ["lease.json"]
+
+
+def test_a_disk_without_links_holds_leases_too(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert remote.create("a", b"first")
+    assert not remote.create("a", b"second")
+    assert remote.read("a") == b"first"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_local_file_that_is_gone_is_not_taken_for_a_lost_race(
+    remote: Remote, tmp_path: Path, held: bool
+) -> None:
+    if held:
+        remote.write("a", b"before")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        remote.put_over(tmp_path / "gone", "a", remote.find("a"))
 
 
 def test_what_was_being_written_goes_when_the_corpus_is_held_again(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from pipelines.build.plan import ShardPlan
+from pipelines.build.render import _adopt
 from pipelines.store import stage as stages
 from pipelines.store.lease import EXPIRY_S, Lease, take_lease
 from pipelines.store.mirror import Mirror
@@ -197,3 +200,49 @@ def test_journals_of_two_machines_are_joined(remote: Remote, tmp_path: Path) -> 
         at.journal.write_text("one\ntwo\nthree\n")
         raise RuntimeError
     assert remote.read("data_manifests/c/v1/journal.jsonl") == b"one\ntwo\nthree\n"
+
+
+def test_who_loses_the_lease_while_he_deletes_stops_soon(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number:03}.tar" for number in range(200)]
+    with writing(remote.url) as (mirror, at):
+        paths = [at.shard_path("train", name) for name in names]
+        for path in paths:
+            remote.write(mirror.copies.key(path), b"s")
+        remove = Remote.remove
+
+        def remove_slowly(self: Remote, key: str) -> None:
+            remove(self, key)
+            if key.endswith("/010.tar"):
+                taken(remote, "b", 1e9)
+
+        monkeypatch.setattr(Remote, "remove", remove_slowly)
+        with pytest.raises(CorpusError, match="lost"):
+            mirror.withdraw(paths)
+        assert len(mirror.list_files(at.shards)) == 150
+
+
+def test_who_adopts_a_shard_over_another_one_keeps_its_receipt_away(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A former holder put the shard and sleeps; his heir dies when he has copied another one."""
+    with writing(remote.url) as (mirror, places):
+        at = replace(places, mirror=mirror)
+        shard = ShardPlan("a.tar", "train", 1, 0, "digest")
+        twin = at.locate_sibling("v0")
+        written(twin.measurements_path("a.tar"), "m")
+        written(twin.receipt_path("a.tar"), "{}")
+        for place, sound in ((twin, b"ours"), (at, b"his")):
+            remote.write(mirror.copies.key(place.shard_path("train", "a.tar")), sound)
+        def die(*_: object) -> None:
+            raise RuntimeError
+
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+            patch.setattr(Mirror, "push", die)
+            _adopt(twin, at, shard)
+        receipt = at.receipt_path("a.tar")
+        key = mirror.copies.key(receipt)
+        assert remote.put_over(receipt, key, None) is None
+        _adopt(twin, at, shard)
+        assert remote.read(key) == b"{}"
