@@ -17,6 +17,7 @@ from pipelines.store.places import Places
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.corpus.facts import read_facts
 
 CLAIM_FILE: Final = "claim.json"
 SHARDS_FILE: Final = "shards.parquet"
@@ -66,17 +67,13 @@ def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
     """What `corpus.json` says, if this very build has been finalised.
 
     Raises:
-        CorpusError: If the version's name belongs to a build of other content.
+        CorpusError: If the version's name belongs to a build of other content, or it is damaged.
     """
     path = places.manifests / CORPUS_FILE
     if not (path.is_file() and (places.manifests / SAMPLES_FILE).is_file()):
         return None
-    try:
-        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        owner = facts["digest"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
-    if owner != digest:
+    facts = read_facts(path)
+    if facts["digest"] != digest:
         raise CorpusError(
             f"{path}: version {places.version!r} was built from another spec or other clips",
             fix="a finished version never changes: give the spec another `version`, or drop it",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 from pipelines.store.places import Places
 from pipelines.versions.shelf import FileFacts, Node, Shelf
 from synth.base.errors import CorpusError
+from synth.corpus import facts as corpus_facts
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
 
 STAGING_SUFFIX: Final = ".reproducing"
@@ -113,18 +113,19 @@ def read_facts(places: Places) -> dict[str, Any]:
         CorpusError: If it is missing or damaged.
     """
     path = places.manifests / CORPUS_FILE
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        sum(split["samples"] + split["shards"] for split in facts["splits"].values())
-        str(facts["digest"]), str(facts["bank"])
-    except FileNotFoundError as error:
+    if not path.is_file():
         raise CorpusError(
             f"{places.manifests}: no finished version here", fix="`segue build SPEC` makes one"
+        )
+    facts = corpus_facts.read_facts(path)
+    try:
+        sum(split["samples"] + split["shards"] for split in facts["splits"].values())
+    except (KeyError, TypeError) as error:
+        raise CorpusError(
+            f"{path}: expected samples and shards of every split, as numbers",
+            fix=corpus_facts.GET_AGAIN,
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else error
-        raise CorpusError(f"{path}: damaged: {reason}", fix="delete it and build again") from error
-    return dict(facts)
+    return facts
 
 
 def measure_size(files: Iterable[FileFacts]) -> int:

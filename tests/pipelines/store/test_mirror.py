@@ -235,12 +235,14 @@ def test_who_adopts_a_shard_over_another_one_keeps_its_receipt_away(
         written(twin.receipt_path("a.tar"), "{}")
         for place, sound in ((twin, b"ours"), (at, b"his")):
             remote.write(mirror.copies.key(place.shard_path("train", "a.tar")), sound)
+
         def die(*_: object) -> None:
             raise RuntimeError
 
-        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        with monkeypatch.context() as patch:
             patch.setattr(Mirror, "push", die)
-            _adopt(twin, at, shard)
+            with pytest.raises(RuntimeError):
+                _adopt(twin, at, shard)
         receipt = at.receipt_path("a.tar")
         key = mirror.copies.key(receipt)
         assert remote.put_over(receipt, key, None) is None

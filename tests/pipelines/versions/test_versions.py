@@ -237,10 +237,23 @@ def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
     assert product(out) == before
 
 
-def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
-    (manifests(out) / "two" / "corpus.json").write_text("{")
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("", None, "is no JSON"),
+        ("bank", 3, "bank is 3: expected a path"),
+        ("digest", ["a"], "digest is .*: expected text"),
+        ("splits", {"train": {"samples": "many"}}, "expected samples and shards of every split"),
+        ("splits", {"../train": {"samples": 1, "shards": 1}}, "splits is .*: expected an object"),
+    ],
+)
+def test_a_damaged_manifest_stops_gc_before_anything_goes(
+    out: Path, key: str, value: object, said: str
+) -> None:
+    path = manifests(out) / "two" / "corpus.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}) if key else "{")
     before = product(out)
-    with pytest.raises(CorpusError, match=r"two/corpus\.json: damaged"):
+    with pytest.raises(CorpusError, match=rf"two/corpus\.json: {said}"):
         collect_garbage(manifests(out), keep=1)
     assert product(out) == before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,8 @@ from synth.storage import (
     url_of,
 )
 from synth.storage import remote as remote_module
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -304,3 +307,14 @@ def test_latest_at_a_url_that_is_no_plain_name_is_not_followed(
 
 def test_a_local_path_is_given_back_as_it_is(tmp_path: Path) -> None:
     assert local_place(tmp_path / "nowhere") == tmp_path / "nowhere"
+
+
+def test_the_declared_client_of_s3_knows_the_conditions() -> None:
+    """Arguments that it does not know are dropped on the way: a put would be unconditional."""
+    from botocore.session import Session
+
+    model = Session().get_service_model("s3")
+    for name in ("PutObject", "CompleteMultipartUpload"):
+        assert {"IfMatch", "IfNoneMatch"} <= set(model.operation_model(name).input_shape.members)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "botocore>=1.36" in project["optional-dependencies"]["s3"]
