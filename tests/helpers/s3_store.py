@@ -136,7 +136,7 @@ class Door:
         stamp = handler.headers.get("If-Match")
         if handler.command != "POST" or stamp is None:
             return False
-        behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=60)
+        behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=PATIENCE_S)
         try:
             sender = {name: handler.headers[name] for name in ("Host", "Authorization")}
             behind.request("HEAD", handler.path.partition("?")[0], headers=sender)

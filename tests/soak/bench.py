@@ -18,7 +18,7 @@ from synth.corpus.corpus import CORPUS_FILE, Corpus
 from tests.soak.scenarios import FOLDER, Action, Scenario, Site, simplify
 from tests.soak.writes import Watch
 
-HANGS_S: Final = 300
+HANGS_S: Final = 1800
 REFUSED: Final = 1
 CRASHED: Final = 2
 

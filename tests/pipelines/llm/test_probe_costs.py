@@ -62,7 +62,7 @@ def test_a_probe_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
         return "" if items_of(body) or attempt else "timeout"
 
     with LlmServer(obliging, key=KEY, script=script) as server:
-        done = _run(tmp_path, server, timeout_s=5.0)
+        done = _run(tmp_path, server, timeout_s=10.0)
     assert done.answered == 5
     assert _booked(tmp_path)[1] >= 1024
 

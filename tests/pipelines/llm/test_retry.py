@@ -221,7 +221,7 @@ def test_cancelled_in_the_gate_it_gives_its_place_back() -> None:
 
 def over_http(server: LlmServer, requests: Sequence[Request], places: int) -> list[Reply]:
     time = FakeTime()
-    settings = EndpointSettings(server.base_url, "tiny", "none", timeout_s=2.0)
+    settings = EndpointSettings(server.base_url, "tiny", "none")
 
     async def work() -> list[Reply]:
         async with Endpoint(settings) as endpoint:

@@ -261,7 +261,7 @@ def test_a_request_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
         return "timeout" if items_of(body) and not attempt else ""
 
     with LlmServer(obliging, key=KEY, script=script) as server:
-        done = _run(tmp_path, server, captions(8), timeout_s=3.0)
+        done = _run(tmp_path, server, captions(8), timeout_s=10.0)
     assert done.answered == 8
     assert done.account.faults == {"timeout": 1}
     assert 0 < done.account.uncertain < done.account.cost
