@@ -16,7 +16,8 @@ FOREIGN_NAME = "its name is not UTF-8; rename the file"
 def explain_escape(path: str, root: Path, *others: Path) -> str:
     """Why a path that an index names is not read; "" where it lies below a folder that may be read.
 
-    Links below the library are followed: whoever has the library made them.
+    Links below the library are followed: whoever has the library made them. A `..` after one would
+    lead on from where it points, so no index may name any; the settings' own folders may.
 
     Args:
         path: As the index names it, from `root`.
@@ -26,10 +27,12 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
     if "\0" in path:
         return "its path holds a NUL"
     here = Path.cwd()
-    found = Path(os.path.normpath(here / root / path))
-    if any(found.is_relative_to(os.path.normpath(here / each)) for each in (root, *others)):
-        return ""
-    return "its path leads out of the library; paths of an index are below `root`"
+    found = here / root / path
+    for each in (root, *others):
+        for base in (here / each, Path(os.path.normpath(here / each))):
+            if found.is_relative_to(base) and ".." not in found.relative_to(base).parts:
+                return ""
+    return "its path leads out of the library; paths of an index are below `root`, without any `..`"
 
 
 def list_refs(source: Any) -> Iterator[ClipRef]:
