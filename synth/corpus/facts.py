@@ -16,6 +16,9 @@ from synth.storage.pointer import VERSION_NAME, parse_pointer
 GET_AGAIN: Final = "get the corpus again from where it came, or build it again"
 SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 CORPUS_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+MAX_RATE: Final = 768_000
+"""In Hz: the highest at which converters work."""
+
 _SHOWN: Final = 60
 
 
@@ -46,8 +49,8 @@ _NEEDED: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "recipe": (_is_text, "text"),
     "source": (_is_text, "text"),
     "sample_rate": (
-        lambda value: type(value) is int and 0 < value < 1 << 31,
-        "a whole number of Hz",
+        lambda value: type(value) is int and 0 < value <= MAX_RATE,
+        f"a whole number of Hz, 1 to {MAX_RATE}",
     ),
     "splits": (_is_splits, "an object whose keys are names of letters, digits, - and _"),
     "shards": (_is_path, "a path"),

@@ -197,12 +197,17 @@ def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:
 def _measure_extents(batch: pa.RecordBatch, extents: Extents) -> None:
     if "size" not in batch.schema.names or not batch.num_rows:
         return
-    ends = pc.add(batch["offset"], batch["size"])
+    ends = _add_ends(batch)
     names = ["split", "shard"]
     table = pa.table([*(batch[name] for name in names), ends], names=[*names, "end"])
     for row in table.group_by(names, use_threads=False).aggregate([("end", "max")]).to_pylist():
         key = row["split"], row["shard"]
         extents[key] = max(extents.get(key, 0), row["end_max"])
+
+
+def _add_ends(batch: pa.RecordBatch) -> pa.Array:
+    """Where each member ends; columns of 32 bits would overflow."""
+    return pc.add(*(batch[name].cast(pa.int64()) for name in ("offset", "size")))
 
 
 def _make_row_error(path: Path, start: int, fault: Fault, batch: pa.RecordBatch) -> CorpusError:
@@ -222,7 +227,7 @@ def _make_extent_error(path: Path, split: str, shard: str, size: int) -> CorpusE
     with explain_damage(path), pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
             own = pc.and_(pc.equal(batch["split"], split), pc.equal(batch["shard"], shard))
-            beyond = pc.greater(pc.add(batch["offset"], batch["size"]), size)
+            beyond = pc.greater(_add_ends(batch), size)
             row = pc.index(pc.and_(own, beyond), True).as_py()
             if row >= 0:
                 value, expected = batch["offset"][row].as_py(), f"{batch['size'][row]} bytes from"

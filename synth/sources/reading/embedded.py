@@ -149,8 +149,10 @@ class RowSource(Settings):
             inside = [each for each, why in zip(beside, reasons, strict=True) if not why]
             if not inside:
                 raise ClipError(reasons[0])
-            found = next((each for each in inside if os.path.isfile(each / name)), inside[0])
-            return read_recording(found / name)
+            paths = [each / name for each in inside]
+            # Unlike Path.is_file, it takes a name that is too long.
+            found = next((path for path in paths if os.path.isfile(path)), paths[0])  # noqa: PTH113
+            return read_recording(found)
         channels, rate = read_audio(data, Path(name).suffix)
         sha256 = hashlib.sha256(data).hexdigest()
         return Recording(to_mono(channels), rate, channels.shape[1], sha256)

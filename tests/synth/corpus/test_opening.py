@@ -19,6 +19,7 @@ from builds import TINY, merged, segue
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
 from pipelines.export.corpus import export_corpus
+from pipelines.look.browse.drawing import _place_ticks
 from pipelines.look.inspection import draw, rebuild, verify
 from pipelines.spec.spec import Spec
 from pipelines.store.manifest import find_manifest
@@ -69,6 +70,10 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "end beyond the shard": (lambda row: {"offset": 1 << 24}, "offset"),
     "frames": (lambda row: {"frames": -1}, "frames"),
     "rate": (lambda row: {"sample_rate": 0}, "sample_rate"),
+    "endless frames": (lambda row: {"frames": 1 << 62}, "frames"),
+    "more than a day": (lambda row: {"frames": 86_400 * row["sample_rate"] + 1}, "frames"),
+    "high rate": (lambda row: {"sample_rate": 768_001}, "sample_rate"),
+    "id of 151 bytes": (lambda row: {"id": "a" * 151}, "id"),
     "deep scene": (lambda row: {"scene": nested(5000)}, "scene"),
 }
 
@@ -135,6 +140,23 @@ def test_an_id_that_occurs_twice_is_told_with_both_rows(corpus: Corpus, tmp_path
         for opening in (Corpus.open, find_manifest):
             with pytest.raises(CorpusError, match=told):
                 opening(folder)
+
+
+def test_places_of_32_bits_are_added_without_overflow(corpus: Corpus, tmp_path: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        for name in ("offset", "size"):
+            values = [(1 << 31) - 1 if at == 2 else 1 for at in range(table.num_rows)]
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, name, pa.array(values, pa.int32()))
+        return table
+
+    with pytest.raises(CorpusError, match=r"row 2 .*: offset is 2147483647: expected 2147483647 "):
+        Corpus.open(variant(corpus, tmp_path / "version", change))
+
+
+def test_a_timeline_of_any_length_has_few_marks() -> None:
+    for seconds in (0.1, 599.0, 6000.0, 6001.0, 86_400.0, float(1 << 62)):
+        assert 2 <= len(_place_ticks(seconds)) <= 11
 
 
 def test_ids_in_any_order_are_good(corpus: Corpus, tmp_path: Path) -> None:
