@@ -22,7 +22,7 @@ from synth.corpus.facts import GET_AGAIN, memory_error, shorten
 from synth.corpus.repeats import Runs, find_repeat
 from synth.corpus.row_rules import ROW_RULES, Fault, Rules, find_fault
 from synth.corpus.schema import CLIPS, INCIDENTAL
-from synth.storage import display_path
+from synth.storage import display_path, require_regular
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
@@ -79,7 +79,7 @@ def check_manifest(
     for (split, shard), end in extents.items() if shards is not None else ():
         assert shards is not None
         try:
-            size = (shards / split / shard).stat().st_size
+            size = require_regular(shards / split / shard).stat().st_size
         except (OSError, ValueError):
             continue  # it may lie in a store, or have been removed; reading it tells
         if end > size:

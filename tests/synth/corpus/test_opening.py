@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tarfile
 from collections.abc import Callable
@@ -24,7 +25,15 @@ from pipelines.look.inspection import draw, rebuild, verify
 from pipelines.spec.spec import Spec
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError, SceneError
-from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.corpus import (
+    ATTRIBUTION_FILE,
+    CLIPS_FILE,
+    CORPUS_FILE,
+    LATEST_FILE,
+    SAMPLES_FILE,
+    Corpus,
+)
+from synth.corpus.shards import read_member
 from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
 
@@ -410,3 +419,38 @@ def test_a_member_that_says_it_is_huge_is_not_read(corpus: Corpus, tmp_path: Pat
     folder = variant(corpus, tmp_path / "version", lambda table: table, shards=str(shards))
     with pytest.raises(CorpusError, match=r"damaged: .*bytes: expected \d+ at most"):
         export_corpus(Corpus.open(folder), "jams", tmp_path / "out")
+
+
+def test_a_ledger_that_is_a_link_out_of_the_corpus_is_not_published(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("open-sesame")
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    (folder / ATTRIBUTION_FILE).symlink_to(secret)
+    with pytest.raises(CorpusError, match=r"ATTRIBUTION\.csv: is a link that leads out"):
+        export_corpus(Corpus.open(folder), "jams", tmp_path / "out")
+    texts = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not any(b"open-sesame" in text for text in texts)
+
+
+def test_a_shard_that_is_no_regular_file_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    shutil.copytree(corpus.shards, shards)
+    for path in shards.rglob("*.tar"):
+        path.unlink()
+        path.symlink_to("/dev/zero")
+    folder = tmp_path / "version"
+    shutil.copytree(corpus.folder, folder)
+    told = dict(corpus.facts) | {"shards": str(shards)}
+    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    for path in shards.rglob("*.tar"):
+        with pytest.raises(CorpusError, match="is not a regular file"):
+            read_member(path, 512, 10)
+    with pytest.raises(CorpusError, match="is not a regular file"):
+        Corpus.open(folder)
+    for path in shards.rglob("*.tar"):
+        path.unlink()
+        os.mkfifo(path)
+    with pytest.raises(CorpusError, match="is not a regular file"):
+        Corpus.open(folder)
