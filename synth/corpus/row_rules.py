@@ -90,7 +90,7 @@ def _find_faults(
                 row = _first(pc.invert(good))
                 yield Fault(row, name, column[row].as_py(), expected)
     names = batch.schema.names
-    if rules and {"frames", "sample_rate"} <= {*names}:
+    if "frames" in rules and {"frames", "sample_rate"} <= {*names}:
         longest = pc.multiply(batch["sample_rate"].cast(pa.int64()), MAX_HOURS * 3600)
         good = pc.less_equal(batch["frames"], longest)
         if not pc.all(good).as_py() and len(good):
@@ -182,3 +182,5 @@ ROW_RULES: Final[Rules] = {
     "scene": ((_is_shallow, _SHALLOW),),
 }
 """Those of the rows of a plan, of samples and of shards."""
+CLIP_RULES: Final[Rules] = {"sample_rate": (_POSITIVE,)}
+"""Those of the rows of a catalogue of clips."""

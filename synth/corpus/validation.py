@@ -6,6 +6,7 @@ path, and no place in a shard lies outside of it. A file that did not change is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,12 +21,13 @@ from pyarrow import types
 from synth.base.errors import CorpusError
 from synth.corpus.facts import GET_AGAIN, memory_error, shorten
 from synth.corpus.repeats import Runs, find_repeat
-from synth.corpus.row_rules import ROW_RULES, Fault, Rules, find_fault
-from synth.corpus.schema import CLIPS, INCIDENTAL
+from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
+from synth.corpus.schema import AUDIBLE, CLIPS, INCIDENTAL
 from synth.storage import display_path, require_regular
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
+_FRAMES: Final = re.compile(rb"[0-9]{1,15}")
 _CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL])
 Extents = dict[tuple[str, str], int]
 """Where the last member of each shard ends, in bytes, by split and shard."""
@@ -37,9 +39,12 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     Raises:
         CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
     """
+    require_regular(path)
     with explain_damage(path):
         metadata: pq.FileMetaData = pq.read_metadata(path)
         found = metadata.schema.to_arrow_schema()
+    if twice := sorted({name for name in found.names if found.names.count(name) > 1}):
+        raise CorpusError(f"{path}: has the column {shorten(twice[0])} twice", fix=GET_AGAIN)
     for field in expected:
         if field.name not in found.names:
             raise CorpusError(
@@ -60,7 +65,7 @@ def check_manifest(
     expected: pa.Schema,
     splits: Sequence[str] | None = None,
     shards: Path | None = None,
-) -> None:
+) -> set[tuple[str, str]]:
     """Check every row of a plan, of samples or of shards.
 
     Args:
@@ -69,10 +74,21 @@ def check_manifest(
         splits: Those that the corpus has; None where it does not say.
         shards: Folder of the shards; those that are there must be as long as the rows say.
 
+    Returns:
+        Split and name of each shard that rows of samples lie in.
+
     Raises:
         CorpusError: If a value cannot be; with file, row, id and what was expected.
     """
-    if not check_columns(path, expected).num_rows:
+    metadata = check_columns(path, expected)
+    audible = (metadata.metadata or {}).get(AUDIBLE.encode())
+    if audible is not None and not _FRAMES.fullmatch(audible):
+        said = shorten(audible.decode("utf-8", "replace"))
+        raise CorpusError(
+            f"{display_path(path)}: {AUDIBLE} of its metadata is {said}: expected whole frames",
+            fix=GET_AGAIN,
+        )
+    if not metadata.num_rows:
         raise CorpusError(f"{display_path(path)}: has no rows: expected one", fix=GET_AGAIN)
     known = None if splits is None else tuple(splits)
     extents = _check_rows(path, _stamp(path), expected, known)
@@ -84,6 +100,7 @@ def check_manifest(
             continue  # it may lie in a store, or have been removed; reading it tells
         if end > size:
             raise _make_extent_error(path, split, shard, size)
+    return {*extents}
 
 
 def check_clips(path: Path) -> None:
@@ -112,7 +129,7 @@ def _check_rows(
     is_catalogue: bool = False,
 ) -> Extents:
     """Check all rows; `stamp` makes a changed file another one."""
-    rules: Rules = {} if is_catalogue else ROW_RULES
+    rules: Rules = CLIP_RULES if is_catalogue else ROW_RULES
     extents: Extents = {}
     runs = Runs()
     start = 0
@@ -122,7 +139,7 @@ def _check_rows(
             fault = find_fault(batch, splits, rules)
             if fault is not None:
                 raise _make_row_error(path, start, fault, batch)
-            if rules and "id" in batch.schema.names:
+            if not is_catalogue and "id" in batch.schema.names:
                 runs.add(batch["id"])
             _measure_extents(batch, extents)
             start += batch.num_rows

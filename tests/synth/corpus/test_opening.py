@@ -33,6 +33,7 @@ from synth.corpus.corpus import (
     SAMPLES_FILE,
     Corpus,
 )
+from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import read_member
 from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
@@ -232,6 +233,26 @@ def test_a_garbage_corpus_json_is_one_line(corpus: Corpus, tmp_path: Path, name:
         ("shards", "a\0b"),
         ("bank", None),
         ("digest", 3),
+        ("digest", "\ud800"),
+        ("shards", "\ud800"),
+        ("shards", "a" * 300),
+        ("bank", "a/" * 5000),
+        ("sample_rate", 768_001),
+        ("peak_db", float("nan")),
+        ("peak_db", 10**400),
+        ("peak_db", 1),
+        ("splits", {"train": 5}),
+        ("splits", {"train": {"samples": "x"}}),
+        ("licences", []),
+        ("licences", None),
+        ("licences", {"a": "x"}),
+        ("licence", 5),
+        ("algorithms", [1]),
+        ("algorithms", {"plan": None}),
+        ("libraries", 5),
+        ("libraries", [{"numpy": 2}]),
+        ("hours", float("inf")),
+        ("format_version", "2"),
     ],
 )
 def test_a_fact_of_the_wrong_kind_is_named(
@@ -257,6 +278,67 @@ def test_a_missing_column_and_one_of_another_type_are_named(corpus: Corpus, tmp_
     )
     with pytest.raises(CorpusError, match=r"samples\.parquet: column 'size' .*: expected int64"):
         Corpus.open(other)
+
+
+def test_a_column_that_is_there_twice_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    for file in (SAMPLES_FILE, CLIPS_FILE):
+        folder = variant(corpus, tmp_path / file, lambda table: table)
+        table = pq.read_table(folder / file)
+        pq.write_table(table.append_column("id", table["id"]), folder / file)
+        with pytest.raises(CorpusError, match=f"{file}: has the column 'id' twice"):
+            Corpus.open(folder)
+
+
+@pytest.mark.parametrize("value", ["x", "", "-1", "1.5", "9" * 5000])
+def test_an_audible_overlap_that_is_no_number_is_named(
+    corpus: Corpus, tmp_path: Path, value: str
+) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(folder / SAMPLES_FILE)
+    pq.write_table(table.replace_schema_metadata({AUDIBLE: value}), folder / SAMPLES_FILE)
+    for opening in (Corpus.open, find_manifest):
+        with pytest.raises(CorpusError, match="audible_frames of its metadata is") as caught:
+            opening(folder)
+        assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("key", ["shards", "bank"])
+def test_a_link_to_itself_is_one_line(corpus: Corpus, tmp_path: Path, key: str) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table, **{key: "loop"})
+    (folder / "loop").symlink_to("loop")
+    with pytest.raises(CorpusError, match=r"corpus\.json: damaged"):
+        Corpus.open(folder)
+
+
+def test_shards_that_the_samples_do_not_name_are_told(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(corpus.folder / "shards.parquet")
+    pq.write_table(table, folder / "shards.parquet")
+    Corpus.open(folder)
+    pq.write_table(table.slice(1), folder / "shards.parquet")
+    with pytest.raises(CorpusError, match=r"shards\.parquet: lists other shards"):
+        Corpus.open(folder)
+
+
+def test_a_clip_of_no_rate_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(folder / CLIPS_FILE)
+    at = table.schema.get_field_index("sample_rate")
+    rates = pa.array([0] * table.num_rows, pa.int32())
+    pq.write_table(table.set_column(at, table.schema.field(at), rates), folder / CLIPS_FILE)
+    with pytest.raises(CorpusError, match=r"clips\.parquet: row 0 .*sample_rate is 0"):
+        Corpus.open(folder)
+
+
+def test_a_manifest_that_is_a_pipe_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    for file in (SAMPLES_FILE, CLIPS_FILE):
+        (folder / file).rename(folder / "kept")
+        os.mkfifo(folder / file)
+        with pytest.raises(CorpusError, match=f"{file}: is not a regular file"):
+            Corpus.open(folder)
+        (folder / file).unlink()
+        (folder / "kept").rename(folder / file)
 
 
 def test_a_missing_value_is_named(corpus: Corpus, tmp_path: Path) -> None:
