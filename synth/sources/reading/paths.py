@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, FileSource, path_of
 
 FOREIGN_NAME = "its name is not UTF-8; rename the file"
+FOREIGN_TEXT = "what its library says of it is not UTF-8; correct the library's index"
 
 
 def explain_escape(path: str, root: Path, *others: Path) -> str:
@@ -54,17 +56,24 @@ def list_refs(source: Any) -> Iterator[ClipRef]:
 
 
 def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
-    """A clip whose file has a name that no table holds is listed by what can be said of it."""
-    texts = (ref.id, ref.location, ref.recording, *ref.labels)
-    if all(map(_is_utf8, texts)):
+    """A clip with text that no table holds is listed by what can be said of it."""
+    names = (ref.id, ref.location, ref.recording, *ref.labels)
+    tags = (part for tag in ref.tags for part in (tag.category, tag.name))
+    told = (*ref.captions, ref.licence, ref.attribution, ref.split, *tags)
+    if all(map(_is_utf8, (*names, *told))):
         return ref
     return replace(
         ref,
         id=_escape(ref.id),
         location=_escape(ref.location),
-        recording=_escape(ref.recording),
         labels=tuple(map(_escape, ref.labels)),
-        refusal=FOREIGN_NAME,
+        captions=tuple(map(_escape, ref.captions)),
+        recording=_escape(ref.recording),
+        licence=_escape(ref.licence),
+        attribution=_escape(ref.attribution),
+        split=_escape(ref.split),
+        tags=tuple(Tag(_escape(tag.category), _escape(tag.name)) for tag in ref.tags),
+        refusal=FOREIGN_TEXT if all(map(_is_utf8, names)) else FOREIGN_NAME,
     )
 
 

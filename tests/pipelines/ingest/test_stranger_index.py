@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +20,11 @@ from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import IngestedLibrary, Intake, ingest
 from synth.base.errors import ClipError
 from synth.base.progress import Silent
+from synth.labels.tag import Tag
 from synth.sources.own.folder import FolderSource
 from synth.sources.own.parquet import ParquetSource
-from synth.sources.reading.base import Settings
-from synth.sources.reading.paths import explain_escape
+from synth.sources.reading.base import ClipRef, Settings
+from synth.sources.reading.paths import explain_escape, list_refs
 
 RATE = 16_000
 
@@ -115,3 +120,27 @@ def test_a_file_name_that_is_not_utf_8_is_quarantined(library: Path, tmp_path: P
     found = read(FolderSource(root=library), tmp_path / "banks")
     assert [clip["location"] for clip in found.clips] == ["dog/good.wav"]
     assert reasons(found) == {"dog/caf\\udce9.wav": "its name is not UTF-8; rename the file"}
+
+
+HALF = "caf\udce9"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"captions": (HALF,)},
+        {"attribution": HALF},
+        {"licence": HALF},
+        {"split": HALF},
+        {"tags": (Tag("genre", HALF),)},
+        {"tags": (Tag(HALF, "rock"),)},
+    ],
+)
+def test_text_that_is_not_utf_8_is_quarantined(told: dict[str, Any]) -> None:
+    class Library:
+        def refs(self) -> Iterator[ClipRef]:
+            yield ClipRef("a/b", "b.wav", ("dog",), **told)
+
+    (ref,) = list_refs(Library())
+    assert "is not UTF-8" in ref.refusal
+    assert b"caf\\\\udce9" in json.dumps(asdict(ref), ensure_ascii=False).encode()
