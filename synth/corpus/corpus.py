@@ -60,10 +60,10 @@ def check_version(folder: Path) -> dict[str, Any]:
         check_manifest(path, SHARD_NAMES)
         table = pq.read_table(path, columns=["split", "shard"])
         listed = set(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        if odd := sorted(listed ^ used):
+        if unlisted := sorted(used - listed):  # else nobody would compare it with its receipt
             raise CorpusError(
-                f"{display_path(path)}: lists other shards than {SAMPLES_FILE}: "
-                f"{shorten('/'.join(odd[0]))} is in one of them only",
+                f"{display_path(path)}: lacks {shorten('/'.join(unlisted[0]))}, which "
+                f"{SAMPLES_FILE} names",
                 fix=GET_AGAIN,
             )
     return facts

@@ -310,13 +310,15 @@ def test_a_link_to_itself_is_one_line(corpus: Corpus, tmp_path: Path, key: str) 
         Corpus.open(folder)
 
 
-def test_shards_that_the_samples_do_not_name_are_told(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_shard_that_the_list_of_shards_lacks_is_told(corpus: Corpus, tmp_path: Path) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table)
     table = pq.read_table(corpus.folder / "shards.parquet")
     pq.write_table(table, folder / "shards.parquet")
     Corpus.open(folder)
     pq.write_table(table.slice(1), folder / "shards.parquet")
-    with pytest.raises(CorpusError, match=r"shards\.parquet: lists other shards"):
+    with pytest.raises(
+        CorpusError, match=r"shards\.parquet: lacks .*, which samples\.parquet names"
+    ):
         Corpus.open(folder)
 
 
