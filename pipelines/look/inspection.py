@@ -27,7 +27,7 @@ from synth.corpus.facts import GET_AGAIN
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
 from synth.corpus.validation import check_columns
-from synth.storage import display_path, fetch, open_file
+from synth.storage import display_path, fetch, open_file, own_file
 
 _DESCRIBED: Final = (
     "group",
@@ -155,7 +155,7 @@ def verify(
     observer = observer or Silent()
     for shard in track(shards, observer, "verify", "shards"):
         path = corpus.shard(shard["split"], shard["shard"])
-        certified = _read_certified(corpus.receipt(shard["shard"]))
+        certified = _read_certified(corpus, shard["shard"])
         try:
             with open_file(path, corpus.receipt(shard["shard"])) as file:
                 found = sha256_of(file)
@@ -174,8 +174,9 @@ def verify(
     return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
 
 
-def _read_certified(receipt: Path) -> str:
-    """The hash that a receipt certifies."""
+def _read_certified(corpus: Corpus, shard: str) -> str:
+    """The hash that a shard's receipt certifies."""
+    receipt = own_file(corpus.folder, corpus.receipt(shard).relative_to(corpus.folder).as_posix())
     try:
         return parse_receipt(fetch(receipt).read_bytes()).sha256
     except FileNotFoundError as error:

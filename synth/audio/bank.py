@@ -7,19 +7,21 @@ so that quiet recordings keep their resolution; the index holds the gain that un
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
 from synth.base.errors import CorpusError
 from synth.base.units import Frames
-from synth.storage import fetch, open_mapped
+from synth.storage import fetch, open_mapped, own_file
 
 INDEX_SCHEMA = pa.schema(
     [
@@ -48,6 +50,44 @@ def encode(audio: Audio) -> tuple[Pcm, float]:
     return to_pcm(audio * np.float32(32767 / 32768 / scale)), scale * 32768 / 32767
 
 
+_RULES: Final[Mapping[str, tuple[Callable[[pa.Array], pa.BooleanArray], str]]] = {
+    "part": (
+        lambda parts: pc.match_substring_regex(parts, r"^part-[A-Za-z0-9_-]{1,100}\.pcm$"),
+        "part-NAME.pcm, of letters, digits, - and _",
+    ),
+    "start": (lambda starts: pc.greater_equal(starts, 0), "0 or more"),
+    "frames": (lambda frames: pc.greater_equal(frames, 1), "1 or more"),
+    "scale": (pc.is_finite, "a finite number"),
+}
+
+
+def _read_index(index: Path) -> tuple[pa.Table, int]:
+    """The rows of a bank's index and its rate, checked."""
+    try:
+        table = pq.read_table(index)
+        table.validate(full=True)
+        rate = int((table.schema.metadata or {}).get(b"sample_rate", b"missing"))
+        table = table.select(INDEX_SCHEMA.names).cast(INDEX_SCHEMA)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise _make_index_error(index, f"damaged: {reason}") from error
+    if not 0 < rate < 1 << 31:
+        raise _make_index_error(index, f"sample_rate is {rate}: expected a whole number of Hz")
+    for name, (is_good, expected) in _RULES.items():
+        at = pc.index(is_good(table[name]), False).as_py()
+        if at >= 0:
+            found = f"{table[name][at].as_py()!r:.60}"
+            raise _make_index_error(index, f"row {at}: {name} is {found}: expected {expected}")
+    return table, rate
+
+
+def _make_index_error(index: Path, reason: str) -> CorpusError:
+    return CorpusError(
+        f"{index}: {reason}",
+        fix="ingest the library again, or get the bank again from where it came",
+    )
+
+
 @dataclass(frozen=True)
 class Bank:
     """An open bank.
@@ -66,16 +106,17 @@ class Bank:
     def open(cls, index: Path) -> Bank:
         """Open a bank by its index file; parts are mapped when first read.
 
+        A bank may be a stranger's, so that no part is taken for a path.
+
         Raises:
-            CorpusError: If the index is missing.
+            CorpusError: If the index is missing or damaged, or says what cannot be.
         """
         if not fetch(index).is_file():
             raise CorpusError(
                 f"{index}: no such clip bank",
                 fix="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
             )
-        table = pq.read_table(index)
-        rate = int(table.schema.metadata[b"sample_rate"])
+        table, rate = _read_index(index)
         columns = (table.column(name).to_pylist() for name in INDEX_SCHEMA.names)
         entries = {
             clip: BankEntry(part, start, frames, scale)
@@ -91,7 +132,7 @@ class Bank:
         part = self._parts.get(name)
         if part is None:
             try:
-                with open_mapped(self.folder / name) as file:
+                with open_mapped(own_file(self.folder, name)) as file:
                     part = self._parts[name] = np.memmap(file, dtype="<i2", mode="r")
             except (FileNotFoundError, ValueError) as error:  # numpy maps no empty file
                 raise CorpusError(

@@ -16,10 +16,15 @@ from synth.audio.bank import Bank
 from synth.audio.dsp import Fade, Pcm
 from synth.audio.render import Mixdown, render
 from synth.base.errors import CorpusError
-from synth.corpus.facts import follow_latest, read_facts
+from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts, shorten
 from synth.corpus.schema import SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
-from synth.corpus.validation import check_clips, check_manifest, explain_damage
+from synth.corpus.validation import (
+    check_clips,
+    check_manifest,
+    explain_damage,
+    make_damage_error,
+)
 from synth.scene.scene import from_text
 from synth.storage import display_path, local_place, url_of
 
@@ -51,12 +56,34 @@ def check_version(folder: Path) -> dict[str, Any]:
         CorpusError: If a file is missing or damaged, or holds what cannot be.
     """
     facts = read_facts(folder / CORPUS_FILE)
-    splits, shards = tuple(facts["splits"]), (folder / facts["shards"]).resolve()
-    check_manifest(folder / SAMPLES_FILE, SAMPLES, splits, shards)
+    splits, shards = tuple(facts["splits"]), _locate(folder, facts["shards"])
+    _locate(folder, facts["bank"])
+    used = check_manifest(folder / SAMPLES_FILE, SAMPLES, splits, shards)
     check_clips(folder / CLIPS_FILE)
-    if (folder / _SHARDS_FILE).is_file():
-        check_manifest(folder / _SHARDS_FILE, SHARD_NAMES)
+    path = folder / _SHARDS_FILE
+    if path.is_file():
+        check_manifest(path, SHARD_NAMES)
+        table = pq.read_table(path, columns=["split", "shard"])
+        listed = set(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        if unlisted := sorted(used - listed):  # else nobody would compare it with its receipt
+            raise CorpusError(
+                f"{display_path(path)}: lacks {shorten('/'.join(unlisted[0]))}, which "
+                f"{SAMPLES_FILE} names",
+                fix=GET_AGAIN,
+            )
     return facts
+
+
+def _locate(folder: Path, place: str) -> Path:
+    """What a path of `corpus.json` leads to.
+
+    Raises:
+        CorpusError: If it leads nowhere, as a link to itself does.
+    """
+    try:
+        return (folder / place).resolve()
+    except (OSError, RuntimeError) as error:
+        raise make_damage_error(folder / CORPUS_FILE, error) from error
 
 
 def find_finished(path: Path) -> Path:
@@ -128,7 +155,7 @@ class Corpus:
     @property
     def shards(self) -> Path:
         """The folder of the shards, one sub-folder a split."""
-        return (self.folder / str(self.facts["shards"])).resolve()
+        return _locate(self.folder, self.facts["shards"])
 
     def shard(self, split: str, name: str) -> Path:
         """One shard, which may be missing.
@@ -155,7 +182,7 @@ class Corpus:
         Raises:
             CorpusError: If it is gone.
         """
-        return Bank.open((self.folder / self.facts["bank"]).resolve())
+        return Bank.open(_locate(self.folder, self.facts["bank"]))
 
     @cached_property
     def _mixdown(self) -> Mixdown:

@@ -16,19 +16,58 @@ from synth.storage.pointer import VERSION_NAME, parse_pointer
 GET_AGAIN: Final = "get the corpus again from where it came, or build it again"
 SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 CORPUS_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+MAX_RATE: Final = 768_000
+"""In Hz: the highest at which converters work."""
+
+_LEAST_PEAK_DB: Final = -200
+_MOST_PATH_BYTES: Final = 2000
+_MOST_PART_BYTES: Final = 255
 _SHOWN: Final = 60
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    """Whether it is text that a file can hold: half of a surrogate pair is none."""
+    return isinstance(value, str) and value == value.encode("utf-8", "replace").decode()
 
 
 def _is_path(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and "\0" not in value
+    return (
+        _is_text(value)
+        and 0 < len(value.encode()) <= _MOST_PATH_BYTES
+        and all(len(part.encode()) <= _MOST_PART_BYTES for part in value.split("/"))
+        and "\0" not in value
+    )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_level(value: Any) -> bool:
+    return type(value) in (int, float) and _LEAST_PEAK_DB <= value <= 0
+
+
+def _is_hours(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < 1 << 53
+
+
+def _is_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value)) and _are(_is_count, value)
+
+
+def _is_algorithms(value: Any) -> bool:
+    return isinstance(value, dict) and _are(lambda each: _is_count(each) or _is_text(each), value)
+
+
+def _is_libraries(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, dict) and all(map(_is_text, each)) and _are(_is_text, each)
+        for each in value
+    )
+
+
+def _are(fits: Callable[[Any], bool], found: Mapping[str, Any]) -> bool:
+    return all(map(fits, found.values()))
 
 
 def _names(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
@@ -36,27 +75,48 @@ def _names(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
 
 
 def _is_splits(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_names(SPLIT_NAME), value))
+    return (
+        isinstance(value, dict) and all(map(_names(SPLIT_NAME), value)) and _are(_is_counts, value)
+    )
 
 
-_NEEDED: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+_NEEDED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "corpus": (_names(CORPUS_NAME), "a name of letters, digits, - and _"),
     "version": (_names(VERSION_NAME), "a name of letters, digits, - _ and ."),
     "digest": (_is_text, "text"),
     "recipe": (_is_text, "text"),
     "source": (_is_text, "text"),
     "sample_rate": (
-        lambda value: type(value) is int and 0 < value < 1 << 31,
-        "a whole number of Hz",
+        lambda value: type(value) is int and 0 < value <= MAX_RATE,
+        f"a whole number of Hz, 1 to {MAX_RATE}",
     ),
-    "splits": (_is_splits, "an object whose keys are names of letters, digits, - and _"),
+    "splits": (
+        _is_splits,
+        "an object whose keys are names of letters, digits, - and _, with counts for each",
+    ),
     "shards": (_is_path, "a path"),
     "bank": (_is_path, "a path"),
     "fade": (
         lambda value: value in tuple(each.value for each in Fade),
         f"one of {', '.join(each.value for each in Fade)}",
     ),
-    "peak_db": (_is_number, "a number"),
+    "peak_db": (_is_level, f"a number, {_LEAST_PEAK_DB} to 0"),
+}
+_COUNT: Final = (_is_count, "a whole number, 0 or more")
+_COUNTS: Final = (_is_counts, "an object with a whole number for each name")
+_OPTIONAL: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "algorithms": (_is_algorithms, "an object with a version for each name"),
+    "audio_format": (_is_text, "text"),
+    "citation": (_is_text, "text"),
+    "excerpts": _COUNT,
+    "excerpts_of_captioned_clips": _COUNT,
+    "format_version": _COUNT,
+    "generators": _COUNTS,
+    "hours": (_is_hours, "a number, 0 or more"),
+    "libraries": (_is_libraries, "a list of objects with text for each name"),
+    "licence": (_is_text, "text"),
+    "licence_reason": (_is_text, "text"),
+    "licences": _COUNTS,
 }
 
 
@@ -79,7 +139,9 @@ def read_facts(path: Path) -> dict[str, Any]:
         raise CorpusError(f"{where}: cannot be read: {reason}", fix=GET_AGAIN) from error
     if not isinstance(found, dict):
         raise CorpusError(f"{where}: expected an object, found {shorten(found)}", fix=GET_AGAIN)
-    for key, (fits, expected) in _NEEDED.items():
+    for key, (fits, expected) in (_NEEDED | _OPTIONAL).items():
+        if key not in found and key in _OPTIONAL:
+            continue
         if key not in found:
             raise CorpusError(f"{where}: lacks {key!r}: expected {expected}", fix=GET_AGAIN)
         if not fits(found[key]):

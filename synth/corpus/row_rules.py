@@ -16,15 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from synth.corpus.facts import SPLIT_NAME
+from synth.corpus.facts import MAX_RATE, SPLIT_NAME
 from synth.scene.scene import MAX_DEPTH
 
 MAX_MEMBER_BYTES: Final = 8 << 30
 """A tar file cannot hold a longer member."""
 
 MAX_SHARD_BYTES: Final = 1 << 50
-MAX_NAME_BYTES: Final = 200
-"""Names of files end at 255 bytes; a key is given endings and prefixes."""
+MAX_NAME_BYTES: Final = 150
+"""Names of files end at 255 bytes; a key is given endings, prefixes and marks of partial files."""
+
+MAX_HOURS: Final = 24
+"""Of one sample."""
 
 _KEY: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]*$"
 _MEMBER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]*\.(flac|wav)$"
@@ -92,6 +95,12 @@ def _find_faults(
                 row = _first(pc.invert(good))
                 yield Fault(row, name, column[row].as_py(), expected)
     names = batch.schema.names
+    if "frames" in rules and {"frames", "sample_rate"} <= {*names}:
+        longest = pc.multiply(batch["sample_rate"].cast(pa.int64()), MAX_HOURS * 3600)
+        good = pc.less_equal(batch["frames"], longest)
+        if not pc.all(good).as_py() and len(good):
+            row = _first(pc.invert(good))
+            yield Fault(row, "frames", batch["frames"][row].as_py(), f"{MAX_HOURS} hours at most")
     if splits is not None and "split" in names:
         good = pc.is_in(batch["split"], pa.array(splits, batch["split"].type))
         if not pc.all(good).as_py() and len(good):
@@ -174,7 +183,9 @@ ROW_RULES: Final[Rules] = {
     "index": (_NATURAL,),
     "excerpts": (_NATURAL,),
     "frames": (_POSITIVE,),
-    "sample_rate": (_POSITIVE,),
+    "sample_rate": ((_is_between(1, MAX_RATE), f"a whole number of Hz, 1 to {MAX_RATE}"),),
     "scene": ((_is_shallow, _SHALLOW),),
 }
 """Those of the rows of a plan, of samples and of shards."""
+CLIP_RULES: Final[Rules] = {"sample_rate": (_POSITIVE,)}
+"""Those of the rows of a catalogue of clips."""

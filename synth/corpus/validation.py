@@ -6,6 +6,7 @@ path, and no place in a shard lies outside of it. A file that did not change is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -21,12 +22,13 @@ from synth.base.atomic import file_state
 from synth.base.errors import CorpusError
 from synth.corpus.facts import GET_AGAIN, memory_error, shorten
 from synth.corpus.repeats import Runs, find_repeat
-from synth.corpus.row_rules import ROW_RULES, Fault, Rules, find_fault
-from synth.corpus.schema import CLIPS, INCIDENTAL
-from synth.storage import display_path
+from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
+from synth.corpus.schema import AUDIBLE, CLIPS, INCIDENTAL
+from synth.storage import display_path, require_regular
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
+_FRAMES: Final = re.compile(rb"[0-9]{1,15}")
 _CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL])
 Extents = dict[tuple[str, str], int]
 """Where the last member of each shard ends, in bytes, by split and shard."""
@@ -38,9 +40,12 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     Raises:
         CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
     """
+    require_regular(path)
     with explain_damage(path):
         metadata: pq.FileMetaData = pq.read_metadata(path)
         found = metadata.schema.to_arrow_schema()
+    if twice := sorted({name for name in found.names if found.names.count(name) > 1}):
+        raise CorpusError(f"{path}: has the column {shorten(twice[0])} twice", fix=GET_AGAIN)
     for field in expected:
         if field.name not in found.names:
             raise CorpusError(
@@ -61,7 +66,7 @@ def check_manifest(
     expected: pa.Schema,
     splits: Sequence[str] | None = None,
     shards: Path | None = None,
-) -> None:
+) -> set[tuple[str, str]]:
     """Check every row of a plan, of samples or of shards.
 
     Args:
@@ -70,21 +75,33 @@ def check_manifest(
         splits: Those that the corpus has; None where it does not say.
         shards: Folder of the shards; those that are there must be as long as the rows say.
 
+    Returns:
+        Split and name of each shard that rows of samples lie in.
+
     Raises:
         CorpusError: If a value cannot be; with file, row, id and what was expected.
     """
-    if not check_columns(path, expected).num_rows:
+    metadata = check_columns(path, expected)
+    audible = (metadata.metadata or {}).get(AUDIBLE.encode())
+    if audible is not None and not _FRAMES.fullmatch(audible):
+        said = shorten(audible.decode("utf-8", "replace"))
+        raise CorpusError(
+            f"{display_path(path)}: {AUDIBLE} of its metadata is {said}: expected whole frames",
+            fix=GET_AGAIN,
+        )
+    if not metadata.num_rows:
         raise CorpusError(f"{display_path(path)}: has no rows: expected one", fix=GET_AGAIN)
     known = None if splits is None else tuple(splits)
     extents = _check_rows(path, file_state(path), expected, known)
     for (split, shard), end in extents.items() if shards is not None else ():
         assert shards is not None
         try:
-            size = (shards / split / shard).stat().st_size
+            size = require_regular(shards / split / shard).stat().st_size
         except (OSError, ValueError):
             continue  # it may lie in a store, or have been removed; reading it tells
         if end > size:
             raise _make_extent_error(path, split, shard, size)
+    return {*extents}
 
 
 def check_clips(path: Path) -> None:
@@ -108,7 +125,7 @@ def _check_rows(
     is_catalogue: bool = False,
 ) -> Extents:
     """Check all rows; `stamp` makes a changed file another one."""
-    rules: Rules = {} if is_catalogue else ROW_RULES
+    rules: Rules = CLIP_RULES if is_catalogue else ROW_RULES
     extents: Extents = {}
     runs = Runs()
     start = 0
@@ -118,7 +135,7 @@ def _check_rows(
             fault = find_fault(batch, splits, rules)
             if fault is not None:
                 raise _make_row_error(path, start, fault, batch)
-            if rules and "id" in batch.schema.names:
+            if not is_catalogue and "id" in batch.schema.names:
                 runs.add(batch["id"])
             _measure_extents(batch, extents)
             start += batch.num_rows
@@ -193,12 +210,17 @@ def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:
 def _measure_extents(batch: pa.RecordBatch, extents: Extents) -> None:
     if "size" not in batch.schema.names or not batch.num_rows:
         return
-    ends = pc.add(batch["offset"], batch["size"])
+    ends = _add_ends(batch)
     names = ["split", "shard"]
     table = pa.table([*(batch[name] for name in names), ends], names=[*names, "end"])
     for row in table.group_by(names, use_threads=False).aggregate([("end", "max")]).to_pylist():
         key = row["split"], row["shard"]
         extents[key] = max(extents.get(key, 0), row["end_max"])
+
+
+def _add_ends(batch: pa.RecordBatch) -> pa.Array:
+    """Where each member ends; columns of 32 bits would overflow."""
+    return pc.add(*(batch[name].cast(pa.int64()) for name in ("offset", "size")))
 
 
 def _make_row_error(path: Path, start: int, fault: Fault, batch: pa.RecordBatch) -> CorpusError:
@@ -218,7 +240,7 @@ def _make_extent_error(path: Path, split: str, shard: str, size: int) -> CorpusE
     with explain_damage(path), pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
             own = pc.and_(pc.equal(batch["split"], split), pc.equal(batch["shard"], shard))
-            beyond = pc.greater(pc.add(batch["offset"], batch["size"]), size)
+            beyond = pc.greater(_add_ends(batch), size)
             row = pc.index(pc.and_(own, beyond), True).as_py()
             if row >= 0:
                 value, expected = batch["offset"][row].as_py(), f"{batch['size'][row]} bytes from"

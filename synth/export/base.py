@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard
-from synth.storage import fetch
+from synth.storage import fetch, own_file
 
 
 @runtime_checkable
@@ -116,7 +116,7 @@ bookkeeping, no legal advice.
 {rights}
 """
         out.write("README.md", text.encode())
-        ledger = fetch(self.corpus.folder / ATTRIBUTION_FILE)
+        ledger = fetch(own_file(self.corpus.folder, ATTRIBUTION_FILE))
         if ledger.is_file():
             out.write(ATTRIBUTION_FILE, ledger.read_bytes())
 

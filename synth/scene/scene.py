@@ -7,7 +7,6 @@ whose events carry no excerpt is a statement over labels; one whose events do ca
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
@@ -16,6 +15,11 @@ from synth.base.units import Decibels, Frames
 
 MAX_DEPTH: Final = 100
 """Compositions within compositions; deeper scenes are refused when they are made."""
+
+_MOST_FRAMES: Final = 1 << 53
+"""Of what is read: up to here every reader of JSON has whole numbers exactly."""
+
+_MOST_DB: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +267,17 @@ def _read(value: Any, depth: int) -> Scene:
 
 
 def _integer(value: Any) -> int:
-    if type(value) is not int:
-        raise SceneError(f"expected a whole number of frames, got {value!r}")
+    if type(value) is not int or not -_MOST_FRAMES <= value <= _MOST_FRAMES:
+        raise SceneError(f"expected a whole number of frames, got {_shorten(value)}")
     return value
 
 
 def _level(value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise SceneError(f"expected a level in dB, got {value!r}")
+    # Neither infinity nor what is not a number lies between two numbers.
+    if type(value) not in (int, float) or not -_MOST_DB <= value <= _MOST_DB:
+        raise SceneError(f"expected a level in dB, got {_shorten(value)}")
     return float(value)
+
+
+def _shorten(value: Any) -> str:
+    return f"{value!r:.60}"

@@ -7,7 +7,16 @@
 from synth.storage.copies import Copies
 from synth.storage.errors import StorageError
 from synth.storage.made import open_made
-from synth.storage.reading import display_path, fetch, local_place, open_file, open_mapped, read_at
+from synth.storage.reading import (
+    display_path,
+    fetch,
+    local_place,
+    open_file,
+    open_mapped,
+    own_file,
+    read_at,
+    require_regular,
+)
 from synth.storage.remote import Remote
 from synth.storage.stored import Stored
 from synth.storage.url import is_url, url_of
@@ -24,6 +33,8 @@ __all__ = [
     "open_file",
     "open_made",
     "open_mapped",
+    "own_file",
     "read_at",
+    "require_regular",
     "url_of",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
+from synth.base.errors import CorpusError
 from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
 from synth.storage.errors import StorageError
@@ -23,6 +25,7 @@ from synth.storage.url import join_keys, split_url, url_of
 
 _LATEST: Final = "latest"
 _RECEIPTS: Final = "receipts"
+_REPLACE: Final = "get the file again from where it came, or build it again"
 _TRIES: Final = 3
 _STARTED_NS: Final = time.time_ns()
 
@@ -42,6 +45,40 @@ def fetch(path: Path) -> Path:
     return copies.fetch(key) if copies.remote.exists(key) else path
 
 
+def own_file(folder: Path, name: str) -> Path:
+    """`folder / name`, which may be missing, or a copy that is not here yet.
+
+    Raises:
+        CorpusError: If it is a link that leads out of the folder, or no regular file: a corpus may
+            come from a stranger, and whoever opens it has files that the stranger has not.
+    """
+    path = require_regular(folder / name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise CorpusError(
+            f"{path}: is a link that leads out of its folder",
+            fix="put the file itself in its place, if it is yours",
+        )
+    return path
+
+
+def require_regular(path: Path) -> Path:
+    """The same path, which may be missing; pipes would be waited for, and devices have no end.
+
+    Raises:
+        CorpusError: If something else than a regular file is there.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return path
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CorpusError(f"{path}: cannot be read: {reason}", fix=_REPLACE) from error
+    if not stat.S_ISREG(mode):
+        raise CorpusError(f"{path}: is not a regular file", fix=_REPLACE)
+    return path
+
+
 def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     """Open a file that is read from end to end; a copy of it comes first, if there is room for one.
 
@@ -50,12 +87,13 @@ def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
         receipt: A JSON file whose `sha256` must be that of what comes.
 
     Raises:
+        CorpusError: If it is no regular file.
         FileNotFoundError: If there is no such file.
         StorageError: If it cannot be read, or differs from its receipt.
     """
     copies = _copies_of(path)
     if copies is None:
-        return path.open("rb")
+        return require_regular(path).open("rb")
     try:
         return _open_copy(copies, path, receipt)
     except NoRoomError:
@@ -66,12 +104,13 @@ def open_mapped(path: Path) -> BufferedReader:
     """Open a file that is to be mapped into memory; its copy stays as long as the map.
 
     Raises:
+        CorpusError: If it is no regular file.
         FileNotFoundError: If there is no such file.
         NoRoomError: If there is no room for a copy.
         StorageError: If it cannot be read.
     """
     copies = _copies_of(path)
-    return path.open("rb") if copies is None else _open_copy(copies, path)
+    return require_regular(path).open("rb") if copies is None else _open_copy(copies, path)
 
 
 def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:
@@ -88,13 +127,14 @@ def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> 
         receipt: As in `open_file`.
 
     Raises:
+        CorpusError: If it is no regular file.
         FileNotFoundError: If there is no such file.
         StorageError: If it cannot be read, or differs from its receipt.
     """
     copies = _copies_of(path)
     try:
         with (
-            path.open("rb")
+            require_regular(path).open("rb")
             if copies is None
             else _open_copy(copies, path, receipt, _STARTED_NS) as file
         ):

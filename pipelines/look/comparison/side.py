@@ -19,7 +19,7 @@ from pipelines.store.manifest import find_manifest
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns
-from synth.storage import display_path
+from synth.storage import display_path, own_file
 
 _FILES: Final = {
     "clips": (CLIPS_FILE, CLIPS),
@@ -81,7 +81,7 @@ class Side:
     @property
     def settings(self) -> dict[str, Any]:
         """Of its spec, by dotted key; a plan keeps none."""
-        path = self.manifest.with_name(SPEC_FILE)
+        path = own_file(self.manifest.parent, SPEC_FILE)
         return flat_settings(read_spec(path)) if self.rendered else {}
 
     @property

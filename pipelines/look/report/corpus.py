@@ -25,6 +25,7 @@ from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns, make_damage_error
+from synth.storage import own_file
 
 SHOWN: Final = 10
 """Samples that are shown where no number is asked for."""
@@ -52,6 +53,19 @@ class Measured:
     histograms: tuple[Histogram, ...]
     rights: Rights
     tags: Mapping[str, Sequence[str]]
+
+
+_UNTOLD: Final[dict[str, Any]] = {
+    "algorithms": {},
+    "audio_format": "unknown format",
+    "citation": "",
+    "excerpts": 0,
+    "excerpts_of_captioned_clips": 0,
+    "format_version": "unknown",
+    "generators": {},
+    "libraries": [],
+}
+"""What is shown of a corpus that does not say; its `corpus.json` need not."""
 
 
 def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = None) -> Page:
@@ -139,10 +153,10 @@ def _read_facts(manifest: Path) -> Mapping[str, Any] | None:
     if not path.is_file():
         return None
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    return _UNTOLD | found
 
 
 def _spec(manifest: Path) -> str:
     """The spec as the build kept it; "" for a plan."""
-    path = manifest.with_name(SPEC_FILE)
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    path = own_file(manifest.parent, SPEC_FILE)
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""

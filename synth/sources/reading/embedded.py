@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,11 +144,15 @@ class RowSource(Settings):
         if data is None and not name:
             raise ClipError("the row holds no audio")
         if data is None:
-            if reason := explain_escape(name, folder, self.folder):
-                raise ClipError(reason)
             beside = (folder, self.folder)
-            found = next((each for each in beside if (each / name).is_file()), folder)
-            return read_recording(found / name)
+            reasons = [explain_escape(name, each, self.folder) for each in beside]
+            inside = [each for each, why in zip(beside, reasons, strict=True) if not why]
+            if not inside:
+                raise ClipError(reasons[0])
+            paths = [each / name for each in inside]
+            # Unlike Path.is_file, it takes a name that is too long.
+            found = next((path for path in paths if os.path.isfile(path)), paths[0])  # noqa: PTH113
+            return read_recording(found)
         channels, rate = read_audio(data, Path(name).suffix)
         sha256 = hashlib.sha256(data).hexdigest()
         return Recording(to_mono(channels), rate, channels.shape[1], sha256)

@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, FileSource, path_of
 
 FOREIGN_NAME = "its name is not UTF-8; rename the file"
+FOREIGN_TEXT = "what its library says of it is not UTF-8; correct the library's index"
 
 
 def explain_escape(path: str, root: Path, *others: Path) -> str:
     """Why a path that an index names is not read; "" where it lies below a folder that may be read.
 
-    Links below the library are followed: whoever has the library made them.
+    Links below the library are followed: whoever has the library made them. A `..` after one would
+    lead on from where it points, so no index may name any; the settings' own folders may.
 
     Args:
         path: As the index names it, from `root`.
@@ -26,10 +29,12 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
     if "\0" in path:
         return "its path holds a NUL"
     here = Path.cwd()
-    found = Path(os.path.normpath(here / root / path))
-    if any(found.is_relative_to(os.path.normpath(here / each)) for each in (root, *others)):
-        return ""
-    return "its path leads out of the library; paths of an index are below `root`"
+    found = here / root / path
+    for each in (root, *others):
+        for base in (here / each, Path(os.path.normpath(here / each))):
+            if found.is_relative_to(base) and ".." not in found.relative_to(base).parts:
+                return ""
+    return "its path leads out of the library; paths of an index are below `root`, without any `..`"
 
 
 def list_refs(source: Any) -> Iterator[ClipRef]:
@@ -51,17 +56,24 @@ def list_refs(source: Any) -> Iterator[ClipRef]:
 
 
 def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
-    """A clip whose file has a name that no table holds is listed by what can be said of it."""
-    texts = (ref.id, ref.location, ref.recording, *ref.labels)
-    if all(map(_is_utf8, texts)):
+    """A clip with text that no table holds is listed by what can be said of it."""
+    names = (ref.id, ref.location, ref.recording, *ref.labels)
+    tags = (part for tag in ref.tags for part in (tag.category, tag.name))
+    told = (*ref.captions, ref.licence, ref.attribution, ref.split, *tags)
+    if all(map(_is_utf8, (*names, *told))):
         return ref
     return replace(
         ref,
         id=_escape(ref.id),
         location=_escape(ref.location),
-        recording=_escape(ref.recording),
         labels=tuple(map(_escape, ref.labels)),
-        refusal=FOREIGN_NAME,
+        captions=tuple(map(_escape, ref.captions)),
+        recording=_escape(ref.recording),
+        licence=_escape(ref.licence),
+        attribution=_escape(ref.attribution),
+        split=_escape(ref.split),
+        tags=tuple(Tag(_escape(tag.category), _escape(tag.name)) for tag in ref.tags),
+        refusal=FOREIGN_TEXT if all(map(_is_utf8, names)) else FOREIGN_NAME,
     )
 
 

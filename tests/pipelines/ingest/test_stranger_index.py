@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +18,13 @@ import soundfile
 
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import IngestedLibrary, Intake, ingest
+from synth.base.errors import ClipError
 from synth.base.progress import Silent
+from synth.labels.tag import Tag
 from synth.sources.own.folder import FolderSource
 from synth.sources.own.parquet import ParquetSource
-from synth.sources.reading.base import Settings
+from synth.sources.reading.base import ClipRef, Settings
+from synth.sources.reading.paths import explain_escape, list_refs
 
 RATE = 16_000
 
@@ -72,6 +79,39 @@ def test_a_row_s_path_out_of_the_library_is_quarantined(
     assert "leads out of the library" in reason or "holds a NUL" in reason
 
 
+def test_a_path_with_two_dots_is_quarantined_even_where_it_comes_back(
+    library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other" / "deep").mkdir(parents=True)
+    shutil.copy(library / "dog" / "good.wav", tmp_path / "other" / "private.wav")
+    (library / "link").symlink_to(tmp_path / "other" / "deep")
+    paths = ("dog/good.wav", "link/../private.wav", "dog/../dog/good.wav")
+    rows = [{"path": each, "label": "dog"} for each in paths]
+    pq.write_table(pa.Table.from_pylist(rows), library / "index.parquet")
+    found = read(FolderSource(root=library, index=Path("index.parquet")), tmp_path / "banks")
+    assert [clip["location"] for clip in found.clips] == ["dog/good.wav"]
+    assert ["without any `..`" in reason for reason in reasons(found).values()] == [True, True]
+
+
+def test_a_folder_of_the_settings_may_lie_above_the_library(tmp_path: Path) -> None:
+    root = tmp_path / "a" / "library"
+    settings = (Path("../sounds"), Path("../../b/./sounds"), tmp_path / "sounds")
+    for folder in settings:
+        assert explain_escape(f"{folder}/x.wav", root, root / folder) == ""
+        assert explain_escape(f"{folder}/../x.wav", root, root / folder)
+    assert explain_escape(str(root / "x.wav"), Path("..") / ".." / root) == ""
+
+
+@pytest.mark.parametrize("place", ["library", "library/data"])
+@pytest.mark.parametrize("path", ["../secret.wav", "data/../../secret.wav", "../../secret.wav"])
+def test_a_row_s_path_is_below_the_library_from_wherever_it_is_seen(
+    library: Path, tmp_path: Path, place: str, path: str
+) -> None:
+    (library / "data").mkdir()
+    with pytest.raises(ClipError, match="leads out of the library"):
+        ParquetSource(root=library)._recording(path, tmp_path / place)
+
+
 def test_a_file_name_that_is_not_utf_8_is_quarantined(library: Path, tmp_path: Path) -> None:
     try:
         shutil.copy(library / "dog" / "good.wav", os.fsencode(library / "dog") + b"/caf\xe9.wav")
@@ -80,3 +120,27 @@ def test_a_file_name_that_is_not_utf_8_is_quarantined(library: Path, tmp_path: P
     found = read(FolderSource(root=library), tmp_path / "banks")
     assert [clip["location"] for clip in found.clips] == ["dog/good.wav"]
     assert reasons(found) == {"dog/caf\\udce9.wav": "its name is not UTF-8; rename the file"}
+
+
+HALF = "caf\udce9"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"captions": (HALF,)},
+        {"attribution": HALF},
+        {"licence": HALF},
+        {"split": HALF},
+        {"tags": (Tag("genre", HALF),)},
+        {"tags": (Tag(HALF, "rock"),)},
+    ],
+)
+def test_text_that_is_not_utf_8_is_quarantined(told: dict[str, Any]) -> None:
+    class Library:
+        def refs(self) -> Iterator[ClipRef]:
+            yield ClipRef("a/b", "b.wav", ("dog",), **told)
+
+    (ref,) = list_refs(Library())
+    assert "is not UTF-8" in ref.refusal
+    assert b"caf\\\\udce9" in json.dumps(asdict(ref), ensure_ascii=False).encode()

@@ -28,6 +28,7 @@ from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
+from synth.corpus.facts import _OPTIONAL
 
 HOSTILE = "</h3><script>alert(1)</script> \"quoted\" & <b onclick='x'>"
 LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"
@@ -257,3 +258,24 @@ def test_a_browser_shows_and_plays_it(
     wanted = [row["frames"] / row["sample_rate"] for row in draw(corpus.folder, 10)]
     assert lengths == pytest.approx(wanted, abs=0.1)
     reader.close()
+
+
+def test_a_spec_that_is_a_link_out_of_the_corpus_is_not_shown(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("open-sesame")
+    folder = altered(corpus, tmp_path / "version", lambda row: row)
+    (folder / "spec.yaml").unlink(missing_ok=True)
+    (folder / "spec.yaml").symlink_to(secret)
+    with pytest.raises(CorpusError, match=r"spec\.yaml: is a link that leads out"):
+        corpus_page(folder)
+
+
+def test_a_corpus_that_says_only_what_it_must_has_a_report(corpus: Corpus, tmp_path: Path) -> None:
+    folder = altered(corpus, tmp_path / "version", lambda row: row)
+    told = json.loads((folder / "corpus.json").read_text())
+    for key in _OPTIONAL:
+        told.pop(key, None)
+    (folder / "corpus.json").write_text(json.dumps(told))
+    check_page(corpus_page(folder).html)

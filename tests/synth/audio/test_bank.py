@@ -122,3 +122,67 @@ def test_a_part_cut_short_is_a_corpus_error_and_never_silence(index: Path, size:
     part.write_bytes(part.read_bytes()[:size])
     with pytest.raises(CorpusError, match=r"part-0\.pcm"):
         Bank.open(index).read("over", 0, 200, 1.0)
+
+
+STRANGE: dict[str, tuple[str, list[object], str]] = {
+    "path": ("part", ["../../id_rsa"], "row 0: part is '../../id_rsa': expected part-NAME.pcm"),
+    "absolute path": ("part", ["/etc/passwd"], "part is '/etc/passwd'"),
+    "path after a name": ("part", ["part-0.pcm/../../x"], "expected part-NAME"),
+    "lines": ("part", ["part-0.pcm\n"], "expected part-NAME"),
+    "no part": ("part", [None], "damaged: .*null"),
+    "start": ("start", [-1], "start is -1: expected 0 or more"),
+    "frames": ("frames", [0], "frames is 0: expected 1 or more"),
+    "kind": ("frames", ["many"], "damaged: "),
+    "scale": ("scale", [float("nan")], "scale is nan: expected a finite number"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_an_index_that_says_what_cannot_be_is_one_line(index: Path, name: str) -> None:
+    column, (value,), said = STRANGE[name]
+    table = pq.read_table(index)
+    values = [value if at == 0 else each for at, each in enumerate(table[column].to_pylist())]
+    if isinstance(value, str):
+        values = list(map(str, values))
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, column, pa.array(values)), index)
+    with pytest.raises(CorpusError, match=said) as caught:
+        Bank.open(index)
+    assert caught.value.fix
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rate", [None, "", "x", "0", "-5", "9" * 5000])
+def test_an_index_without_a_rate_is_one_line(index: Path, rate: str | None) -> None:
+    table = pq.read_table(index)
+    metadata = None if rate is None else {"sample_rate": rate}
+    pq.write_table(table.replace_schema_metadata(metadata), index)
+    with pytest.raises(CorpusError, match=r"index\.parquet: ") as caught:
+        Bank.open(index)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("how", ["garbage", "lacks a column", "a column twice", "folder"])
+def test_an_index_that_is_none_is_one_line(index: Path, how: str) -> None:
+    table = pq.read_table(index)
+    if how == "garbage":
+        index.write_bytes(b"PAR1 garbage")
+    elif how == "lacks a column":
+        pq.write_table(table.drop_columns(["scale"]), index)
+    elif how == "a column twice":
+        pq.write_table(table.append_column("part", table["part"]), index)
+    else:
+        index.unlink()
+        index.mkdir()
+    with pytest.raises(CorpusError, match=r"index\.parquet: "):
+        Bank.open(index)
+
+
+def test_a_part_that_is_a_link_out_of_the_bank_is_not_read(index: Path, tmp_path: Path) -> None:
+    part = index.parent / "part-0.pcm"
+    folder = tmp_path / "bank"
+    folder.mkdir()
+    index = index.rename(folder / index.name)
+    (folder / "part-0.pcm").symlink_to(part)
+    with pytest.raises(CorpusError, match="leads out of its folder"):
+        Bank.open(index).read("loud", 0, 1, 1.0)

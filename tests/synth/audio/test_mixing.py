@@ -177,11 +177,11 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
     for clip, audio in SOUNDS.items():
         pcm, scale = encode(audio)
         rows.append(
-            {"clip": clip, "part": "p.pcm", "start": start, "frames": len(pcm), "scale": scale}
+            {"clip": clip, "part": "part-p.pcm", "start": start, "frames": len(pcm), "scale": scale}
         )
         data += pcm.astype("<i2").tobytes()
         start += len(pcm)
-    (folder / "p.pcm").write_bytes(data)
+    (folder / "part-p.pcm").write_bytes(data)
     table = pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
     pq.write_table(table.replace_schema_metadata({"sample_rate": str(RATE)}), folder / "i.parquet")
     return Bank.open(folder / "i.parquet")

@@ -28,11 +28,11 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
     for seed, (clip, frames) in enumerate(FRAMES.items()):
         audio = np.random.default_rng(seed).uniform(-0.4, 0.4, frames).astype(np.float32)
         pcm, scale = encode(audio)
-        row = {"clip": clip, "part": "p.pcm", "start": start, "frames": frames, "scale": scale}
+        row = {"clip": clip, "part": "part-p.pcm", "start": start, "frames": frames, "scale": scale}
         rows.append(row)
         data += pcm.astype("<i2").tobytes()
         start += frames
-    (folder / "p.pcm").write_bytes(data)
+    (folder / "part-p.pcm").write_bytes(data)
     table = pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
     pq.write_table(table.replace_schema_metadata({"sample_rate": "8000"}), folder / "i.parquet")
     return Bank.open(folder / "i.parquet")

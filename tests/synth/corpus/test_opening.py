@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tarfile
 from collections.abc import Callable
@@ -19,11 +20,21 @@ from builds import TINY, merged, segue
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
 from pipelines.export.corpus import export_corpus
+from pipelines.look.browse.drawing import _place_ticks
 from pipelines.look.inspection import draw, rebuild, verify
 from pipelines.spec.spec import Spec
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError, SceneError
-from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.corpus import (
+    ATTRIBUTION_FILE,
+    CLIPS_FILE,
+    CORPUS_FILE,
+    LATEST_FILE,
+    SAMPLES_FILE,
+    Corpus,
+)
+from synth.corpus.schema import AUDIBLE
+from synth.corpus.shards import read_member
 from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
 
@@ -69,6 +80,10 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "end beyond the shard": (lambda row: {"offset": 1 << 24}, "offset"),
     "frames": (lambda row: {"frames": -1}, "frames"),
     "rate": (lambda row: {"sample_rate": 0}, "sample_rate"),
+    "endless frames": (lambda row: {"frames": 1 << 62}, "frames"),
+    "more than a day": (lambda row: {"frames": 86_400 * row["sample_rate"] + 1}, "frames"),
+    "high rate": (lambda row: {"sample_rate": 768_001}, "sample_rate"),
+    "id of 151 bytes": (lambda row: {"id": "a" * 151}, "id"),
     "deep scene": (lambda row: {"scene": nested(5000)}, "scene"),
 }
 
@@ -137,6 +152,23 @@ def test_an_id_that_occurs_twice_is_told_with_both_rows(corpus: Corpus, tmp_path
                 opening(folder)
 
 
+def test_places_of_32_bits_are_added_without_overflow(corpus: Corpus, tmp_path: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        for name in ("offset", "size"):
+            values = [(1 << 31) - 1 if at == 2 else 1 for at in range(table.num_rows)]
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, name, pa.array(values, pa.int32()))
+        return table
+
+    with pytest.raises(CorpusError, match=r"row 2 .*: offset is 2147483647: expected 2147483647 "):
+        Corpus.open(variant(corpus, tmp_path / "version", change))
+
+
+def test_a_timeline_of_any_length_has_few_marks() -> None:
+    for seconds in (0.1, 599.0, 6000.0, 6001.0, 86_400.0, float(1 << 62)):
+        assert 2 <= len(_place_ticks(seconds)) <= 11
+
+
 def test_ids_in_any_order_are_good(corpus: Corpus, tmp_path: Path) -> None:
     def mix(table: pa.Table) -> pa.Table:
         return table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
@@ -201,6 +233,26 @@ def test_a_garbage_corpus_json_is_one_line(corpus: Corpus, tmp_path: Path, name:
         ("shards", "a\0b"),
         ("bank", None),
         ("digest", 3),
+        ("digest", "\ud800"),
+        ("shards", "\ud800"),
+        ("shards", "a" * 300),
+        ("bank", "a/" * 5000),
+        ("sample_rate", 768_001),
+        ("peak_db", float("nan")),
+        ("peak_db", 10**400),
+        ("peak_db", 1),
+        ("splits", {"train": 5}),
+        ("splits", {"train": {"samples": "x"}}),
+        ("licences", []),
+        ("licences", None),
+        ("licences", {"a": "x"}),
+        ("licence", 5),
+        ("algorithms", [1]),
+        ("algorithms", {"plan": None}),
+        ("libraries", 5),
+        ("libraries", [{"numpy": 2}]),
+        ("hours", float("inf")),
+        ("format_version", "2"),
     ],
 )
 def test_a_fact_of_the_wrong_kind_is_named(
@@ -226,6 +278,69 @@ def test_a_missing_column_and_one_of_another_type_are_named(corpus: Corpus, tmp_
     )
     with pytest.raises(CorpusError, match=r"samples\.parquet: column 'size' .*: expected int64"):
         Corpus.open(other)
+
+
+def test_a_column_that_is_there_twice_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    for file in (SAMPLES_FILE, CLIPS_FILE):
+        folder = variant(corpus, tmp_path / file, lambda table: table)
+        table = pq.read_table(folder / file)
+        pq.write_table(table.append_column("id", table["id"]), folder / file)
+        with pytest.raises(CorpusError, match=f"{file}: has the column 'id' twice"):
+            Corpus.open(folder)
+
+
+@pytest.mark.parametrize("value", ["x", "", "-1", "1.5", "9" * 5000])
+def test_an_audible_overlap_that_is_no_number_is_named(
+    corpus: Corpus, tmp_path: Path, value: str
+) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(folder / SAMPLES_FILE)
+    pq.write_table(table.replace_schema_metadata({AUDIBLE: value}), folder / SAMPLES_FILE)
+    for opening in (Corpus.open, find_manifest):
+        with pytest.raises(CorpusError, match="audible_frames of its metadata is") as caught:
+            opening(folder)
+        assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("key", ["shards", "bank"])
+def test_a_link_to_itself_is_one_line(corpus: Corpus, tmp_path: Path, key: str) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table, **{key: "loop"})
+    (folder / "loop").symlink_to("loop")
+    with pytest.raises(CorpusError, match=r"corpus\.json: damaged"):
+        Corpus.open(folder)
+
+
+def test_a_shard_that_the_list_of_shards_lacks_is_told(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(corpus.folder / "shards.parquet")
+    pq.write_table(table, folder / "shards.parquet")
+    Corpus.open(folder)
+    pq.write_table(table.slice(1), folder / "shards.parquet")
+    with pytest.raises(
+        CorpusError, match=r"shards\.parquet: lacks .*, which samples\.parquet names"
+    ):
+        Corpus.open(folder)
+
+
+def test_a_clip_of_no_rate_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    table = pq.read_table(folder / CLIPS_FILE)
+    at = table.schema.get_field_index("sample_rate")
+    rates = pa.array([0] * table.num_rows, pa.int32())
+    pq.write_table(table.set_column(at, table.schema.field(at), rates), folder / CLIPS_FILE)
+    with pytest.raises(CorpusError, match=r"clips\.parquet: row 0 .*sample_rate is 0"):
+        Corpus.open(folder)
+
+
+def test_a_manifest_that_is_a_pipe_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    for file in (SAMPLES_FILE, CLIPS_FILE):
+        (folder / file).rename(folder / "kept")
+        os.mkfifo(folder / file)
+        with pytest.raises(CorpusError, match=f"{file}: is not a regular file"):
+            Corpus.open(folder)
+        (folder / file).unlink()
+        (folder / "kept").rename(folder / file)
 
 
 def test_a_missing_value_is_named(corpus: Corpus, tmp_path: Path) -> None:
@@ -388,3 +503,38 @@ def test_a_member_that_says_it_is_huge_is_not_read(corpus: Corpus, tmp_path: Pat
     folder = variant(corpus, tmp_path / "version", lambda table: table, shards=str(shards))
     with pytest.raises(CorpusError, match=r"damaged: .*bytes: expected \d+ at most"):
         export_corpus(Corpus.open(folder), "jams", tmp_path / "out")
+
+
+def test_a_ledger_that_is_a_link_out_of_the_corpus_is_not_published(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("open-sesame")
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    (folder / ATTRIBUTION_FILE).symlink_to(secret)
+    with pytest.raises(CorpusError, match=r"ATTRIBUTION\.csv: is a link that leads out"):
+        export_corpus(Corpus.open(folder), "jams", tmp_path / "out")
+    texts = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not any(b"open-sesame" in text for text in texts)
+
+
+def test_a_shard_that_is_no_regular_file_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    shutil.copytree(corpus.shards, shards)
+    for path in shards.rglob("*.tar"):
+        path.unlink()
+        path.symlink_to("/dev/zero")
+    folder = tmp_path / "version"
+    shutil.copytree(corpus.folder, folder)
+    told = dict(corpus.facts) | {"shards": str(shards)}
+    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    for path in shards.rglob("*.tar"):
+        with pytest.raises(CorpusError, match="is not a regular file"):
+            read_member(path, 512, 10)
+    with pytest.raises(CorpusError, match="is not a regular file"):
+        Corpus.open(folder)
+    for path in shards.rglob("*.tar"):
+        path.unlink()
+        os.mkfifo(path)
+    with pytest.raises(CorpusError, match="is not a regular file"):
+        Corpus.open(folder)

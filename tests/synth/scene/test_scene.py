@@ -166,6 +166,22 @@ def test_a_gain_in_json_that_is_no_number_is_refused() -> None:
         from_json(HEARD | {"gain_db": float("nan")})
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("size", [10**400, 2**53 + 1])
+def test_numbers_in_json_are_bounded(size: int, sign: int) -> None:
+    # math.isfinite raised OverflowError.
+    for key in ("start", "frames", "gain_db"):
+        with pytest.raises(SceneError) as caught:
+            from_json(HEARD | {key: sign * size})
+        assert len(str(caught.value)) < 200
+    for value in ({"sequence": [E_A, E_B], "crossfade": 0}, {"overlay": [E_A, E_B], "offset": 0}):
+        key = list(value)[1]
+        with pytest.raises(SceneError):
+            from_json(value | {key: sign * size})
+    with pytest.raises(SceneError):
+        from_json({"overlay": [E_A, E_B], "offset": 0, "ratio": sign * size})
+
+
 def test_deep_json_is_a_scene_error_and_no_recursion_error() -> None:
     value: Any = E_A
     for _ in range(5000):
