@@ -317,7 +317,7 @@ def test_a_shard_that_the_list_of_shards_lacks_is_told(corpus: Corpus, tmp_path:
     Corpus.open(folder)
     pq.write_table(table.slice(1), folder / "shards.parquet")
     with pytest.raises(
-        CorpusError, match=r"shards\.parquet: lacks .*, which samples\.parquet names"
+        CorpusError, match=r"shards\.parquet: lacks .*, which samples"
     ):
         Corpus.open(folder)
 
