@@ -316,9 +316,7 @@ def test_a_shard_that_the_list_of_shards_lacks_is_told(corpus: Corpus, tmp_path:
     pq.write_table(table, folder / "shards.parquet")
     Corpus.open(folder)
     pq.write_table(table.slice(1), folder / "shards.parquet")
-    with pytest.raises(
-        CorpusError, match=r"shards\.parquet: lacks .*, which samples"
-    ):
+    with pytest.raises(CorpusError, match=r"shards\.parquet: lacks .*, which samples"):
         Corpus.open(folder)
 
 
