@@ -276,17 +276,28 @@ class Manifest:
 
 @contextmanager
 def _limit_time(cursor: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    """Interrupt what a connection does when the time is over."""
+    """Interrupt what a connection does when the time is over, until it ends.
+
+    Once is not enough: a query that begins just behind an interrupt does not feel it.
+    """
     if not limit_s:
         yield
         return
-    clock = threading.Timer(limit_s, cursor.interrupt)
-    clock.daemon = True
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        if not ended.wait(limit_s):
+            cursor.interrupt()
+            while not ended.wait(0.05):
+                cursor.interrupt()
+
+    clock = threading.Thread(target=interrupt, name="segue-search-limit", daemon=True)
     clock.start()
     try:
         yield
     finally:
-        clock.cancel()
+        ended.set()
+        clock.join()
 
 
 def find_mix_licence(parts: Sequence[str]) -> str:
