@@ -48,7 +48,7 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
     """
     true, false = list_candidates(_read_statement(row))
     scene = from_text(row["scene"])
-    hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
+    hearing = Hearing(timeline(scene), Tolerance(audible=audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )

@@ -111,7 +111,7 @@ def _is_distinct(rows: Sequence[Row], members: Sequence[Member], audible: Frames
     """Whether every caption is proven of its own sound and refuted of the others."""
     for sound, _, _ in members:
         scene = _parse_scene(rows[sound]["scene"])
-        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, audible))
+        hearing = Hearing(timeline(scene), Tolerance(audible=audible))
         for other, claim, _ in members:
             if not (hearing.proves(claim) if other == sound else hearing.refutes(claim)):
                 return False

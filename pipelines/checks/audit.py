@@ -115,7 +115,7 @@ def _find_violations(
 ) -> Iterator[Violation]:
     scene: Scene = from_text(row["scene"])
     heard: Timeline = annotate(timeline(scene), tags)
-    tolerance = Tolerance.of_scene(scene, audible)
+    tolerance = Tolerance(audible=audible)
     true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
     for sentence in true:
         if not proves(heard, claim_from_text(sentence["claim"]), tolerance):

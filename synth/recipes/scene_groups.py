@@ -40,7 +40,7 @@ class _Placed:
     def over(self, bed: Bed, setting: Setting) -> _Placed:
         """The same with a bed under it."""
         scene = bed.lay_under(self.scene)
-        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, setting.audible))
+        hearing = Hearing(timeline(scene), Tolerance(audible=setting.audible))
         return _Placed(scene, Member(self.member.statement, hearing))
 
 
@@ -173,7 +173,7 @@ class SceneGroups:
         """The statement placed in time so that its words hold under every reading."""
         for _ in range(_PLACINGS):
             scene = compose(statement, sounds, self.joining, rng)
-            tolerance = Tolerance.of_scene(scene, self.setting.audible)
+            tolerance = Tolerance(audible=self.setting.audible)
             heard = timeline(scene)
             if not _is_blurred(scene, heard.placements, tolerance):
                 hearing = Hearing(heard, tolerance)

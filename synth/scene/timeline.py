@@ -1,51 +1,114 @@
-"""The timeline of a scene: every event with its clip, onset, offset and gain in whole frames."""
+"""The timeline of a scene: every event in whole frames, and when it is heard."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, assert_never
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
+from synth.scene.activity import Activity
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One event in time: heard from `onset` (included) to `offset` (excluded), in frames."""
+    """One event in time: it lasts from `onset` (included) to `offset` (excluded), in frames.
+
+    Args:
+        label: What it is called.
+        onset: Its first frame.
+        offset: The frame after its last.
+        excerpt: What it plays.
+        event: Its position among the scene's events, from 0; tags of one sound share it.
+        activity: When it is heard, None for all through.
+    """
 
     label: str
     onset: Frames
     offset: Frames
     excerpt: Excerpt
+    event: int = 0
+    activity: Activity | None = None
 
     @property
     def frames(self) -> Frames:
-        """How long it is heard."""
+        """How long it lasts."""
         return self.offset - self.onset
+
+    @property
+    def heard(self) -> Activity:
+        """When it is heard."""
+        return self.activity or Activity.throughout(self.onset, self.offset)
+
+
+class Join(NamedTuple):
+    """A concatenation of events: those before `middle` to those from it on.
+
+    Args:
+        start: Position of its first event.
+        middle: Of the first event of its second part.
+        stop: Of the first event after it.
+        crossfade: How long its parts overlap, in frames.
+    """
+
+    start: int
+    middle: int
+    stop: int
+    crossfade: Frames
+
+    def parts(self, first: int, second: int) -> bool:
+        """Whether it joins the one event to the other."""
+        return self.start <= min(first, second) < self.middle <= max(first, second) < self.stop
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Placements in scene order (left to right), and the length of the whole."""
+    """Placements in scene order (left to right), the length of the whole, and what joins them."""
 
     placements: tuple[Placement, ...]
     frames: Frames
+    joins: tuple[Join, ...] = ()
 
     def labels(self) -> frozenset[str]:
         """The labels heard anywhere."""
         return frozenset(placement.label for placement in self.placements)
 
+    def crossfade(self, first: int, second: int) -> Frames:
+        """How long the crossfade is that joins two events, 0 where none does."""
+        for join in self.joins:
+            if join.parts(first, second):
+                return join.crossfade
+        return 0
 
-def timeline(scene: Scene) -> Timeline:
+
+def timeline(scene: Scene, activities: Sequence[Activity] | None = None) -> Timeline:
     """Place every event of a scene whose events all carry excerpts.
 
+    Args:
+        scene: The scene.
+        activities: When each event is heard, in the scene's order and on its clock; without, each
+            is heard all through.
+
     Raises:
-        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
+        SceneError: If an event has no excerpt, a crossfade is longer than a part it joins, or there
+            are not as many activities as events.
     """
     placements: list[Placement] = []
-    frames = _place(scene, 0, placements)
-    return Timeline(tuple(placements), frames)
+    joins: list[Join] = []
+    frames = _place(scene, 0, placements, joins)
+    if activities is not None:
+        if len(activities) != len(placements):
+            raise SceneError(
+                f"{len(activities)} activities for {len(placements)} sounds",
+                fix="the manifest is damaged: build again",
+            )
+        placements = [
+            replace(place, activity=activity)
+            for place, activity in zip(placements, activities, strict=True)
+        ]
+    return Timeline(tuple(placements), frames, tuple(joins))
 
 
 def duration(scene: Scene) -> Frames:
@@ -77,19 +140,23 @@ def _spanned_length(offset: Frames, first: Frames, second: Frames) -> Frames:
     return max(first, offset + second) - min(0, offset)
 
 
-def _place(scene: Scene, onset: Frames, placements: list[Placement]) -> Frames:
+def _place(scene: Scene, onset: Frames, placements: list[Placement], joins: list[Join]) -> Frames:
     """Place a scene's events from an onset. Returns the scene's length."""
+    start = len(placements)
     match scene:
         case Event(label):
             excerpt = scene.heard
-            placements.append(Placement(label, onset, onset + excerpt.frames, excerpt))
+            placements.append(Placement(label, onset, onset + excerpt.frames, excerpt, start))
             return excerpt.frames
         case Concat(first, second, crossfade):
-            left = _place(first, onset, placements)
-            return _joined_length(scene, left, _place(second, onset + left - crossfade, placements))
+            left = _place(first, onset, placements, joins)
+            middle = len(placements)
+            right = _place(second, onset + left - crossfade, placements, joins)
+            joins.append(Join(start, middle, len(placements), crossfade))
+            return _joined_length(scene, left, right)
         case Overlay(first, second, offset):
-            one = _place(first, onset + max(0, -offset), placements)
-            other = _place(second, onset + max(0, offset), placements)
+            one = _place(first, onset + max(0, -offset), placements, joins)
+            other = _place(second, onset + max(0, offset), placements, joins)
             return _spanned_length(offset, one, other)
         case _:
             assert_never(scene)

@@ -8,12 +8,13 @@ assumption, not a proof. Tags that a trusted caption states may be added to the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from synth.labels.tag import Tag
 from synth.scene.claim import And, Claim, Not
 from synth.scene.scene import Event
-from synth.scene.timeline import Placement, Timeline
+from synth.scene.timeline import Timeline
 
 
 def annotate(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
@@ -25,12 +26,12 @@ def annotate(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
             placement bears as its label already is not added.
     """
     added = (
-        Placement(name, place.onset, place.offset, place.excerpt)
+        replace(place, label=name)
         for place in timeline.placements
         for name in dict.fromkeys(tags.get(place.excerpt.clip, ()))
         if name != place.label
     )
-    return Timeline((*timeline.placements, *added), timeline.frames)
+    return replace(timeline, placements=(*timeline.placements, *added))
 
 
 def tag_claim(present: Sequence[Tag], absent: Sequence[Tag] = ()) -> Claim:

@@ -3,10 +3,10 @@
 Words leave room, in time and in what they name. "A dog barks before it rains" may mean that the
 barking is over when the rain sets in, or only that it starts first; "while" may mean all through,
 or for a moment; "a dog" may be said of what is catalogued as a bark (`lexicon.are_kin`), "an
-engine" of an airplane (`lexicon.could_be_called`). A claim is *proven* when it holds under the
-strictest reading and *refuted* when it fails under the loosest, so a proven positive and a refuted
-negative are right whatever the reader had in mind. What lies between is neither, and cannot enter a
-corpus.
+engine" of an airplane (`lexicon.could_be_called`). Ears differ, too (`synth.scene.activity`). A
+claim is *proven* when it holds under the strictest reading and *refuted* when it fails under the
+loosest, for every ear, so a proven positive and a refuted negative are right whatever the reader
+had in mind. What lies between is neither, and cannot enter a corpus.
 """
 
 from __future__ import annotations
@@ -18,47 +18,82 @@ from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.base.units import Frames
 from synth.labels.lexicon import are_kin, could_be_called
+from synth.scene.activity import Activity, Stretch, cut, hull, intersect, measure
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.edit import projection
-from synth.scene.scene import Concat, Event, Overlay, Scene, labels, longest_crossfade, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
 
 LEAST_COMPANY: Final = 0.25
 """Share of the shorter of two sounds that they must have in common to accompany one another."""
 
+MOST_FADED: Final = 0.5
+"""Share of the shorter of two sounds that a transition between them may cover."""
+
+LEAST_REMAINDER: Final = 0.2
+"""Share of a sound from which on its rest can be taken for a sound of its own."""
+
+_REMAINDER: Final = 5
+"""The same as a length, in the shortest overlaps that can be heard: 0.5 s where that is 0.1 s."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What counts as a transition rather than as sounding together.
+    """What can be heard, and what counts as a transition rather than as sounding together.
 
     Args:
-        transition: Overlap in frames up to which two sounds still follow one another. The crossfade
-            that joins them is one.
-        audible: Shortest overlap in frames that can be heard as sounding together.
+        transition: Overlap in frames up to which any two sounds still follow one another. Those
+            that a crossfade joins may overlap as long as it lasts. Neither may cover more than
+            half of the shorter sound.
+        audible: Shortest overlap in frames that can be heard as sounding together, and shortest
+            distance of two onsets that tells which was first.
     """
 
     transition: Frames = 0
     audible: Frames = 1
 
+    @property
+    def remainder(self) -> Frames:
+        """How long a sound must go on alone to be taken for one that comes after."""
+        return max(_REMAINDER * self.audible, 1)
+
+
+class Sound(NamedTuple):
+    """One sound, as every listener hears it (`clear`) and as a keen one may (`faint`).
+
+    Args:
+        number: Its position among the timeline's placements.
+        event: Position of its event in the scene.
+        activity: When it is heard.
+        start: First frame at which it may be heard.
+        clear_start: First frame from which on everybody hears it; of a sound that may be missed,
+            the last at which somebody may first notice it.
+        clear_end: The frame after the last at which everybody hears it; of a sound that may be
+            missed, the first.
+        end: The frame after the last at which it may be heard.
+        clear_frames: How long everybody hears it, 0 for a sound that may be missed.
+    """
+
+    number: int
+    event: int
+    activity: Activity
+    start: Frames
+    clear_start: Frames
+    clear_end: Frames
+    end: Frames
+    clear_frames: Frames
+
     @classmethod
-    def of_scene(cls, scene: Scene, audible: Frames) -> Tolerance:
-        """What a scene's own joins allow: its longest crossfade is a transition."""
-        return cls(longest_crossfade(scene), audible)
+    def of(cls, number: int, place: Placement) -> Sound:
+        """That of a placement."""
+        heard = place.heard
+        start, end = hull(heard.faint) or Stretch(place.onset, place.offset)
+        first, last = hull(heard.clear) or (end, start)
+        return cls(number, place.event, heard, start, first, last, end, measure(heard.clear))
 
 
-class Span(NamedTuple):
-    """A stretch of time, `onset` included and `offset` excluded, in frames."""
-
-    onset: Frames
-    offset: Frames
-    parts: tuple[Span, ...] = ()
-
-    def sounds(self) -> tuple[Span, ...]:
-        """The single sounds in it."""
-        return self.parts or (self,)
-
-
-Relation: TypeAlias = Callable[[Span, Span, Tolerance], bool]
+Span: TypeAlias = tuple[Sound, ...]
+"""Sounds taken as one, in the order of their mention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,51 +112,112 @@ class Interpretation:
     every: bool
 
 
-def _overlap(first: Span, second: Span) -> Frames:
-    return min(first.offset, second.offset) - max(first.onset, second.onset)
+class Relations:
+    """How the sounds of a timeline lie to one another.
+
+    Args:
+        timeline: What is heard.
+        tolerance: What counts as a transition.
+    """
+
+    def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
+        self._timeline = timeline
+        self._tolerance = tolerance
+        self._orders: dict[tuple[int, int], bool] = {}
+        self._loose_orders: dict[tuple[int, int], bool] = {}
+        self._companies: dict[tuple[int, int], bool] = {}
+
+    def is_over_when_next_starts(self, first: Span, second: Span) -> bool:
+        """Whether all of one span is over, but for a transition, when the other begins."""
+        return all(self._precedes(one, other) for one, other in product(first, second))
+
+    def starts_first_or_is_outlasted(self, first: Span, second: Span) -> bool:
+        """Whether anything of the other span may be said to come after anything of the one."""
+        return any(self._may_precede(one, other) for one, other in product(first, second))
+
+    def one_lies_within_the_other(self, first: Span, second: Span) -> bool:
+        """Whether one span lasts as long as the other, and each sound of either has company."""
+        return (
+            (_lies_within(first, second) or _lies_within(second, first))
+            and self._has_company(first, second)
+            and self._has_company(second, first)
+        )
+
+    def overlaps_at_all(self, first: Span, second: Span) -> bool:
+        """Whether two spans share more than a transition."""
+        onset = max(min(one.start for one in first), min(other.start for other in second))
+        offset = min(max(one.end for one in first), max(other.end for other in second))
+        return offset - onset > min(
+            self._transition(one, other) for one, other in product(first, second)
+        )
+
+    def _transition(self, one: Sound, other: Sound) -> float:
+        """How long two sounds may overlap and still follow one another."""
+        joined = self._timeline.crossfade(one.event, other.event)
+        shorter = min(one.clear_frames, other.clear_frames)
+        return min(max(joined, self._tolerance.transition), MOST_FADED * shorter)
+
+    def _precedes(self, one: Sound, other: Sound) -> bool:
+        pair = one.number, other.number
+        if pair not in self._orders:
+            self._orders[pair] = (
+                one.end - other.start <= self._transition(one, other)
+                and other.start - (one.clear_start if one.clear_frames else one.start)
+                >= self._tolerance.audible
+            )
+        return self._orders[pair]
+
+    def _may_precede(self, one: Sound, other: Sound) -> bool:
+        pair = one.number, other.number
+        if pair not in self._loose_orders:
+            self._loose_orders[pair] = other.clear_start - one.start >= (
+                self._tolerance.audible
+            ) or self._is_outlasted(one, other)
+        return self._loose_orders[pair]
+
+    def _is_outlasted(self, one: Sound, other: Sound) -> bool:
+        """Whether enough of the other sound comes when the one is over to be said to follow it."""
+        rest = measure(cut(other.activity.faint, one.clear_end, other.end))
+        return rest >= self._tolerance.remainder or rest >= LEAST_REMAINDER * (
+            other.clear_frames or 1
+        )
+
+    def _has_company(self, first: Span, second: Span) -> bool:
+        """Whether each single sound of `first` is heard together with one of `second`."""
+        return all(any(self._are_together(one, other) for other in second) for one in first)
+
+    def _are_together(self, one: Sound, other: Sound) -> bool:
+        """Whether two sounds share enough of the shorter one that nobody takes it for a brush."""
+        pair = one.number, other.number
+        if pair not in self._companies:
+            shared = measure(intersect(one.activity.clear, other.activity.clear))
+            shorter = min(measure(one.activity.faint), measure(other.activity.faint))
+            self._companies[pair] = (
+                shared >= self._tolerance.audible
+                and shared > self._transition(one, other)
+                and shared >= LEAST_COMPANY * shorter
+            )
+        return self._companies[pair]
 
 
-def _is_over_when_next_starts(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    if _overlap(first, second) > tolerance.transition:
-        return False
-    starts = max(sound.onset for sound in first.sounds()) < second.onset
-    return starts and first.offset < min(sound.offset for sound in second.sounds())
-
-
-def _starts_first(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    return first.onset < max(sound.onset for sound in second.sounds())
-
-
-def _one_lies_within_the_other(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    shorter = min(first.offset - first.onset, second.offset - second.onset)
-    overlap = _overlap(first, second)
-    if overlap < max(shorter, tolerance.audible) or overlap <= tolerance.transition:
-        return False
-    return _has_company(first, second, tolerance) and _has_company(second, first, tolerance)
-
-
-def _has_company(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    """Whether each single sound in `first` is heard together with one in `second`."""
-    return all(
-        any(_are_together(one, other, tolerance) for other in second.sounds())
-        for one in first.sounds()
+def _lies_within(inner: Span, outer: Span) -> bool:
+    """Whether one span begins no earlier and ends no later than another, to every ear."""
+    return (
+        min(one.start for one in inner) >= min(one.start for one in outer)
+        and max(one.end for one in inner) <= max(one.end for one in outer)
+        and min(one.clear_start for one in inner) >= min(one.clear_start for one in outer)
+        and max(one.clear_end for one in inner) <= max(one.clear_end for one in outer)
     )
 
 
-def _are_together(one: Span, other: Span, tolerance: Tolerance) -> bool:
-    """Whether two sounds share enough of the shorter one that nobody takes it for a brush."""
-    shorter = min(one.offset - one.onset, other.offset - other.onset)
-    shared = _overlap(one, other)
-    least = max(tolerance.audible, tolerance.transition + 1)
-    return shared >= least and shared >= LEAST_COMPANY * shorter
+Relation: TypeAlias = Callable[[Relations, Span, Span], bool]
 
-
-def _overlap_at_all(first: Span, second: Span, tolerance: Tolerance) -> bool:
-    return _overlap(first, second) > tolerance.transition
-
-
-STRICTEST = Interpretation(_is_over_when_next_starts, _one_lies_within_the_other, every=True)
-LOOSEST = Interpretation(_starts_first, _overlap_at_all, every=False)
+STRICTEST = Interpretation(
+    Relations.is_over_when_next_starts, Relations.one_lies_within_the_other, every=True
+)
+LOOSEST = Interpretation(
+    Relations.starts_first_or_is_outlasted, Relations.overlaps_at_all, every=False
+)
 
 
 class Hearing:
@@ -134,11 +230,15 @@ class Hearing:
 
     def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
         self._timeline = timeline
-        self._tolerance = tolerance
-        self._own: dict[str, list[Span]] = {}
-        self._others: dict[str, list[Placement]] = {}
-        for place in timeline.placements:
-            self._own.setdefault(place.label, []).append(Span(place.onset, place.offset))
+        self._relations = Relations(timeline, tolerance)
+        self._own: dict[str, list[Sound]] = {}
+        self._others: dict[str, list[tuple[int, Placement]]] = {}
+        self._clear: set[str] = set()
+        for number, place in enumerate(timeline.placements):
+            sound = Sound.of(number, place)
+            self._own.setdefault(place.label, []).append(sound)
+            if sound.clear_frames:
+                self._clear.add(place.label)
 
     def proves(self, claim: Claim) -> bool:
         """Whether the claim holds under every reading of its words."""
@@ -149,7 +249,7 @@ class Hearing:
                 # Two mentions, or two sounds, of one name may be one or two.
                 return (
                     len(names) == len(named)
-                    and names <= self._own.keys()
+                    and names <= self._clear
                     and self._holds(claim, STRICTEST)
                     and not self._is_ambiguous(names)
                 )
@@ -158,7 +258,7 @@ class Hearing:
             case Not(inner):
                 return self.refutes(inner)
             case Only(inner):
-                return self.proves(inner) and not self._unnamed_labels(inner)
+                return self.proves(inner) and self._own.keys() <= claim_labels(inner)
             case _:
                 assert_never(claim)
 
@@ -180,21 +280,18 @@ class Hearing:
                 named = claim_labels(inner)
                 return self.refutes(inner) or not all(
                     any(could_be_called(other, name) for name in named)
-                    for other in self._unnamed_labels(inner)
+                    for other in self._clear - named
                 )
             case _:
                 assert_never(claim)
 
-    def _unnamed_labels(self, claim: Claim) -> frozenset[str]:
-        return self._timeline.labels() - claim_labels(claim)
-
-    def _find_called(self, name: str) -> list[Placement]:
-        """The sounds of other labels that could be called by a name."""
+    def _find_called(self, name: str) -> list[tuple[int, Placement]]:
+        """The sounds of other labels that could be called by a name, with their positions."""
         found = self._others.get(name)
         if found is None:
             found = self._others[name] = [
-                place
-                for place in self._timeline.placements
+                (number, place)
+                for number, place in enumerate(self._timeline.placements)
                 if place.label != name and could_be_called(place.label, name)
             ]
         return found
@@ -209,7 +306,7 @@ class Hearing:
             (self._is_meant(place, name, named) if len(named) > 1 else are_kin(name, place.label))
             and not self._bears(place, name)
             for name in named
-            for place in self._find_called(name)
+            for _, place in self._find_called(name)
         )
 
     def _is_meant(self, place: Placement, name: str, named: frozenset[str]) -> bool:
@@ -229,7 +326,7 @@ class Hearing:
             name
             for name in named
             if name not in self._own
-            and any(place.label in named for place in self._find_called(name))
+            and any(place.label in named for _, place in self._find_called(name))
         )
 
     def _bears(self, place: Placement, name: str) -> bool:
@@ -247,14 +344,17 @@ class Hearing:
     def _spans(self, part: Scene, reading: Interpretation, scene: Scene) -> list[Span]:
         """The spans at which a part of the scene is heard; none means that it is not."""
         if not isinstance(part, Event):
-            return [_join_spans(spans) for spans in self._fit_spans(part, reading, scene)]
-        own = self._own.get(part.label, [])
+            return [
+                tuple(sound for span in spans for sound in span)
+                for spans in self._fit_spans(part, reading, scene)
+            ]
+        own: list[Span] = [(sound,) for sound in self._own.get(part.label, ())]
         if reading.every or not (others := self._find_called(part.label)):
             return own
         named = frozenset(labels(scene))
         return own + [
-            Span(place.onset, place.offset)
-            for place in others
+            (Sound.of(number, place),)
+            for number, place in others
             if self._is_meant(place, part.label, named)
         ]
 
@@ -268,25 +368,17 @@ class Hearing:
             if not spans:
                 return []
             found.append(spans)
-        relation = reading.precedes if isinstance(part, Concat) else reading.accompanies
+        fits = reading.precedes if isinstance(part, Concat) else reading.accompanies
         fitting: list[tuple[Span, ...]] = []
         for chosen in product(*found):
             for one, other in combinations(chosen, 2):
-                if not relation(one, other, self._tolerance):
+                if not fits(self._relations, one, other):
                     if reading.every:
                         return []
                     break
             else:
                 fitting.append(chosen)
         return fitting
-
-
-def _join_spans(spans: tuple[Span, ...]) -> Span:
-    return Span(
-        min(span.onset for span in spans),
-        max(span.offset for span in spans),
-        tuple(sound for span in spans for sound in span.sounds()),
-    )
 
 
 def proves(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:

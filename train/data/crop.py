@@ -88,7 +88,7 @@ class Cropper:
         scene = from_text(row["scene"])
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
         heard = annotate(timeline(scene), names)
-        tolerance = Tolerance.of_scene(scene, self.data.audible)
+        tolerance = Tolerance(audible=self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
                 crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
@@ -115,10 +115,8 @@ class Cropper:
 
 def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     """The row as it is told of a part; None where nothing in play is proven."""
-    if not crop.is_clear:
-        return None
     own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
-    true = [text for text in (own, *row["positives"]) if crop.proves(_parse_claim(text))]
+    true = [text for text in (own, *row["positives"]) if crop.hearing.proves(_parse_claim(text))]
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:
         return None
@@ -126,7 +124,7 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
         "caption": in_play[0]["text"],
         "claim": in_play[0]["claim"],
         "positives": [text for text in true if text is not in_play[0]],
-        "negatives": [text for text in row["negatives"] if crop.refutes(_parse_claim(text))],
+        "negatives": [text for text in row["negatives"] if crop.hearing.refutes(_parse_claim(text))],
         "heard": crop.clips,
     }
 

@@ -81,7 +81,7 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     heard = annotate(timeline(scene), tags)
     judge = None
     if manifest.audible is not None:
-        tolerance = Tolerance.of_scene(scene, manifest.audible)
+        tolerance = Tolerance(audible=manifest.audible)
         judge = Explainer(heard, tolerance, row["sample_rate"])
     main = {"text": row["caption"], "claim": row["claim"], "kind": row["relation"]}
     drawing = draw(scene, row["frames"], row["sample_rate"])

@@ -84,7 +84,7 @@ def _example(
 ) -> Example:
     scene = from_text(row["scene"])
     heard = annotate(timeline(scene), tags)
-    judge = Explainer(heard, Tolerance.of_scene(scene, audible), row["sample_rate"])
+    judge = Explainer(heard, Tolerance(audible=audible), row["sample_rate"])
     sound, silence = listening.hear(row)
     return Example(
         row=row,

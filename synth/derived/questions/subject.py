@@ -91,7 +91,7 @@ def _subject(
         id=row["id"],
         group=row["group"],
         heard=annotate(timeline(scene), tags),
-        tolerance=Tolerance.of_scene(scene, audible),
+        tolerance=Tolerance(audible=audible),
         sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
         sentences=frozenset(
             event.label for event in found if _is_sentence(event.label, clips[event.heard.clip])

@@ -60,7 +60,7 @@ class Truth(Check):
     def _timeline(self, fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:
         if fields.get("scene") is not None:
             scene = from_json(fields["scene"])
-            return timeline(scene), Tolerance.of_scene(scene, int(fields.get("audible") or 1))
+            return timeline(scene), Tolerance(audible=int(fields.get("audible") or 1))
         if fields.get("events") is not None:
             return events_timeline(fields["events"]), Tolerance(self.transition_ms, self.audible_ms)
         return None

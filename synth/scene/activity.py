@@ -1,0 +1,103 @@
+"""Activity: the stretches of time in which a sound can be heard.
+
+A recording is no block of sound: a dog barks, pauses and barks again. Nor do all listeners hear
+alike, so activity has two bounds. What is `clear` everybody hears; beyond what is `faint` nobody
+hears anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from synth.base.units import Frames
+
+
+class Stretch(NamedTuple):
+    """Frames from `onset` (included) to `offset` (excluded)."""
+
+    onset: Frames
+    offset: Frames
+
+
+Stretches: TypeAlias = tuple[Stretch, ...]
+"""In order of time, apart from one another."""
+
+
+def measure(stretches: Stretches) -> Frames:
+    """How long they are together."""
+    return sum(offset - onset for onset, offset in stretches)
+
+
+def hull(stretches: Stretches) -> Stretch | None:
+    """From the first frame of them to the last, None for no stretches."""
+    return Stretch(stretches[0].onset, stretches[-1].offset) if stretches else None
+
+
+def unite(stretches: Iterable[Stretch]) -> Stretches:
+    """The time that any of the stretches covers."""
+    united: list[Stretch] = []
+    for onset, offset in sorted(stretches):
+        if united and onset <= united[-1].offset:
+            united[-1] = Stretch(united[-1].onset, max(united[-1].offset, offset))
+        else:
+            united.append(Stretch(onset, offset))
+    return tuple(united)
+
+
+def intersect(first: Stretches, second: Stretches) -> Stretches:
+    """The time that both cover."""
+    common: list[Stretch] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        onset = max(first[i].onset, second[j].onset)
+        offset = min(first[i].offset, second[j].offset)
+        if onset < offset:
+            common.append(Stretch(onset, offset))
+        if first[i].offset < second[j].offset:
+            i += 1
+        else:
+            j += 1
+    return tuple(common)
+
+
+def cut(stretches: Stretches, onset: Frames, offset: Frames) -> Stretches:
+    """What of them lies from `onset` (included) to `offset` (excluded)."""
+    return tuple(
+        Stretch(max(each.onset, onset), min(each.offset, offset))
+        for each in stretches
+        if each.onset < offset and each.offset > onset
+    )
+
+
+def shift(stretches: Stretches, frames: Frames) -> Stretches:
+    """The same, `frames` later."""
+    return tuple(Stretch(onset + frames, offset + frames) for onset, offset in stretches)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """When a sound is heard.
+
+    Args:
+        clear: Where every listener hears it; nowhere, if it may be missed altogether.
+        faint: Where any listener may hear it; it covers `clear`.
+    """
+
+    clear: Stretches
+    faint: Stretches
+
+    @classmethod
+    def throughout(cls, onset: Frames, offset: Frames) -> Activity:
+        """That of a sound without pauses."""
+        whole = (Stretch(onset, offset),)
+        return cls(whole, whole)
+
+    def cut(self, onset: Frames, offset: Frames) -> Activity:
+        """What of it lies from `onset` to `offset`."""
+        return Activity(cut(self.clear, onset, offset), cut(self.faint, onset, offset))
+
+    def shift(self, frames: Frames) -> Activity:
+        """The same, `frames` later."""
+        return Activity(shift(self.clear, frames), shift(self.faint, frames))
