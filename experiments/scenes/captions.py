@@ -17,11 +17,10 @@ from synth.base.rng import Randomness
 from synth.base.units import Frames
 from synth.captions.caption import Style
 from synth.captions.narrative import Narrator
-from synth.corpus.schema import caption_row
+from synth.corpus.schema import caption_row, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import edit_kind, meaning, projection, recompositions
 from synth.scene.scene import Scene, from_text, labels
-from synth.scene.timeline import timeline
 from synth.truth.truth import Hearing, Tolerance
 from train.data.meaning import meaning as claim_meaning
 
@@ -47,8 +46,7 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
         audible: Shortest overlap that can be heard, in frames.
     """
     true, false = list_candidates(_read_statement(row))
-    scene = from_text(row["scene"])
-    hearing = Hearing(timeline(scene), Tolerance(audible=audible))
+    hearing = Hearing(read_timeline(row), Tolerance(audible=audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )

@@ -19,10 +19,10 @@ from synth.base.units import Frames
 from synth.captions.caption import Connective, Pair, Style, realize
 from synth.captions.narrative import Narrator
 from synth.corpus.corpus import Corpus
+from synth.corpus.schema import read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import Edit, edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text
-from synth.scene.timeline import timeline
 from synth.truth.truth import Hearing, Tolerance
 from train.bench.plan import Benchmark, DataKind, Task
 from train.bench.settings import BenchSettings
@@ -110,8 +110,7 @@ def _make_instances(rows: Sequence[Row], members: Members, audible: Frames) -> I
 def _is_distinct(rows: Sequence[Row], members: Sequence[Member], audible: Frames) -> bool:
     """Whether every caption is proven of its own sound and refuted of the others."""
     for sound, _, _ in members:
-        scene = _parse_scene(rows[sound]["scene"])
-        hearing = Hearing(timeline(scene), Tolerance(audible=audible))
+        hearing = Hearing(read_timeline(rows[sound]), Tolerance(audible=audible))
         for other, claim, _ in members:
             if not (hearing.proves(claim) if other == sound else hearing.refutes(claim)):
                 return False

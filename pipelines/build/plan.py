@@ -27,10 +27,11 @@ from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canonical_json, to_table
-from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting
+from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting, make_listener
 from synth.scene.scene import events
 from synth.scene.timeline import duration
 from synth.sources.catalogue import quarantine_row
+from synth.truth.ear import Listener
 
 _IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
 SHARDS_SCHEMA: Final = pa.schema(
@@ -89,7 +90,9 @@ def plan(
     recipe = spec.make_recipe()
     setting = spec.setting
     clips, refused = _choose_clips(recipe, library, setting, spec.splits)
-    lengths = {clip.id: clip.frames for found in clips.values() for clip in found}
+    every = [clip for found in clips.values() for clip in found]
+    lengths = {clip.id: clip.frames for clip in every}
+    listener = make_listener(every, setting)
     groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
@@ -112,7 +115,7 @@ def plan(
         ) as writer,
     ):
         tables = ShardTables(writer)
-        for rows in _shards(spec, recipe.name, groups, lengths, enrichment, observer):
+        for rows in _shards(spec, recipe.name, groups, lengths, listener, enrichment, observer):
             place = tables.add(to_table(rows, PLAN).cast(writer.schema))
             shards.append(_shard_plan(rows, place, spec.render_digest(), content))
         tables.flush()
@@ -186,6 +189,7 @@ def _shards(
     recipe: str,
     groups: Mapping[str, Groups],
     lengths: Mapping[str, int],
+    listener: Listener,
     enrichment: Enrichment,
     observer: Observer,
 ) -> Iterator[list[dict[str, Any]]]:
@@ -204,6 +208,7 @@ def _shards(
                 number += 1
             shard = f"{spec.corpus}-{split}-{number:06d}.tar"
             for draft in drafts:
+                heard = draft.heard or listener.hear(draft.scene)
                 sample = Sample(
                     id=f"{spec.corpus}-{split}-{made:08d}",
                     index=index,
@@ -212,6 +217,7 @@ def _shards(
                     shard=shard,
                     recipe=recipe,
                     scene=draft.scene,
+                    activity=tuple(place.heard for place in heard.placements),
                     caption=draft.captions.caption,
                     positives=draft.captions.positives,
                     negatives=draft.captions.negatives,

@@ -13,14 +13,21 @@ from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.schema import AUDIBLE
+from synth.corpus.schema import AUDIBLE, read_timeline
 from synth.scene.claim import claim_from_text
-from synth.scene.scene import Scene, from_text
-from synth.scene.timeline import Timeline, timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
 
-_COLUMNS: Final = ("id", "group", "scene", "caption", "claim", "positives", "negatives")
+_COLUMNS: Final = (
+    "id",
+    "group",
+    "scene",
+    "activity",
+    "caption",
+    "claim",
+    "positives",
+    "negatives",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +120,7 @@ def _read_audible(file: pq.ParquetFile, path: Path) -> int:
 def _find_violations(
     row: dict[str, Any], tags: dict[str, list[str]], audible: int
 ) -> Iterator[Violation]:
-    scene: Scene = from_text(row["scene"])
-    heard: Timeline = annotate(timeline(scene), tags)
+    heard = annotate(read_timeline(row), tags)
     tolerance = Tolerance(audible=audible)
     true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
     for sentence in true:

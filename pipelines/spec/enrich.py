@@ -109,7 +109,9 @@ class Enrichment:
         return replace(sample, positives=tuple(positives), negatives=tuple(negatives))
 
     def _check(self, answer: ModelAnswer, sample: Sample) -> None:
-        fields = {"caption": sample.caption.text} | scene_fields(sample.scene, self.audible)
+        fields = {"caption": sample.caption.text} | scene_fields(
+            sample.scene, sample.activity, self.audible
+        )
         wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
         item = PromptItem(sample.id, {name: fields[name] for name in wanted & fields.keys()})
         faults = answer.prompt.faults(item, answer.value)

@@ -101,3 +101,21 @@ def loudness(audio: Audio, rate: int) -> Decibels:
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(meter.integrated_loudness(audio.astype(np.float64)))
     return value if np.isfinite(value) else SILENCE_DB
+
+
+def between_class_gains(
+    first_db: Decibels, second_db: Decibels, ratio: float
+) -> tuple[float, float]:
+    """The linear gains of two sounds that are mixed between classes (Tokozume et al., 2018).
+
+    t = 1 / (1 + 10^((G1 - G2) / 20) (1 - r) / r); the mix is (t x1 + (1 - t) x2) /
+    sqrt(t^2 + (1 - t)^2).
+
+    Args:
+        first_db: G1, the A-weighted level of the first sound where it is loudest.
+        second_db: G2, that of the second.
+        ratio: r, above 0 and below 1; 0.5 weighs both alike.
+    """
+    t = 1 / (1 + 10 ** ((first_db - second_db) / 20) * (1 - ratio) / ratio)
+    norm = math.hypot(t, 1 - t)
+    return t / norm, (1 - t) / norm

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.fft
 from jaxtyping import Float32, Float64
 
-from synth.audio.dsp import Audio
+from synth.audio.dsp import Audio, between_class_gains
 from synth.base.units import Decibels
 
 FLOOR_DB: Final = -80.0
@@ -63,19 +63,15 @@ def between_class(
 ) -> tuple[np.float32, np.float32]:
     """The gains of two sounds whose sum is perceived as `ratio` of the first to the rest.
 
-    t = 1 / (1 + 10^((G1 - G2) / 20) (1 - r) / r); the mix is (t x1 + (1 - t) x2) /
-    sqrt(t^2 + (1 - t)^2).
-
     Args:
         first: Samples of the first sound alone, without padding.
         second: Samples of the second.
         rate: In Hz.
         ratio: r, above 0 and below 1; 0.5 weighs both alike.
     """
-    louder = a_weighted_level(first, rate) - a_weighted_level(second, rate)
-    t = 1 / (1 + 10 ** (louder / 20) * (1 - ratio) / ratio)
-    norm = np.hypot(t, 1 - t)
-    return np.float32(t / norm), np.float32((1 - t) / norm)
+    levels = a_weighted_level(first, rate), a_weighted_level(second, rate)
+    share, other = between_class_gains(*levels, ratio)
+    return np.float32(share), np.float32(other)
 
 
 def _rough_powers(

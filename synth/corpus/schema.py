@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from synth.base.units import Frames
 from synth.captions.caption import Caption
+from synth.scene.activity import Activity
 from synth.scene.claim import claim_to_text
 from synth.scene.notation import format_scene
-from synth.scene.scene import Scene, events, labels, to_text
+from synth.scene.scene import Scene, events, from_text, labels, to_text
+from synth.scene.timeline import Timeline, timeline
 
 FORMAT_VERSION: Final = 2
 
@@ -68,6 +70,22 @@ CAPTION: Final = pa.struct(
     ]
 )
 
+_STRETCHES = pa.list_(
+    pa.struct(
+        [
+            pa.field("onset", pa.int64(), nullable=False),
+            pa.field("offset", pa.int64(), nullable=False),
+        ]
+    )
+)
+
+ACTIVITY: Final = pa.struct(
+    [
+        pa.field("clear", pa.list_(STRETCH), nullable=False),
+        pa.field("faint", pa.list_(STRETCH), nullable=False),
+    ]
+)
+
 PLAN: Final = _schema(
     ("id", _TEXT),
     ("index", pa.int64()),
@@ -85,10 +103,14 @@ PLAN: Final = _schema(
     ("clips", _TEXTS),
     ("notation", _TEXT),
     ("scene", _TEXT),
+    ("activity", pa.list_(ACTIVITY)),
     ("frames", pa.int64()),
     ("excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
 )
+
+ADDED: Final = frozenset({"activity"})
+"""Columns that a manifest of an older format lacks."""
 
 AUDIBLE: Final = "audible_frames"
 """Key of the metadata of a plan: the shortest overlap that can be heard, in frames."""
@@ -120,6 +142,7 @@ class Sample:
         shard: Name of the shard that holds it.
         recipe: Name of the recipe that made it.
         scene: The scene, with excerpts.
+        activity: When each of its events is heard, in its order.
         caption: The main caption.
         positives: Further true captions.
         negatives: False captions.
@@ -135,6 +158,7 @@ class Sample:
     shard: str
     recipe: str
     scene: Scene
+    activity: tuple[Activity, ...]
     caption: Caption
     positives: tuple[Caption, ...]
     negatives: tuple[Caption, ...]
@@ -161,6 +185,7 @@ class Sample:
             "clips": [event.heard.clip for event in events(self.scene)],
             "notation": format_scene(self.scene),
             "scene": to_text(self.scene),
+            "activity": [each.to_json() for each in self.activity],
             "frames": self.frames,
             "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
@@ -176,6 +201,19 @@ def caption_row(caption: Caption) -> dict[str, str]:
         "connective": caption.connective,
         "generator": caption.generator,
     }
+
+
+def read_timeline(row: Mapping[str, Any]) -> Timeline:
+    """The timeline of a row of `PLAN` or `SAMPLES`: `scene` and `activity` are read.
+
+    In a corpus of an older format, which does not tell activity, sounds are heard all through.
+
+    Raises:
+        SceneError: If the scene cannot be read or placed, or has another number of sounds.
+    """
+    told = row.get("activity")
+    activities = None if told is None else [Activity.from_json(each) for each in told]
+    return timeline(from_text(row["scene"]), activities)
 
 
 def canonical_json(value: Any) -> str:

@@ -23,7 +23,7 @@ from synth.base.errors import CorpusError
 from synth.corpus.facts import GET_AGAIN, memory_error, shorten
 from synth.corpus.repeats import Runs, find_repeat
 from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
-from synth.corpus.schema import AUDIBLE, CLIPS, INCIDENTAL
+from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
 from synth.storage import display_path, require_regular
 
 _ROWS_AT_ONCE: Final = 1 << 16
@@ -48,6 +48,8 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
         raise CorpusError(f"{path}: has the column {shorten(twice[0])} twice", fix=GET_AGAIN)
     for field in expected:
         if field.name not in found.names:
+            if field.name in ADDED:
+                continue
             raise CorpusError(
                 f"{path}: lacks the column {field.name!r}",
                 fix="it was made by an older version: build or plan again",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, ClassVar, Final
 
 import numpy as np
@@ -32,13 +33,15 @@ from synth.recipes.base import (
     explain_misleading,
     explain_too_short,
     longest_event,
+    make_listener,
     permutation,
     pick,
     share_out,
 )
-from synth.scene.scene import Concat, Event
+from synth.scene.scene import Concat, Event, statement
 from synth.text.grammar.words import content_words, whole_words
-from synth.truth.truth import Tolerance
+from synth.truth.ear import Listener
+from synth.truth.truth import Tolerance, proves
 
 ORDER_WORDS: Final = ("before", "after", "then", "followed by")
 MAX_DRAWS: Final = 1000
@@ -177,22 +180,29 @@ class ClipPairs:
         order = permutation(self.setting.randomness, operation, round_, len(self.clips))
         leader = self.clips[order[position]]
         said = self._draw_saying(leader, rng)
-        partner, answer = self._partner(leader, said, rng)
-        crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
-        longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
-        a = Event(said.label, excerpt(leader, longest, self.setting, rng))
-        b = Event(answer.label, excerpt(partner, longest, self.setting, rng))
+        a = Event(said.label, excerpt(leader, self.longest, self.setting, rng))
+        b, answer = self._find_partner(leader, a, said, rng)
         phrases = {said.label: said.phrase, answer.label: answer.phrase}
-        members = self._members(a, b, phrases, crossfade, rng)
+        members = self._members(a, b, phrases, rng)
         return members[: self.samples - index * self._group_size]
 
+    @property
+    def crossfade(self) -> Frames:
+        """Overlap of the two clips."""
+        return to_frames(self.settings.crossfade_s, self.setting.rate)
+
+    @property
+    def longest(self) -> Frames | None:
+        """Frames that each of the clips may last."""
+        return longest_event(self.settings.max_event_s, self.crossfade, self.setting)
+
+    @cached_property
+    def listener(self) -> Listener:
+        """Hears the pairs."""
+        return make_listener(self.clips, self.setting)
+
     def _members(
-        self,
-        a: Event,
-        b: Event,
-        phrases: Mapping[str, Phrase],
-        crossfade: Frames,
-        rng: np.random.Generator,
+        self, a: Event, b: Event, phrases: Mapping[str, Phrase], rng: np.random.Generator
     ) -> list[Draft]:
         relations, style = self.settings.relations, self.settings.style
         word = relations[int(rng.integers(len(relations)))]
@@ -200,15 +210,23 @@ class ClipPairs:
         wording = Wording(relations, phrases.__getitem__, style, frame)
         opposite = _OPPOSITE.get(word, word)
         mirrored = opposite if opposite in relations else word
-        orders = (
-            (Concat(a, b, crossfade), word),
-            (Concat(b, a, crossfade), mirrored),
-        )
-        tolerance = Tolerance(crossfade, self.setting.audible)
+        orders = zip(self._orders(a, b), (word, mirrored), strict=True)
+        tolerance = Tolerance(audible=self.setting.audible)
         return [
-            draft_contrast(scene, connective, wording, tolerance)
-            for scene, connective in orders[: self._group_size]
+            draft_contrast(scene, connective, wording, self.listener.hear(scene), tolerance)
+            for scene, connective in tuple(orders)[: self._group_size]
         ]
+
+    def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
+        return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
+
+    def _is_plain(self, a: Event, b: Event) -> bool:
+        """Whether the clips are heard one after the other in both orders."""
+        tolerance = Tolerance(audible=self.setting.audible)
+        return all(
+            proves(self.listener.hear(scene), statement(scene), tolerance)
+            for scene in self._orders(a, b)
+        )
 
     def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
         sentences = self.settings.sentences(clip)
@@ -217,7 +235,9 @@ class ClipPairs:
         phrase = Phrase.of_caption(sentences[int(rng.integers(len(sentences)))])
         return Saying(phrase.plain, phrase)
 
-    def _partner(self, leader: Clip, said: Saying, rng: np.random.Generator) -> tuple[Clip, Saying]:
+    def _find_partner(
+        self, leader: Clip, lead: Event, said: Saying, rng: np.random.Generator
+    ) -> tuple[Event, Saying]:
         words = content_words(said.phrase.clause)
         for _ in range(MAX_DRAWS):
             partner = pick(self.clips, rng)
@@ -226,9 +246,13 @@ class ClipPairs:
             answer = self._draw_saying(partner, rng)
             if are_kin(answer.label, said.label):
                 continue
-            if self.settings.share_words or not words & content_words(answer.phrase.clause):
-                return partner, answer
+            if not self.settings.share_words and words & content_words(answer.phrase.clause):
+                continue
+            event = Event(answer.label, excerpt(partner, self.longest, self.setting, rng))
+            if self._is_plain(lead, event):
+                return event, answer
         raise PlanError(
-            f"split {self.split}: no clip found whose caption shares no word with {said.label!r}",
-            fix="add clips, or set recipe.acba.share_words: true",
+            f"split {self.split}: no clip found that follows {said.label!r} audibly, and whose "
+            "caption shares no word with it",
+            fix="add clips, shorten recipe.acba.crossfade_s, or set recipe.acba.share_words: true",
         )

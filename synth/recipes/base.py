@@ -20,8 +20,9 @@ from synth.captions.contrast import CaptionSet, Wording, contrast
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
 from synth.scene.scene import Excerpt, Scene
-from synth.scene.timeline import timeline
+from synth.scene.timeline import Timeline
 from synth.text.grammar.words import whole_words
+from synth.truth.ear import Listener
 from synth.truth.truth import Tolerance
 
 
@@ -111,10 +112,18 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One sample of a group, before it has a place in the corpus."""
+    """One sample of a group, before it has a place in the corpus.
+
+    Args:
+        scene: With excerpts.
+        captions: What is said of it.
+        heard: Its timeline, with what is audible of each sound; None for a recipe that does not
+            ask.
+    """
 
     scene: Scene
     captions: CaptionSet
+    heard: Timeline | None = None
 
 
 class RecipeSettings(BaseModel):
@@ -271,11 +280,16 @@ def pick(clips: Sequence[Clip], rng: np.random.Generator) -> Clip:
 
 
 def draft_contrast(
-    scene: Pair, connective: Connective, wording: Wording, tolerance: Tolerance
+    scene: Pair, connective: Connective, wording: Wording, heard: Timeline, tolerance: Tolerance
 ) -> Draft:
     """A sample whose caption states the whole scene.
 
     Raises:
-        TruthError: If the scene's own timeline does not prove it.
+        TruthError: If what is heard does not prove it.
     """
-    return Draft(scene, contrast(scene, connective, wording, timeline(scene), tolerance))
+    return Draft(scene, contrast(scene, connective, wording, heard, tolerance), heard)
+
+
+def make_listener(clips: Iterable[Clip], setting: Setting) -> Listener:
+    """Who hears scenes over these clips."""
+    return Listener(setting.ear, setting.rate, {clip.id: clip.envelope for clip in clips})

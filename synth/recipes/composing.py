@@ -10,9 +10,11 @@ from typing import assert_never
 
 import numpy as np
 
-from synth.base.units import Decibels
+from synth.audio.dsp import between_class_gains
+from synth.base.units import Decibels, Frames, to_decibels
 from synth.scene.scene import Concat, Event, Overlay, Scene, operands
 from synth.scene.timeline import duration
+from synth.truth.ear import Listener
 
 
 class Mixing(StrEnum):
@@ -44,41 +46,70 @@ class Joining:
     snr_db: tuple[Decibels, Decibels]
 
 
-def compose(
-    statement: Scene, sounds: Mapping[str, Event], joining: Joining, rng: np.random.Generator
-) -> Scene:
-    """The scene that a statement describes; a shorter part lies at random inside a longer one."""
-    match statement:
-        case Event(label):
-            return sounds[label]
-        case Concat():
-            parts = [compose(part, sounds, joining, rng) for part in operands(statement)]
-            return _join(parts, joining)
-        case Overlay():
-            parts = [compose(part, sounds, joining, rng) for part in operands(statement)]
-            return _mix(parts, joining, rng)
-        case _:
-            assert_never(statement)
+@dataclass(frozen=True, slots=True)
+class Composer:
+    """Composes statements.
 
+    Args:
+        joining: How parts are put together.
+        listener: Hears where parts are audible, and how loud they are.
+    """
 
-def _join(parts: list[Scene], joining: Joining) -> Scene:
-    joined = parts[0]
-    for previous, part in pairwise(parts):
-        shorter = min(duration(previous), duration(part))
-        joined = Concat(joined, part, int(joining.crossfade * shorter))
-    return joined
+    joining: Joining
+    listener: Listener
 
+    def compose(
+        self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
+    ) -> Scene:
+        """The scene that a statement describes; a shorter part lies at random in a longer one."""
+        match statement:
+            case Event(label):
+                return sounds[label]
+            case Concat():
+                return self._join([self.compose(p, sounds, rng) for p in operands(statement)])
+            case Overlay():
+                return self._mix([self.compose(p, sounds, rng) for p in operands(statement)], rng)
+            case _:
+                assert_never(statement)
 
-def _mix(parts: list[Scene], joining: Joining, rng: np.random.Generator) -> Scene:
-    longest_last = sorted(parts, key=duration)
-    mixed = longest_last[0]
-    ratio = joining.ratio if joining.mixing is Mixing.BETWEEN_CLASS else None
-    for part in longest_last[1:]:
-        if joining.mixing is Mixing.SNR:
-            mixed = amplify(mixed, -round(float(rng.uniform(*joining.snr_db)), 2))
-        room = duration(part) - duration(mixed)
-        mixed = Overlay(part, mixed, int(rng.integers(room + 1)), ratio)
-    return mixed
+    def _join(self, parts: list[Scene]) -> Scene:
+        joined = parts[0]
+        for previous, part in pairwise(parts):
+            shorter = min(duration(previous), duration(part))
+            joined = Concat(joined, part, int(self.joining.crossfade * shorter))
+        return joined
+
+    def _mix(self, parts: list[Scene], rng: np.random.Generator) -> Scene:
+        longest_last = sorted(parts, key=duration)
+        mixed = longest_last[0]
+        for part in longest_last[1:]:
+            part, mixed = self._weigh(part, mixed, rng)
+            mixed = Overlay(part, mixed, self._draw_offset(part, mixed, rng))
+        return mixed
+
+    def _weigh(
+        self, longer: Scene, shorter: Scene, rng: np.random.Generator
+    ) -> tuple[Scene, Scene]:
+        match self.joining.mixing:
+            case Mixing.SUM:
+                return longer, shorter
+            case Mixing.SNR:
+                return longer, amplify(shorter, -float(rng.uniform(*self.joining.snr_db)))
+            case Mixing.BETWEEN_CLASS:
+                louder, other = map(self.listener.loudest_weighted, (longer, shorter))
+                gains = between_class_gains(louder, other, self.joining.ratio)
+                one, other = map(to_decibels, gains)
+                return amplify(longer, one), amplify(shorter, other)
+            case _:
+                assert_never(self.joining.mixing)
+
+    def _draw_offset(self, longer: Scene, shorter: Scene, rng: np.random.Generator) -> Frames:
+        """Where the shorter part starts: what is heard of it lies within what is of the longer."""
+        outer, inner = (self.listener.extent(part) for part in (longer, shorter))
+        room = duration(longer) - duration(shorter)
+        first = min(max(outer.onset - inner.onset, 0), room)
+        last = max(min(outer.offset - inner.offset, room), first)
+        return int(rng.integers(first, last + 1))
 
 
 def amplify(scene: Scene, gain_db: Decibels) -> Scene:

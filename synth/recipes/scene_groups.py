@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -15,14 +14,13 @@ from synth.captions.balance import Member, deal
 from synth.captions.narrative import Narrator, Pick
 from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase, category
-from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, pick
-from synth.recipes.bed import Bed
-from synth.recipes.composing import Joining, compose
+from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, make_listener, pick
+from synth.recipes.composing import Composer
 from synth.recipes.grammar import ANY, SceneVocabulary, draw_weighted, random_template
 from synth.recipes.scene_settings import SceneSettings
 from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
-from synth.scene.scene import Event, Overlay, Scene, labels
-from synth.scene.timeline import Placement, timeline
+from synth.scene.scene import Event, Scene, labels
+from synth.scene.timeline import Timeline
 from synth.truth.truth import Hearing, Tolerance
 
 _DRAWS: Final = 500
@@ -32,16 +30,11 @@ _WORDINGS_OF_PAIRS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A scene placed in time, and what is proven of it."""
+    """A scene placed in time, what is heard of it, and what is proven."""
 
     scene: Scene
+    heard: Timeline
     member: Member
-
-    def over(self, bed: Bed, setting: Setting) -> _Placed:
-        """The same with a bed under it."""
-        scene = bed.lay_under(self.scene)
-        hearing = Hearing(timeline(scene), Tolerance(audible=setting.audible))
-        return _Placed(scene, Member(self.member.statement, hearing))
 
 
 @dataclass(frozen=True)
@@ -69,9 +62,9 @@ class SceneGroups:
         return self.settings.templates
 
     @cached_property
-    def joining(self) -> Joining:
-        """How parts are put together."""
-        return self.settings.joining
+    def composer(self) -> Composer:
+        """Puts parts together."""
+        return Composer(self.settings.joining, make_listener(self.clips, self.setting))
 
     @cached_property
     def by_label(self) -> Mapping[str, list[Clip]]:
@@ -172,58 +165,49 @@ class SceneGroups:
     ) -> _Placed | None:
         """The statement placed in time so that its words hold under every reading."""
         for _ in range(_PLACINGS):
-            scene = compose(statement, sounds, self.joining, rng)
-            tolerance = Tolerance(audible=self.setting.audible)
-            heard = timeline(scene)
-            if not _is_blurred(scene, heard.placements, tolerance):
-                hearing = Hearing(heard, tolerance)
-                if hearing.proves(statement):
-                    return _Placed(scene, Member(statement, hearing))
+            placed = self._place(statement, self.composer.compose(statement, sounds, rng))
+            if placed.member.hearing.proves(statement):
+                return placed
         return None
+
+    def _place(self, statement: Scene, scene: Scene) -> _Placed:
+        heard = self.composer.listener.hear(scene)
+        hearing = Hearing(heard, Tolerance(audible=self.setting.audible))
+        return _Placed(scene, heard, Member(statement, hearing))
 
     def _caption(self, placed: Sequence[_Placed], rng: np.random.Generator) -> list[Draft] | None:
         statements = [each.member.statement for each in placed]
-        placed = self._add_bed(statements, placed, rng)
+        laid = self._add_bed(statements, placed, rng)
+        if laid is None:
+            return None
         narrator = Narrator(Phrase.of_label, self.settings.style, _picker(rng))
         mains = [narrator.tell(statement, "caption") for statement in statements]
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
         claims = list(pool(statements)) * wordings
-        members = [each.member for each in placed]
+        members = [each.member for each in laid]
         dealt = deal(members, mains, claims, narrator.tell, self.settings.captions, rng)
         if dealt is None:
             return None
-        return [Draft(each.scene, captions) for each, captions in zip(placed, dealt, strict=True)]
+        return [
+            Draft(each.scene, captions, each.heard)
+            for each, captions in zip(laid, dealt, strict=True)
+        ]
 
     def _add_bed(
         self, statements: Sequence[Scene], placed: Sequence[_Placed], rng: np.random.Generator
-    ) -> Sequence[_Placed]:
-        """The scenes with a bed under them. No name they use fits its sound: proofs stay good."""
+    ) -> Sequence[_Placed] | None:
+        """The scenes with a bed under them; None where it masks what one of them states."""
         background = self.settings.background
         if background is None:
             return placed
         named = {label for statement in statements for label in labels(statement)}
         scenes = [each.scene for each in placed]
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
-        return [each.over(bed, self.setting) for each in placed] if bed else placed
-
-
-def _is_blurred(scene: Scene, places: Sequence[Placement], tolerance: Tolerance) -> bool:
-    """Whether two sounds overlap no longer than a crossfade does, although none joins them.
-
-    They would count as following one another, and a listener hears them together.
-    """
-    if isinstance(scene, Event):
-        return False
-    count = len(labels(scene.first))
-    first, second = places[:count], places[count:]
-    if isinstance(scene, Overlay):
-        for one, other in product(first, second):
-            overlap = min(one.offset, other.offset) - max(one.onset, other.onset)
-            if 0 < overlap <= tolerance.transition:
-                return True
-    return _is_blurred(scene.first, first, tolerance) or _is_blurred(
-        scene.second, second, tolerance
-    )
+        if bed is None:
+            return placed
+        laid = [self._place(each.member.statement, bed.lay_under(each.scene)) for each in placed]
+        stated = all(each.member.hearing.proves(each.member.statement) for each in laid)
+        return laid if stated else None
 
 
 def _picker(rng: np.random.Generator) -> Pick:

@@ -2,8 +2,9 @@
 
 The members of a group use the same two clips: forward a + b "A before B", reversed b + a
 "A after B", overlay a * b "A while B" (appendix A.3, algorithm 2; 50 classes give 2,450 groups and
-7,350 samples). Unlike the authors' code, nothing is cut: whole active spans, exact placement, and
-clips of one loudness. `stage_a` makes TeminAL A's corpus instead: one sound and two together.
+7,350 samples). Unlike the authors' code: exact placement, clips of one loudness, and two sounds
+that are heard together are fitted to one another, so that neither may be said to come before or
+after. `stage_a` makes TeminAL A's corpus instead: one sound and two together.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations
 from typing import ClassVar, Final
 
@@ -32,16 +34,15 @@ from synth.recipes.base import (
     by_label,
     check_splits,
     draft_contrast,
-    excerpt,
     explain_misleading,
     explain_too_short,
     longest_event,
+    make_listener,
     permutation,
-    pick,
 )
+from synth.recipes.fitting import FittedPair, Fitting
 from synth.scene.claim import And, Only
-from synth.scene.scene import Concat, Event, Overlay
-from synth.scene.timeline import timeline
+from synth.scene.scene import Concat, Event, Scene
 from synth.truth.truth import Tolerance
 
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
@@ -55,6 +56,7 @@ class Triplets(RecipeSettings):
             alike, or by split.
         crossfade_s: Overlap of joined sounds; the paper joins without.
         max_event_s: Longer sounds are heard in an excerpt of this length.
+        least_event_s: Sounds that do not fit one another are cut, but never shorter than this.
         style: Caption style.
         stage_a: Make TeminAL A's single and combined sounds.
     """
@@ -63,6 +65,7 @@ class Triplets(RecipeSettings):
     repeats: PositiveInt | dict[str, PositiveInt] = 1
     crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
     max_event_s: Seconds | None = Field(default=None, gt=0)
+    least_event_s: Seconds = Field(default=1.0, gt=0)
     style: Style = Style.PAPER
     stage_a: bool = False
 
@@ -151,55 +154,67 @@ class ClassPairs:
         round_, position = divmod(index, len(self.pairs))
         first, second = self.pairs[self._order(round_)[position]]
         rng = self.setting.randomness.at(f"triplets/{self.split}", index)
-        crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
-        longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
-        clip_a = pick(self.clips[first], rng)
-        clip_b = pick(_from_other_recordings(self.clips[second], clip_a), rng)
-        a, b = (
-            Event(clip.labels[0], excerpt(clip, longest, self.setting, rng))
-            for clip in (clip_a, clip_b)
-        )
         style = self.settings.style
         wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
+        pair = self.fitting.draw(self.clips[first], self.clips[second], rng)
         if self.settings.stage_a:
-            return _draft_single_and_combined(a, b)
-        return _triplet(a, b, crossfade, wording, Tolerance(crossfade, self.setting.audible))
+            return self._draft_single_and_combined(pair)
+        members: tuple[tuple[Pair, Connective], ...] = (
+            (Concat(pair.first, pair.second, self.crossfade), Connective.BEFORE),
+            (Concat(pair.second, pair.first, self.crossfade), Connective.AFTER),
+            (pair.overlay, Connective.WHILE),
+        )
+        return [
+            draft_contrast(scene, word, wording, self.fitting.listener.hear(scene), self.tolerance)
+            for scene, word in members
+        ]
+
+    @property
+    def crossfade(self) -> Frames:
+        """Overlap of joined sounds."""
+        return to_frames(self.settings.crossfade_s, self.setting.rate)
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What can be heard."""
+        return Tolerance(audible=self.setting.audible)
+
+    @cached_property
+    def fitting(self) -> Fitting:
+        """Finds clips that fit one another."""
+        every = (clip for found in self.clips.values() for clip in found)
+        return Fitting(
+            listener=make_listener(every, self.setting),
+            setting=self.setting,
+            longest=longest_event(self.settings.max_event_s, self.crossfade, self.setting),
+            least=to_frames(self.settings.least_event_s, self.setting.rate),
+            crossfade=self.crossfade,
+        )
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
         operation = f"triplets/{self.split}/order"
         return permutation(self.setting.randomness, operation, round_, len(self.pairs))
 
-
-def _from_other_recordings(clips: Sequence[Clip], clip: Clip) -> Sequence[Clip]:
-    """The clips that were not cut from the same recording, where there are any."""
-    return [other for other in clips if other.recording != clip.recording] or clips
-
-
-def _triplet(
-    a: Event, b: Event, crossfade: Frames, wording: Wording, tolerance: Tolerance
-) -> list[Draft]:
-    members: tuple[tuple[Pair, Connective], ...] = (
-        (Concat(a, b, crossfade), Connective.BEFORE),
-        (Concat(b, a, crossfade), Connective.AFTER),
-        (Overlay(a, b), Connective.WHILE),
-    )
-    return [draft_contrast(scene, word, wording, tolerance) for scene, word in members]
-
-
-def _draft_single_and_combined(a: Event, b: Event) -> list[Draft]:
-    """TeminAL A's prompts: a sound alone, and both together (appendix A.3)."""
-    first, second = Phrase.of_label(a.label).plain, Phrase.of_label(b.label).plain
-    rule, kind = "rule:stage-a", "presence"
-    alone = Caption(f"single sound of {first}", Only(Event(a.label)), kind, "", rule)
-    both = Caption(
-        f"combined sound of {first} and {second}",
-        And(Event(a.label), Event(b.label)),
-        kind,
-        "",
-        rule,
-    )
-    single, combined = a, Overlay(a, b)
-    return [
-        Draft(single, judge(as_main(alone), [both], timeline(single), Tolerance())),
-        Draft(combined, judge(as_main(both), [alone], timeline(combined), Tolerance())),
-    ]
+    def _draft_single_and_combined(self, pair: FittedPair) -> list[Draft]:
+        """TeminAL A's prompts: a sound alone, and both together (appendix A.3)."""
+        a, b = pair.first, pair.second
+        first, second = Phrase.of_label(a.label).plain, Phrase.of_label(b.label).plain
+        rule, kind = "rule:stage-a", "presence"
+        alone = Caption(f"single sound of {first}", Only(Event(a.label)), kind, "", rule)
+        both = Caption(
+            f"combined sound of {first} and {second}",
+            And(Event(a.label), Event(b.label)),
+            kind,
+            "",
+            rule,
+        )
+        said: tuple[tuple[Scene, Caption, Caption], ...] = (
+            (a, alone, both),
+            (pair.overlay, both, alone),
+        )
+        drafts = []
+        for scene, main, other in said:
+            heard = self.fitting.listener.hear(scene)
+            captions = judge(as_main(main), [other], heard, self.tolerance)
+            drafts.append(Draft(scene, captions, heard))
+        return drafts

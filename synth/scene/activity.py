@@ -7,10 +7,11 @@ hears anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from synth.base.errors import SceneError
 from synth.base.units import Frames
 
 
@@ -101,3 +102,40 @@ class Activity:
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""
         return Activity(shift(self.clear, frames), shift(self.faint, frames))
+
+    def to_json(self) -> dict[str, list[dict[str, Frames]]]:
+        """As JSON values; `from_json` is its inverse."""
+        return {
+            "clear": [stretch._asdict() for stretch in self.clear],
+            "faint": [stretch._asdict() for stretch in self.faint],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Activity:
+        """The activity that `to_json` gave.
+
+        Raises:
+            SceneError: If `value` is not of that form.
+        """
+        match value:
+            case {"clear": [*clear], "faint": [*faint]}:
+                return cls(_read_stretches(clear), _read_stretches(faint))
+        raise SceneError(
+            f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
+        )
+
+
+def _read_stretches(values: Sequence[Any]) -> Stretches:
+    found: list[Stretch] = []
+    for value in values:
+        match value:
+            case {"onset": int(onset), "offset": int(offset)} if (
+                (found[-1].offset if found else 0) <= onset < offset
+            ):
+                found.append(Stretch(onset, offset))
+            case _:
+                raise SceneError(
+                    f"not a stretch of time: {value!r:.200}",
+                    fix="expected onset and offset in frames, in order of time",
+                )
+    return tuple(found)

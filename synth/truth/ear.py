@@ -7,9 +7,9 @@ gains, crossfades) is done to its levels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Final, assert_never
 
 import numpy as np
@@ -17,12 +17,13 @@ from jaxtyping import Bool, Float
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, Seconds, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches
-from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.scene.activity import Activity, Stretch, Stretches, hull
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 
 BLOCK_S: Final[Seconds] = 0.05
 _SILENCE: Final = 1e-12
+_EXTENTS: Final = 1 << 14
 
 Levels = Float[np.ndarray, " blocks"]
 Powers = Float[np.ndarray, " blocks"]
@@ -148,7 +149,6 @@ class Listener:
         Raises:
             SceneError: If an event has no excerpt, or a clip has no envelope.
         """
-        frames = duration(scene)
         powers = self.powers(scene)
         total = powers.sum(axis=0)
         masked = total * to_gain(-self.ear.masked_db) ** 2
@@ -164,8 +164,24 @@ class Listener:
             activities.append(
                 Activity(self._to_frames(clear, *bounds), self._to_frames(faint, *bounds))
             )
-        assert frames == timeline(scene).frames
         return timeline(scene, activities)
+
+    def extent(self, scene: Scene) -> Stretch:
+        """From where to where anything of a scene is heard clearly, each sound by itself."""
+        found = []
+        for place in timeline(scene).placements:
+            alone = self._extent_alone(replace(place.excerpt, gain_db=0.0))
+            found.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
+        return Stretch(min(each.onset for each in found), max(each.offset for each in found))
+
+    @cached_property
+    def _extent_alone(self) -> Callable[[Excerpt], Stretch]:
+        @lru_cache(maxsize=_EXTENTS)
+        def find(excerpt: Excerpt) -> Stretch:
+            (place,) = self.hear(Event("sound", excerpt)).placements
+            return hull(place.heard.clear) or Stretch(0, excerpt.frames)
+
+        return find
 
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""

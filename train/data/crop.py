@@ -15,9 +15,9 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
-from synth.scene.scene import from_text
-from synth.scene.timeline import Timeline, timeline
+from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
 from synth.truth.truth import Tolerance
@@ -85,9 +85,8 @@ class Cropper:
 
     def _find_crop(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
-        scene = from_text(row["scene"])
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
-        heard = annotate(timeline(scene), names)
+        heard = annotate(read_timeline(row), names)
         tolerance = Tolerance(audible=self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
@@ -116,7 +115,8 @@ class Cropper:
 def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     """The row as it is told of a part; None where nothing in play is proven."""
     own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
-    true = [text for text in (own, *row["positives"]) if crop.hearing.proves(_parse_claim(text))]
+    hearing = crop.hearing
+    true = [text for text in (own, *row["positives"]) if hearing.proves(_parse_claim(text))]
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:
         return None
@@ -124,7 +124,7 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
         "caption": in_play[0]["text"],
         "claim": in_play[0]["claim"],
         "positives": [text for text in true if text is not in_play[0]],
-        "negatives": [text for text in row["negatives"] if crop.hearing.refutes(_parse_claim(text))],
+        "negatives": [text for text in row["negatives"] if hearing.refutes(_parse_claim(text))],
         "heard": crop.clips,
     }
 

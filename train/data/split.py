@@ -38,6 +38,7 @@ _COLUMNS: Final = (
     "clips",
     "labels",
     "scene",
+    "activity",
     "frames",
     "offset",
     "size",

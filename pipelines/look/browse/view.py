@@ -10,9 +10,9 @@ from pipelines.look.browse.drawing import Drawing, draw
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
-from synth.scene.timeline import timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves
 
@@ -78,7 +78,7 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     scene = from_text(row["scene"])
     clips = manifest.find_clips(sorted(set(row["clips"])))
     tags = {name: [tag["name"] for tag in clip["tags"]] for name, clip in clips.items()}
-    heard = annotate(timeline(scene), tags)
+    heard = annotate(read_timeline(row), tags)
     judge = None
     if manifest.audible is not None:
         tolerance = Tolerance(audible=manifest.audible)

@@ -47,6 +47,8 @@ _PLANNED: Final = {
     "clips": "Ids of the clips heard, in scene order.",
     "notation": "The scene in the papers' notation: + is then, * is with.",
     "scene": "The scene as JSON, from which the audio can be rendered again.",
+    "activity": "When each of its sounds is heard, in scene order: clear to everybody, or faint, "
+    "in frames.",
     "frames": "Exact length of the audio, in frames at sample_rate.",
     "excerpts": "How many of its sounds are heard in part only.",
     "sample_rate": "In Hz.",

@@ -16,10 +16,9 @@ from pipelines.look.inspection import draw
 from pipelines.look.report.audio import Listening
 from synth.base.progress import Observer, track
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.schema import AUDIBLE
+from synth.corpus.schema import AUDIBLE, read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
-from synth.scene.timeline import timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance
 
@@ -83,7 +82,7 @@ def _example(
     listening: Listening,
 ) -> Example:
     scene = from_text(row["scene"])
-    heard = annotate(timeline(scene), tags)
+    heard = annotate(read_timeline(row), tags)
     judge = Explainer(heard, Tolerance(audible=audible), row["sample_rate"])
     sound, silence = listening.hear(row)
     return Example(

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.base.units import Frames
+from synth.corpus.schema import read_timeline
 from synth.labels.lexicon import Phrase, could_be_called
 from synth.scene.claim import Claim, claim_from_text, claim_labels
 from synth.scene.scene import Event, events, from_text
-from synth.scene.timeline import Timeline, timeline
+from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -70,7 +71,8 @@ def subjects(
     """Samples as they are asked about, in the order of their rows.
 
     Args:
-        rows: Rows of `schema.PLAN` or `schema.SAMPLES`; id, group, scene and claim are read.
+        rows: Rows of `schema.PLAN` or `schema.SAMPLES`; id, group, scene, activity and claim are
+            read.
         clips: Rows of `schema.CLIPS` by clip id; labels, captions and tags are read.
         audible: Shortest overlap that can be heard, as the manifest's metadata says.
     """
@@ -90,7 +92,7 @@ def _subject(
     return Subject(
         id=row["id"],
         group=row["group"],
-        heard=annotate(timeline(scene), tags),
+        heard=annotate(read_timeline(row), tags),
         tolerance=Tolerance(audible=audible),
         sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
         sentences=frozenset(

@@ -7,7 +7,7 @@ lacks is refused, for a claim about it would be refuted whatever it says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.llm.checks.check import Case, Check, quote
 from synth.llm.checks.label_checks import parse_scene
+from synth.scene.activity import Activity
 from synth.scene.scene import Excerpt, Scene, from_json, labels, to_json
 from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth.truth import Tolerance, proves, refutes
@@ -60,7 +61,10 @@ class Truth(Check):
     def _timeline(self, fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:
         if fields.get("scene") is not None:
             scene = from_json(fields["scene"])
-            return timeline(scene), Tolerance(audible=int(fields.get("audible") or 1))
+            told = fields.get("activity")
+            activities = None if told is None else [Activity.from_json(each) for each in told]
+            tolerance = Tolerance(audible=int(fields.get("audible") or 1))
+            return timeline(scene, activities), tolerance
         if fields.get("events") is not None:
             return events_timeline(fields["events"]), Tolerance(self.transition_ms, self.audible_ms)
         return None
@@ -95,15 +99,17 @@ def events_timeline(events: list[Mapping[str, Any]]) -> Timeline:
     return Timeline(tuple(placements), max((place.offset for place in placements), default=0))
 
 
-def scene_fields(scene: Scene, audible: Frames) -> dict[str, Any]:
+def scene_fields(scene: Scene, activity: Sequence[Activity], audible: Frames) -> dict[str, Any]:
     """The fields by which an item brings the timeline of one of our scenes.
 
     Args:
         scene: A scene whose events carry excerpts.
+        activity: When each of them is heard.
         audible: Shortest overlap that can be heard, in frames.
     """
     return {
         "scene": to_json(scene),
+        "activity": [each.to_json() for each in activity],
         "audible": audible,
         "labels": list(dict.fromkeys(labels(scene))),
     }

@@ -1,0 +1,155 @@
+"""Fitting: two sounds that are heard together, of which neither can be said to come first or last.
+
+"After someone breathes, a dog barks" is no lie where the barking goes on when the breathing is
+over. Clips of similar activity are looked for first; then the longer one is heard in an excerpt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.base.errors import PlanError
+from synth.base.units import Frames
+from synth.recipes.base import Clip, Setting, excerpt, pick
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.truth.ear import Listener
+from synth.truth.truth import Hearing, Tolerance
+
+_LEADS = 20
+_PARTNERS = 6
+_WINDOWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FittedPair:
+    """Two sounds, and both together.
+
+    Args:
+        first: One.
+        second: The other.
+        overlay: Both at once. It proves that they are together.
+        unordered: How many of the two orders it refutes.
+    """
+
+    first: Event
+    second: Event
+    overlay: Overlay
+    unordered: int
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Finds pairs.
+
+    Args:
+        listener: Hears them.
+        setting: As the recipe is given.
+        longest: Frames that a sound may last, None for any.
+        least: Frames below which no sound is cut.
+        crossfade: Overlap of the two where they follow one another.
+    """
+
+    listener: Listener
+    setting: Setting
+    longest: Frames | None
+    least: Frames
+    crossfade: Frames
+
+    def draw(
+        self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
+    ) -> FittedPair:
+        """A clip of each, drawn at random among those that fit.
+
+        Raises:
+            PlanError: If no two of them can be heard one after the other, and together.
+        """
+        best: FittedPair | None = None
+        for _ in range(_LEADS):
+            lead = pick(first, rng)
+            others = [clip for clip in second if clip.recording != lead.recording] or second
+            for at in rng.permutation(len(others))[:_PARTNERS]:
+                one, other = (self._event(clip, rng) for clip in (lead, others[at]))
+                found = self._fit(one, other, lead, others[at])
+                if found and found.unordered == 2:
+                    return found
+                if found and (best is None or found.unordered > best.unordered):
+                    best = found
+            if best is not None:
+                return best
+        raise PlanError(
+            f"{first[0].labels[0]!r} and {second[0].labels[0]!r}: no two clips can be made out "
+            "both one after the other and together",
+            fix="add clips of these labels, or shorten crossfade_s",
+        )
+
+    def _event(self, clip: Clip, rng: np.random.Generator) -> Event:
+        return Event(clip.labels[0], excerpt(clip, self.longest, self.setting, rng))
+
+    def _fit(self, one: Event, other: Event, lead: Clip, partner: Clip) -> FittedPair | None:
+        """The whole sounds where they fit, else the excerpts that do, else the better of both."""
+        best = None
+        for first, second in self._excerpts(one, other, lead, partner):
+            found = self._lay(first, second)
+            if found and (best is None or found.unordered > best.unordered):
+                best = found
+            if found and found.unordered == 2:
+                break
+        return best
+
+    def _excerpts(
+        self, one: Event, other: Event, lead: Clip, partner: Clip
+    ) -> Iterator[tuple[Event, Event]]:
+        yield one, other
+        first, second = (self.listener.extent(event) for event in (one, other))
+        shorter = min(first.offset - first.onset, second.offset - second.onset)
+        length = max(shorter, self.least)
+        for event, cut_other in ((one, other), (other, one)):
+            kept = self._trim(event)
+            for window in self._windows(cut_other, length):
+                yield (kept, window) if event is one else (window, kept)
+
+    def _trim(self, event: Event) -> Event:
+        """What is heard of an event, without what is faint before and behind."""
+        extent = self.listener.extent(event)
+        heard = event.heard
+        frames = extent.offset - extent.onset
+        if frames < min(self.least, heard.frames):
+            return event
+        return Event(
+            event.label, Excerpt(heard.clip, heard.start + extent.onset, frames, heard.gain_db)
+        )
+
+    def _windows(self, event: Event, length: Frames) -> Iterator[Event]:
+        """Excerpts of a length, each from where a stretch of the sound begins."""
+        heard = event.heard
+        (place,) = self.listener.hear(event).placements
+        starts = [stretch.onset for stretch in place.heard.clear]
+        spread = max(1, -(-len(starts) // _WINDOWS))
+        for start in starts[::spread]:
+            frames = min(length, heard.frames - start)
+            if frames >= min(self.least, heard.frames):
+                excerpt = Excerpt(heard.clip, heard.start + start, frames, heard.gain_db)
+                yield self._trim(Event(event.label, excerpt))
+
+    def _lay(self, one: Event, other: Event) -> FittedPair | None:
+        """The two together, from where both are heard; None where that cannot be proven."""
+        tolerance = Tolerance(audible=self.setting.audible)
+        first, second = (self.listener.extent(event) for event in (one, other))
+        overlay = Overlay(one, other, first.onset - second.onset)
+        hearing = Hearing(self.listener.hear(overlay), tolerance)
+        a, b = Event(one.label), Event(other.label)
+        if not hearing.proves(Overlay(a, b)):
+            return None
+        for scene, claim in (
+            (Concat(one, other, self.crossfade), Concat(a, b)),
+            (Concat(other, one, self.crossfade), Concat(b, a)),
+        ):
+            if min(one.heard.frames, other.heard.frames) < 2 * self.crossfade:
+                return None
+            if not Hearing(self.listener.hear(scene), tolerance).proves(claim):
+                return None
+        unordered = sum(hearing.refutes(claim) for claim in (Concat(a, b), Concat(b, a)))
+        return FittedPair(one, other, overlay, unordered)
