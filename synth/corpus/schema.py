@@ -70,13 +70,11 @@ CAPTION: Final = pa.struct(
     ]
 )
 
-_STRETCHES = pa.list_(
-    pa.struct(
-        [
-            pa.field("onset", pa.int64(), nullable=False),
-            pa.field("offset", pa.int64(), nullable=False),
-        ]
-    )
+STRETCH: Final = pa.struct(
+    [
+        pa.field("onset", pa.int64(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+    ]
 )
 
 ACTIVITY: Final = pa.struct(
