@@ -20,7 +20,7 @@ from synth.truth.truth import Tolerance, proves, refutes
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-A, B = Event("dog", Excerpt("d", 0, 100)), Event("rain", Excerpt("r", 0, 80))
+A, B = Event("dog", Excerpt("d", 0, 100)), Event("rain", Excerpt("r", 0, 96))
 ORDER = [word for word in Connective if word.is_order]
 WORDINGS = st.builds(
     Wording,
@@ -41,7 +41,7 @@ def test_sentences_are_disjoint_and_true_to_their_side(
 ) -> None:
     a, b = (B, A) if swapped else (A, B)
     scene: Pair = Concat(a, b, crossfade) if word.is_order else Overlay(a, b)
-    heard, tolerance = timeline(scene), Tolerance(crossfade)
+    heard, tolerance = timeline(scene), Tolerance(audible=5)
     found = contrast(scene, word, wording, heard, tolerance)
     texts = [caption.text for caption in said(found)]
     assert len(set(texts)) == len(texts)
@@ -68,7 +68,7 @@ def triplet(style: Style, frame: int, crossfade: int = 0) -> list[CaptionSet]:
         (Concat(B, A, crossfade), Connective.AFTER),
         (Overlay(A, B), Connective.WHILE),
     ]
-    tolerance = Tolerance(crossfade)
+    tolerance = Tolerance(audible=5)
     return [contrast(s, word, wording, timeline(s), tolerance) for s, word in members]
 
 
@@ -100,7 +100,7 @@ def test_a_false_main_caption_is_a_truth_error() -> None:
 
 
 def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
-    heard = timeline(Overlay(A, B, 50))  # dog 0-100, rain 50-130
+    heard = timeline(Overlay(A, B, 50))  # dog 0-100, rain 50-146
     caption = Caption("a dog", Event("dog"), "caption", "", "test")
     wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
     others = [

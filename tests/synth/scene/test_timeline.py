@@ -129,9 +129,10 @@ def test_an_event_without_excerpt_has_no_place() -> None:
 @given(scenes())
 def test_gain_and_clip_travel_with_the_placement(scene: Scene) -> None:
     assume(len(list(events(scene))) > 1)
-    for place, source in zip(timeline(scene).placements, events(scene), strict=True):
-        frames = source.heard.frames
-        assert place == Placement(source.label, place.onset, place.onset + frames, source.heard)
+    for number, source in enumerate(events(scene)):
+        place = timeline(scene).placements[number]
+        end = place.onset + source.heard.frames
+        assert place == Placement(source.label, place.onset, end, source.heard, number)
 
 
 def test_positions_past_the_range_of_32_bits_are_exact() -> None:
