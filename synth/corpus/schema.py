@@ -29,6 +29,10 @@ TAG: Final = pa.struct(
     [pa.field("category", _TEXT, nullable=False), pa.field("name", _TEXT, nullable=False)]
 )
 
+SEGMENT: Final = pa.struct(
+    [pa.field("onset", pa.int64(), nullable=False), pa.field("offset", pa.int64(), nullable=False)]
+)
+
 CLIPS: Final = _schema(
     ("id", _TEXT),
     ("source", _TEXT),
@@ -49,12 +53,17 @@ CLIPS: Final = _schema(
     ("loudness_lufs", pa.float64()),
     ("peak_db", pa.float64()),
     ("levels_db", pa.list_(pa.float32())),
+    ("levels_dba", pa.list_(pa.float32())),
+    ("segments", pa.list_(SEGMENT)),
     ("sha256", _TEXT),
     ("fingerprint", pa.binary()),
 )
 
-INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
-"""Columns of `CLIPS` that no sample depends on."""
+ADDED: Final = frozenset({"levels_dba", "segments"})
+"""Columns of `CLIPS` that corpora of before there were any lack."""
+
+INCIDENTAL: Final = ADDED | {"location", "levels_db", "fingerprint"}
+"""Columns of `CLIPS` that no sample depends on, or that follow from the file and the spec."""
 
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
 
