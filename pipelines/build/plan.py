@@ -30,7 +30,7 @@ from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canoni
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting, make_listener
 from synth.scene.scene import events
 from synth.scene.timeline import duration
-from synth.sources.catalogue import quarantine_row
+from synth.sources.catalogue import explain_inaudible, quarantine_row
 from synth.truth.ear import Listener
 
 _IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
@@ -149,7 +149,11 @@ def _choose_clips(
         if not row["split"]:
             continue
         clip = Clip.of_row(row, setting.rate)
-        reason = setting.levels.refusal(clip.loudness_lufs) or recipe.refusal(clip, setting)
+        reason = (
+            setting.levels.refusal(clip.loudness_lufs)
+            or explain_inaudible(row, setting.ear)
+            or recipe.refusal(clip, setting)
+        )
         if reason is None:
             clips[row["split"]].append(clip)
         else:

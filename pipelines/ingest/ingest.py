@@ -18,6 +18,7 @@ from pipelines.ingest.admission import Admission
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.parts import (
+    ASSEMBLED,
     LibraryPart,
     ingest_part,
     read_part,
@@ -34,10 +35,11 @@ from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, to_table
-from synth.sources import ClipRef, Source, Unheard
+from synth.sources import ClipRef, Unheard
 from synth.sources.block import Blocked
-from synth.sources.catalogue import Acceptance, library_columns, quarantine_row
+from synth.sources.catalogue import Acceptance, find_segments, library_columns, quarantine_row
 from synth.sources.reading.paths import list_refs
+from synth.truth.ear import Ear
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def ingest(
     if isinstance(source, Unheard):
         rows = [library_columns(source.name, ref) | source.row(ref) for ref in refs]
         rows, short = _filter_by_length(rows, intake.acceptance)
-        return _make_library(admission, rows, refused + short, banks / source.name)
+        return _make_library(admission, intake.ear, rows, refused + short, banks / source.name)
     task = DecodingTask(source, intake.rate, intake.acceptance)
     folder = banks / f"{source.name}-{intake.rate}"
     mirror = find_mirror(banks.parent)
@@ -105,7 +107,7 @@ def ingest(
         else:
             _read(missing, task, max(1, threads), observer)
         remove_partials(folder)  # of workers that were lost meanwhile
-        library = _assemble(admission, intake.rate, source, parts, refused, folder)
+        library = _assemble(admission, intake, parts, refused, folder)
         if lease is not None:
             lease.check()  # what the index leads to may be gone
         if mirror is not None and mirror.find_size(library.index) is None:
@@ -182,8 +184,7 @@ def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
 
 def _assemble(
     admission: Admission,
-    rate: int,
-    source: Source,
+    intake: Intake,
     parts: Sequence[LibraryPart],
     refused: Sequence[dict[str, str]],
     folder: Path,
@@ -194,7 +195,7 @@ def _assemble(
     for part in parts:
         quarantine += json.loads(part.path_with(".json").read_text(encoding="utf-8"))["quarantine"]
         for row in pq.ParquetFile(part.path_with(".parquet")).read().to_pylist():
-            clips.append({name: row[name] for name in CLIPS.names})
+            clips.append({name: row[name] for name in CLIPS.names if name not in ASSEMBLED})
             entries.append(
                 {
                     "clip": row["id"],
@@ -206,23 +207,24 @@ def _assemble(
             )
     if not clips:
         raise SourceError(
-            f"source {source.name}: none of {len(quarantine)} clips can be used",
+            f"source {intake.source.name}: none of {len(quarantine)} clips can be used",
             fix=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
             if quarantine
             else "the library lists no clips",
         )
-    index = _write_index(folder, entries, rate)
-    return _make_library(admission, clips, quarantine, index)
+    index = _write_index(folder, entries, intake.rate)
+    return _make_library(admission, intake.ear, clips, quarantine, index)
 
 
 def _make_library(
     admission: Admission,
+    ear: Ear,
     clips: list[dict[str, Any]],
     quarantine: list[dict[str, str]],
     index: Path,
 ) -> IngestedLibrary:
     admitted = admission.admit(clips)
-    clips = admitted.rows
+    clips = [row | {"segments": find_segments(row, ear)} for row in admitted.rows]
     quarantine += admitted.withdrawn
     if not clips and quarantine:
         first = (admitted.withdrawn or quarantine)[0]

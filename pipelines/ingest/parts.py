@@ -27,12 +27,15 @@ from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef
 from synth.sources.catalogue import quarantine_row
 
-INGEST_VERSION: Final = 6
+INGEST_VERSION: Final = 7
 PART_CLIPS: Final = 64
 MAX_PART_CLIPS: Final = 256
+ASSEMBLED: Final = frozenset({"segments"})
+"""Columns of `CLIPS` that parts lack, since they depend on more of the spec than parts do."""
+
 _PART_SCHEMA: Final = pa.schema(
     [
-        *CLIPS,
+        *(field for field in CLIPS if field.name not in ASSEMBLED),
         pa.field("part", pa.string(), nullable=False),
         pa.field("start", pa.int64(), nullable=False),
         pa.field("bank_frames", pa.int64(), nullable=False),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from synth.sources import Source, Unheard
 from synth.sources.catalogue import Acceptance, SplitRule
+from synth.truth.ear import Ear
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Intake:
         limit: Take the first so many clips only, None for all.
         licences: The licences that clips may have, None for any; see `licence_filter.Allowed`.
         block: Lists of what may not be used; see `leakage.block.Block`.
+        ear: What of a clip counts as audible; files are not read again for another.
     """
 
     source: Source | Unheard
@@ -32,3 +34,4 @@ class Intake:
     limit: int | None = None
     licences: tuple[str, ...] | None = None
     block: tuple[Path, ...] = ()
+    ear: Ear = field(default_factory=Ear)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pipelines.spec.choice import RecipeChoice, SourceChoice
 from pipelines.spec.enrich import enrichment_digest
@@ -30,6 +30,7 @@ from synth.recipes import Recipe
 from synth.recipes.base import Levels, Setting
 from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance, SplitRule
+from synth.truth.ear import Ear
 
 PLAN_VERSION: Final = 5
 SPLITS: Final = ("train", "val", "test")
@@ -139,13 +140,39 @@ class ClipsSpec(_Model):
 
 
 class TruthSpec(_Model):
-    """What can be heard.
+    """What can be heard. Levels are those of 50 ms, below the loudest 50 ms of the same sound.
 
     Args:
         min_overlap_s: Shortest sound that can be made out beside another.
+        clear_db: A stretch that everybody hears begins within this,
+        leave_db: and goes on within this.
+        faint_db: Within this, somebody may hear it.
+        pause_s: Shorter pauses do not interrupt a stretch.
+        blip_s: Shorter stretches may be missed.
+        masked_db: What lies further below all that is heard at its time may be missed.
     """
 
     min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
+    clear_db: Decibels = Field(default=25.0, gt=0, le=120)
+    leave_db: Decibels = Field(default=30.0, gt=0, le=120)
+    faint_db: Decibels = Field(default=35.0, gt=0, le=120)
+    pause_s: Seconds = Field(default=0.1, ge=0, le=10)
+    blip_s: Seconds = Field(default=0.1, ge=0, le=10)
+    masked_db: Decibels = Field(default=15.0, ge=0, le=120)
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if not self.clear_db <= self.leave_db <= self.faint_db:
+            raise ValueError(
+                "expected clear_db at most leave_db, and that at most faint_db, got "
+                f"{self.clear_db:g}, {self.leave_db:g} and {self.faint_db:g}"
+            )
+        return self
+
+    @property
+    def ear(self) -> Ear:
+        """The same as an ear."""
+        return Ear(**self.model_dump(exclude={"min_overlap_s"}))
 
 
 class ShardsSpec(_Model):
@@ -228,6 +255,7 @@ class Spec(_Model):
             levels=self.audio.levels,
             audible=to_frames(self.truth.min_overlap_s, rate),
             randomness=Randomness(self.seed),
+            ear=self.truth.ear,
         )
 
     @property
@@ -251,6 +279,7 @@ class Spec(_Model):
             seed=self.seed,
             licences=self.licences,
             block=self.block,
+            ear=self.truth.ear,
         )
 
     def make_source(self) -> Source | Unheard:

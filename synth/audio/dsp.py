@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
-from jaxtyping import Float32, Int16
+import scipy  # its parts are loaded when they are used
+from jaxtyping import Float32, Float64, Int16
 
 from synth.base.units import Decibels, Frames
 
@@ -19,6 +21,11 @@ PCM_SCALE: Final = 32768.0
 SILENCE_DB: Final = -120.0
 LEVEL_HOP_S: Final = 0.05
 LOUDNESS_BLOCK_S: Final = 0.4
+LEAST_WEIGHT_DB: Final = -80.0
+"""No frequency weighs less in A-weighted levels."""
+
+_TOGETHER: Final = 16
+"""Frames of a spectrum that fit a processor's cache."""
 
 
 class Fade(StrEnum):
@@ -50,9 +57,14 @@ def from_pcm(pcm: Pcm) -> Audio:
     return pcm.astype(np.float32) / np.float32(PCM_SCALE)
 
 
+def block_frames(rate: int) -> Frames:
+    """Length of a block of `levels` at a rate in Hz."""
+    return max(1, round(LEVEL_HOP_S * rate))
+
+
 def levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
     """RMS level in dBFS of each 50 ms block, the last one over what is left of it."""
-    hop = max(1, round(LEVEL_HOP_S * rate))
+    hop = block_frames(rate)
     starts = np.arange(0, len(audio), hop)
     if not len(starts):
         return np.zeros(0, dtype=np.float32)
@@ -60,6 +72,57 @@ def levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
     counts = np.diff(np.append(starts, len(audio)))
     rms = np.sqrt(energy / counts)
     return (20 * np.log10(np.maximum(rms, 10 ** (SILENCE_DB / 20)))).astype(np.float32)
+
+
+def weighted_levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
+    """A-weighted RMS level in dB of each block of `levels`; a sine of 1 kHz has the same in both.
+
+    Each is that of a frame of 100 ms around its block under a periodic Hann window. Where a frame
+    reaches over an end of the audio, what is there of it counts.
+    """
+    hop = block_frames(rate)
+    count = -(-len(audio) // hop)
+    if not count:
+        return np.zeros(0, dtype=np.float32)
+    before = hop // 2
+    window, curve = _hann(2 * hop), _a_curve(2 * hop, rate)
+    padded = np.zeros((count + 1) * hop, dtype=np.float32)
+    padded[before : before + len(audio)] = audio
+    frames = np.lib.stride_tricks.sliding_window_view(padded, 2 * hop)[::hop]
+    powers: Float64[np.ndarray, " blocks"] = np.empty(count)
+    for start in range(0, count, _TOGETHER):
+        spectra = scipy.fft.rfft(frames[start : start + _TOGETHER] * window, axis=-1)
+        parts = spectra.view(np.float32)  # real and imaginary by turns
+        powers[start : start + len(parts)] = np.square(parts, out=parts) @ curve
+    energy = np.concatenate([[0.0], np.cumsum(np.square(window, dtype=np.float64))])
+    starts = np.arange(count) * hop - before
+    there = energy[np.minimum(len(audio) - starts, 2 * hop)] - energy[np.maximum(-starts, 0)]
+    means = powers / np.maximum(there, np.finfo(np.float64).tiny)
+    decibels = 10 * np.log10(np.maximum(means, 10 ** (SILENCE_DB / 10)))
+    return np.asarray(decibels, dtype=np.float32)
+
+
+@lru_cache(maxsize=16)
+def _hann(frames: Frames) -> Float32[np.ndarray, " frames"]:
+    return np.asarray(np.hanning(frames + 1)[:-1], dtype=np.float32)
+
+
+@lru_cache(maxsize=16)
+def _a_curve(frames: Frames, rate: int) -> Float32[np.ndarray, " parts"]:
+    """Weights of the squares of a real spectrum, whose sum is the A-weighted energy (IEC 61672-1).
+
+    Each bin's comes twice, for its real and its imaginary part.
+    """
+    squares = np.square(np.fft.rfftfreq(frames, 1 / rate))
+    poles = np.square([12_194.217, 20.598997, 107.65265, 737.86223])
+    gains = poles[0] * np.square(squares) / (squares + poles[0]) / (squares + poles[1])
+    gains /= np.sqrt((squares + poles[2]) * (squares + poles[3]))
+    weights = np.maximum(np.square(gains) * 10**0.2, 10 ** (LEAST_WEIGHT_DB / 10))
+    sides = np.full(len(weights), 2.0)
+    sides[0] = 1.0
+    if frames % 2 == 0:
+        sides[-1] = 1.0
+    return np.asarray(np.repeat(weights * sides / frames, 2), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +144,7 @@ def active_span(audio: Audio, rate: int, range_db: Decibels) -> ActiveSpan | Non
         return None
     threshold = max(float(block_levels.max()) - range_db, SILENCE_DB + 1)
     loud = np.flatnonzero(block_levels >= threshold)
-    hop = max(1, round(LEVEL_HOP_S * rate))
+    hop = block_frames(rate)
     return ActiveSpan(int(loud[0]) * hop, min((int(loud[-1]) + 1) * hop, len(audio)))
 
 

@@ -27,8 +27,18 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
+ADDED: Final = frozenset({"levels_dba", "segments", "activity"})
+"""Columns that manifests of an older format lack."""
+
 TAG: Final = pa.struct(
     [pa.field("category", _TEXT, nullable=False), pa.field("name", _TEXT, nullable=False)]
+)
+
+STRETCH: Final = pa.struct(
+    [
+        pa.field("onset", pa.int64(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+    ]
 )
 
 CLIPS: Final = _schema(
@@ -51,12 +61,14 @@ CLIPS: Final = _schema(
     ("loudness_lufs", pa.float64()),
     ("peak_db", pa.float64()),
     ("levels_db", pa.list_(pa.float32())),
+    ("levels_dba", pa.list_(pa.float32())),
+    ("segments", pa.list_(STRETCH)),
     ("sha256", _TEXT),
     ("fingerprint", pa.binary()),
 )
 
-INCIDENTAL: Final = frozenset({"location", "levels_db", "fingerprint"})
-"""Columns of `CLIPS` that no sample depends on."""
+INCIDENTAL: Final = frozenset({"location", "levels_db", "levels_dba", "segments", "fingerprint"})
+"""Columns of `CLIPS` that no sample depends on, or that follow from the file and the spec."""
 
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
 
@@ -67,13 +79,6 @@ CAPTION: Final = pa.struct(
         pa.field("kind", _TEXT, nullable=False),
         pa.field("connective", _TEXT, nullable=False),
         pa.field("generator", _TEXT, nullable=False),
-    ]
-)
-
-STRETCH: Final = pa.struct(
-    [
-        pa.field("onset", pa.int64(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
     ]
 )
 
@@ -106,9 +111,6 @@ PLAN: Final = _schema(
     ("excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
 )
-
-ADDED: Final = frozenset({"activity"})
-"""Columns that a manifest of an older format lacks."""
 
 AUDIBLE: Final = "audible_frames"
 """Key of the metadata of a plan: the shortest overlap that can be heard, in frames."""

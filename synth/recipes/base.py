@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64
 from pydantic import BaseModel, ConfigDict
 
-from synth.audio.dsp import LEVEL_HOP_S
+from synth.audio.dsp import LEVEL_HOP_S, block_frames
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
@@ -22,7 +22,7 @@ from synth.labels.tag import Tag
 from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Timeline
 from synth.text.grammar.words import whole_words
-from synth.truth.ear import Listener
+from synth.truth.ear import Ear, Envelope, Listener
 from synth.truth.truth import Tolerance
 
 
@@ -37,7 +37,7 @@ class Clip:
         recording: The recording it comes from.
         frames: Length of its active span.
         loudness_lufs: Of the active span.
-        levels_db: RMS of each 50 ms of the active span.
+        envelope: How loud the active span is over time.
         tags: Its tags.
     """
 
@@ -47,23 +47,31 @@ class Clip:
     recording: str
     frames: Frames
     loudness_lufs: Decibels
-    levels_db: tuple[float, ...]
+    envelope: Envelope
     tags: tuple[Tag, ...] = ()
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], rate: int) -> Clip:
         """From a row of `schema.CLIPS`."""
-        active = row["offset"] - row["onset"]
+        frames = resampled_frames(row["offset"] - row["onset"], row["sample_rate"], rate)
         return cls(
             id=row["id"],
             labels=tuple(row["labels"]),
             captions=tuple(row["captions"]),
             recording=row["recording"],
-            frames=resampled_frames(active, row["sample_rate"], rate),
+            frames=frames,
             loudness_lufs=row["loudness_lufs"],
-            levels_db=tuple(row["levels_db"]),
+            envelope=_envelope(row, rate, frames),
             tags=tuple(Tag(**tag) for tag in row["tags"]),
         )
+
+
+def _envelope(row: Mapping[str, Any], rate: int, frames: Frames) -> Envelope:
+    """That of a row of `schema.CLIPS`; a clip that was never heard is taken to be steady."""
+    if not row["levels_db"]:
+        return Envelope((row["loudness_lufs"],), (row["loudness_lufs"],), frames, frames)
+    block = block_frames(row["sample_rate"]) * rate / row["sample_rate"]
+    return Envelope(tuple(row["levels_db"]), tuple(row["levels_dba"]), block, frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,7 @@ class Setting:
         levels: Gain control.
         audible: Shortest sound that can be heard beside another, in frames.
         randomness: The corpus's randomness.
+        ear: What counts as audible.
     """
 
     rate: int
@@ -108,6 +117,7 @@ class Setting:
     levels: Levels
     audible: Frames
     randomness: Randomness
+    ear: Ear = field(default_factory=Ear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +267,7 @@ def excerpt(
 def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:
     hop: Seconds = LEVEL_HOP_S
     window = max(1, round(frames / rate / hop))
-    energy = np.concatenate([[0.0], np.cumsum(10 ** (np.asarray(clip.levels_db) / 10))])
+    energy = np.concatenate([[0.0], np.cumsum(10 ** (np.asarray(clip.envelope.levels_db) / 10))])
     if len(energy) <= window:
         return 0
     sums = energy[window:] - energy[:-window]

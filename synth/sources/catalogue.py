@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import soxr
 
 from synth.audio.decoding import Limits, Mislabelled, use_limits
-from synth.audio.dsp import SILENCE_DB, Audio, active_span, levels, loudness, peak
+from synth.audio.dsp import (
+    LEVEL_HOP_S,
+    SILENCE_DB,
+    Audio,
+    active_span,
+    block_frames,
+    levels,
+    loudness,
+    peak,
+    weighted_levels,
+)
 from synth.audio.fingerprint import fingerprint, to_bytes
 from synth.base.errors import ClipError
 from synth.base.rng import uniform_hash
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Source
+from synth.truth.ear import Ear
 
 MAX_PEAK: Final = 1e6
 """Integers taken for floating point reach 120 dB over full scale; more is damage."""
@@ -66,7 +77,10 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class CataloguedClip:
-    """A row of `schema.CLIPS` without its split, and the active span's audio at the bank's rate."""
+    """A row of `schema.CLIPS`, and the active span's audio at the bank's rate.
+
+    The row's split is not set yet, and it has no segments: those depend on the ear.
+    """
 
     row: dict[str, Any]
     audio: Audio
@@ -114,10 +128,50 @@ def catalogue(
         "loudness_lufs": round(loudness(active, rate), 3),
         "peak_db": round(to_decibels(peak(active)), 3),
         "levels_db": np.round(levels(active, rate), 1).tolist(),
+        "levels_dba": np.round(weighted_levels(active, rate), 1).tolist(),
         "sha256": recording.sha256,
         "fingerprint": to_bytes(fingerprint(active, rate)),
     }
     return CataloguedClip(row, resample(active, rate, bank_rate))
+
+
+def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:
+    """Where a clip is audible, as `segments` of `schema.CLIPS`.
+
+    A clip that was never heard is taken to be audible throughout.
+
+    Args:
+        row: Of `schema.CLIPS`.
+        ear: What counts as audible.
+    """
+    onset, offset = row["onset"], row["offset"]
+    if not row["levels_db"]:
+        return [{"onset": onset, "offset": offset}]
+    block = block_frames(row["sample_rate"])
+    return [
+        {"onset": onset + start * block, "offset": min(onset + end * block, offset)}
+        for start, end in _find_clear(row, ear)
+    ]
+
+
+def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
+    """Why a clip may be missed altogether, None where it has segments.
+
+    Args:
+        row: Of `schema.CLIPS`.
+        ear: That found its segments.
+    """
+    if row["segments"]:
+        return None
+    longest = max(end - start for start, end in _find_clear(row, replace(ear, blip_s=0.0)))
+    return (
+        f"is audible for {longest * LEVEL_HOP_S:g} s at a time only, the least is {ear.blip_s:g} s"
+    )
+
+
+def _find_clear(row: Mapping[str, Any], ear: Ear) -> list[tuple[int, int]]:
+    powers = 10 ** (np.asarray(row["levels_db"]) / 10)
+    return ear.find_clear(powers, float(powers.max()))
 
 
 def _length(frames: Frames, rate: int) -> str:

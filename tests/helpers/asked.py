@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from envelopes import envelope
+
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
 from synth.derived.questions.asking import Asked, ask
@@ -33,7 +35,7 @@ def clips(names: tuple[str, ...] = SPREAD, each: int = 3) -> list[Clip]:
             f"{label}-{take}",
             8_000 + 7_000 * ((i * 5 + take * 3) % 17),
             -30.0,
-            (-30.0,) * 200,
+            envelope(8_000 + 7_000 * ((i * 5 + take * 3) % 17)),
         )
         for i, label in enumerate(names)
         for take in range(each)

@@ -129,6 +129,7 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
         "loudness_lufs": LISTED_LEVEL_DB,
         "peak_db": 0.0,
         "levels_db": [],
+        "levels_dba": [],
         "sha256": digest(*identity),
         "fingerprint": b"",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from envelopes import envelope
 
 from synth.base.rng import Randomness, digest
 from synth.corpus.schema import canonical_json, caption_row
@@ -20,7 +21,10 @@ CLIPS = [
         recording=f"lib/{label}-{take}",
         frames=16_000 * (2 + take),
         loudness_lufs=-20.0 - take,
-        levels_db=tuple(-30.0 - (step * 7) % 13 for step in range(20 * (2 + take))),
+        envelope=envelope(
+            16_000 * (2 + take),
+            tuple(-30.0 - (step * 7) % 13 for step in range(20 * (2 + take))),
+        ),
     )
     for label in ("dog", "rain", "siren")
     for take in range(3)

@@ -10,6 +10,7 @@ from itertools import combinations, product
 
 import asked
 import pytest
+from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -371,7 +372,7 @@ def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
     names = ("Bark", "Siren", "Piano", "Typing", "Moo", "Laughter")
     found = [
         *asked.clips(names),
-        Clip("lib/bed", ("Rain",), (), "bed", 1_000_000, -30.0, (-30.0,) * 2_000),
+        Clip("lib/bed", ("Rain",), (), "bed", 1_000_000, -30.0, envelope(1_000_000)),
     ]
     who = asked.planned(Scenes(scenes=40, background=bed, expressions={"any + any": 1.0}), found)
     under = [each for each in who if "Rain" in each.heard.labels() and "Rain" not in each.sounds]
@@ -393,7 +394,15 @@ def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> 
         "children laugh loudly", "someone types quickly",
     )  # fmt: skip
     found = [
-        Clip(f"lib/{i}", ("Rain",), (f"{text.capitalize()}.",), f"r{i}", 60_000, -30.0, (-30.0,))
+        Clip(
+            f"lib/{i}",
+            ("Rain",),
+            (f"{text.capitalize()}.",),
+            f"r{i}",
+            60_000,
+            -30.0,
+            envelope(60_000),
+        )
         for i, text in enumerate(texts)
     ]
     for pairs in (True, False):

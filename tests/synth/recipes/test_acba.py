@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envelopes import envelope
 from pydantic import ValidationError
 
 from synth.base.errors import PlanError
@@ -39,9 +40,8 @@ def clip(index: int, *captions: str, labels: tuple[str, ...] = (), **changes: An
         "recording": f"r{index}",
         "frames": 4 * RATE + index,
         "loudness_lufs": -30.0,
-        "levels_db": (-30.0,) * 80,
-    }
-    return Clip(**facts | changes)
+    } | changes
+    return Clip(**facts, envelope=envelope(facts["frames"]))
 
 
 CLIPS = [clip(i, f"A {noun} is heard.", f"Sound of the {noun}") for i, noun in enumerate(NOUNS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from envelopes import envelope
 from pydantic import ValidationError
 
 from synth.base.rng import Randomness
@@ -39,7 +40,7 @@ def clip(number: int, captions: tuple[str, ...] = (), tagged: bool = True) -> Cl
         f"r{number}",
         frames,
         -30.0,
-        (-30.0,) * 80,
+        envelope(frames),
         tags if tagged else (),
     )
 

@@ -6,8 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
+from planned import clip_of
 
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
@@ -22,13 +24,15 @@ from synth.recipes.base import (
     explain_too_short,
     permutation,
 )
+from synth.sources.own.vocabulary import VocabularySource
+from synth.truth.ear import Envelope
 
 RATE = 16_000
 HOP = 800
 
 
 def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0) -> Clip:
-    return Clip("lib/a", ("dog",), (), "r", frames, loudness, levels_db)
+    return Clip("lib/a", ("dog",), (), "r", frames, loudness, envelope(frames, levels_db))
 
 
 def setting(max_frames: int | None = None, max_gain_db: float = 20.0) -> Setting:
@@ -104,10 +108,22 @@ def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
         "onset": 100,
         "offset": 22_150,
         "loudness_lufs": -20.0,
-        "levels_db": [-20.0],
+        "levels_db": [-20.0] * 10,
+        "levels_dba": [-23.0] * 10,
     }
     assert Clip.of_row(row, 48_000).frames == 24_000
     assert Clip.of_row(row, 44_100).frames == 22_050
+    block = 2205 * 48_000 / 44_100
+    heard = Envelope((-20.0,) * 10, (-23.0,) * 10, block, 24_000)
+    assert Clip.of_row(row, 48_000).envelope == heard
+
+
+def test_a_clip_that_was_never_heard_is_taken_to_be_steady() -> None:
+    source = VocabularySource(labels="esc50", takes=1)
+    clip = clip_of(source, next(iter(source.refs())), RATE)
+    assert clip.envelope.energy(np.array([0, clip.frames])) == pytest.approx(
+        [0, clip.frames * clip.envelope.loudest]
+    )
 
 
 def test_each_round_is_another_permutation() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from envelopes import envelope
 from planned import clip_of
 from pydantic import ValidationError
 
@@ -52,7 +53,7 @@ SPREAD = (
 
 def clip(label: str, take: int, frames: int, recording: str = "") -> Clip:
     name = f"lib/{label}-{take}"
-    return Clip(name, (label,), (), recording or name, frames, -30.0, (-30.0,) * 200)
+    return Clip(name, (label,), (), recording or name, frames, -30.0, envelope(frames))
 
 
 def clips(names: Sequence[str] = SPREAD, each: int = 3) -> list[Clip]:
@@ -478,8 +479,8 @@ def test_labels_that_leave_nothing_to_exchange_are_a_clear_error() -> None:
 def test_clips_that_cannot_be_used_are_refused_with_the_reason() -> None:
     recipe = Scenes()
     for found, reason in (
-        (Clip("a", ("x", "y"), (), "r", 9 * RATE, -20.0, ()), "2 labels"),
-        (Clip("a", (), ("A dog",), "r", 9 * RATE, -20.0, ()), "0 labels"),
+        (Clip("a", ("x", "y"), (), "r", 9 * RATE, -20.0, envelope(9 * RATE)), "2 labels"),
+        (Clip("a", (), ("A dog",), "r", 9 * RATE, -20.0, envelope(9 * RATE)), "0 labels"),
         (clip("Silence", 0, RATE), "'Silence' names no sound"),
         (clip("man speaking after a song", 0, RATE), "holds 'after'"),
         (clip("Bark", 0, AUDIBLE - 1), "cannot be made out"),

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from envelopes import envelope
 from pydantic import ValidationError
 
 from synth.base.errors import PlanError, SegueError
@@ -30,7 +31,7 @@ def clips(classes: int, each: int = 3, frames: int = 4 * RATE) -> list[Clip]:
             f"r{label}-{take}",
             frames + 100 * take,
             -30.0 - take,
-            (-30.0,) * 80,
+            envelope(frames + 100 * take),
         )
         for label in range(classes)
         for take in range(each)
@@ -185,9 +186,9 @@ def test_clips_that_cannot_be_used_are_refused_with_the_reason() -> None:
     recipe = Triplets(crossfade_s=1.0)
     good = clips(1, 1)[0]
     assert recipe.refusal(good, setting()) is None
-    two = Clip("a", ("x", "y"), (), "r", 9 * RATE, -20.0, ())
-    none = Clip("a", (), ("A dog",), "r", 9 * RATE, -20.0, ())
-    short = Clip("a", ("x",), (), "r", 2 * RATE - 1, -20.0, ())
+    two = Clip("a", ("x", "y"), (), "r", 9 * RATE, -20.0, envelope(9 * RATE))
+    none = Clip("a", (), ("A dog",), "r", 9 * RATE, -20.0, envelope(9 * RATE))
+    short = Clip("a", ("x",), (), "r", 2 * RATE - 1, -20.0, envelope(2 * RATE - 1))
     for clip, reason in ((two, "2 labels"), (none, "0 labels"), (short, "crossfade of 1 s")):
         assert reason in (recipe.refusal(clip, setting()) or "")
 
@@ -220,7 +221,7 @@ def test_events_too_short_for_the_crossfade_are_a_clear_error(
 
 def test_labels_that_read_alike_are_refused() -> None:
     found = [
-        Clip(f"lib/{label}", (label,), (), label, RATE, -30.0, (-30.0,) * 20)
+        Clip(f"lib/{label}", (label,), (), label, RATE, -30.0, envelope(RATE))
         for label in ("dog_bark", "Dog bark", "rain")
     ]
     with pytest.raises(PlanError, match="'dog_bark' and 'Dog bark' read alike"):
@@ -229,7 +230,7 @@ def test_labels_that_read_alike_are_refused() -> None:
 
 def test_two_clips_of_one_recording_are_not_paired_where_others_are() -> None:
     found = [
-        Clip(f"lib/{label}-{take}", (label,), (), f"r{take}", RATE, -30.0, (-30.0,) * 20)
+        Clip(f"lib/{label}-{take}", (label,), (), f"r{take}", RATE, -30.0, envelope(RATE))
         for label in ("dog", "rain")
         for take in range(2)
     ]
