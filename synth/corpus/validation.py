@@ -185,11 +185,24 @@ def _choose_columns(metadata: pq.FileMetaData, expected: pa.Schema, rules: Rules
 
 
 def _is_optional(kind: pa.DataType, path: str) -> bool:
-    """Whether the leaf of a list of structures may be missing by itself."""
+    """Whether the leaf of a list of structures may be missing by itself.
+
+    Args:
+        kind: Of the column.
+        path: Of the leaf, as "positives.list.element.text": a list has two steps of its own.
+    """
+    return _is_missable(kind, path.split(".")[1:])
+
+
+def _is_missable(kind: pa.DataType, steps: list[str]) -> bool:
     if types.is_list(kind) or types.is_large_list(kind):
-        return _is_optional(kind.value_type, path)
-    leaf = path.rpartition(".")[2]
-    return bool(kind.field(leaf).nullable) if types.is_struct(kind) else True
+        return _is_missable(kind.value_type, steps[2:])
+    if not types.is_struct(kind):
+        return not types.is_nested(kind)
+    field = kind.field(steps[0])
+    return bool(field.nullable) or (
+        types.is_nested(field.type) and _is_missable(field.type, steps[1:])
+    )
 
 
 def _measure_leaf(metadata: pq.FileMetaData, column: int) -> int:

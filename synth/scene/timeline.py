@@ -50,12 +50,14 @@ class Join(NamedTuple):
         start: Position of its first event.
         middle: Of the first event of its second part.
         stop: Of the first event after it.
-        crossfade: How long its parts overlap, in frames.
+        seam: First frame of its second part.
+        crossfade: How long its parts overlap from there on, in frames.
     """
 
     start: int
     middle: int
     stop: int
+    seam: Frames
     crossfade: Frames
 
     def parts(self, first: int, second: int) -> bool:
@@ -151,8 +153,9 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement], joins: list
         case Concat(first, second, crossfade):
             left = _place(first, onset, placements, joins)
             middle = len(placements)
-            right = _place(second, onset + left - crossfade, placements, joins)
-            joins.append(Join(start, middle, len(placements), crossfade))
+            seam = onset + left - crossfade
+            right = _place(second, seam, placements, joins)
+            joins.append(Join(start, middle, len(placements), seam, crossfade))
             return _joined_length(scene, left, right)
         case Overlay(first, second, offset):
             one = _place(first, onset + max(0, -offset), placements, joins)

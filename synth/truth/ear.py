@@ -7,10 +7,10 @@ gains, crossfades) is done to its levels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Final, assert_never
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -18,12 +18,12 @@ from jaxtyping import Bool, Float
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, Seconds, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, hull
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import Timeline, duration, timeline
+from synth.scene.scene import Event, Excerpt, Scene
+from synth.scene.timeline import Placement, Timeline, timeline
 
 BLOCK_S: Final[Seconds] = 0.05
 _SILENCE: Final = 1e-12
-_EXTENTS: Final = 1 << 14
+_KEPT: Final = 1 << 16
 
 Levels = Float[np.ndarray, " blocks"]
 Powers = Float[np.ndarray, " blocks"]
@@ -78,7 +78,9 @@ class Ear:
 
 
 def _runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(marked, prepend=False, append=False)).tolist()
+    padded = np.zeros(len(marked) + 2, dtype=np.bool_)
+    padded[1:-1] = marked
+    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
@@ -129,6 +131,13 @@ class Envelope:
         return np.asarray(np.interp(moments, self._edges, energy))
 
 
+class _Alone(NamedTuple):
+    """A sound by itself: from where to where it is heard, and how loud it gets, A-weighted."""
+
+    extent: Stretch
+    loudest_weighted: Decibels
+
+
 @dataclass(frozen=True)
 class Listener:
     """Hears scenes.
@@ -149,91 +158,84 @@ class Listener:
         Raises:
             SceneError: If an event has no excerpt, or a clip has no envelope.
         """
-        powers = self.powers(scene)
-        total = powers.sum(axis=0)
-        masked = total * to_gain(-self.ear.masked_db) ** 2
-        places = timeline(scene).placements
-        activities = []
-        for place, own in zip(places, powers, strict=True):
-            loudest = float(own.max(initial=0.0))
+        placed = timeline(scene)
+        powers = self._powers(placed)
+        masked = powers.sum(axis=0) * to_gain(-self.ear.masked_db) ** 2
+        heard = []
+        for place, own in zip(placed.placements, powers, strict=True):
+            first, last = self._blocks(place)
+            own = own[first:last]
+            loudest = float(own.max())
             gain = to_gain(place.excerpt.gain_db) ** 2
             whole = max(loudest, self._envelope(place.excerpt.clip).loudest * gain)
-            clear = self.ear.find_clear(own, whole, own >= masked)
+            clear = self.ear.find_clear(own, whole, own >= masked[first:last])
             faint = self.ear.find_faint(own, loudest)
-            bounds = place.onset, place.offset
-            activities.append(
-                Activity(self._to_frames(clear, *bounds), self._to_frames(faint, *bounds))
+            activity = Activity(*(self._to_frames(runs, place) for runs in (clear, faint)))
+            heard.append(
+                Placement(
+                    place.label, place.onset, place.offset, place.excerpt, place.event, activity
+                )
             )
-        return timeline(scene, activities)
+        return Timeline(tuple(heard), placed.frames, placed.joins)
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""
         found = []
         for place in timeline(scene).placements:
-            alone = self._extent_alone(replace(place.excerpt, gain_db=0.0))
+            alone = self._hear_alone(place.excerpt).extent
             found.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
         return Stretch(min(each.onset for each in found), max(each.offset for each in found))
 
-    @cached_property
-    def _extent_alone(self) -> Callable[[Excerpt], Stretch]:
-        @lru_cache(maxsize=_EXTENTS)
-        def find(excerpt: Excerpt) -> Stretch:
-            (place,) = self.hear(Event("sound", excerpt)).placements
-            return hull(place.heard.clear) or Stretch(0, excerpt.frames)
-
-        return find
-
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""
-        powers = self.powers(scene, weighted=True).sum(axis=0)
-        return 10 * float(np.log10(max(powers.max(initial=0.0), _SILENCE)))
+        if isinstance(scene, Event):
+            return self._hear_alone(scene.heard).loudest_weighted + scene.heard.gain_db
+        powers = self._powers(timeline(scene), weighted=True).sum(axis=0)
+        return 10 * float(np.log10(max(powers.max(), _SILENCE)))
 
-    def powers(self, scene: Scene, weighted: bool = False) -> Float[np.ndarray, "events blocks"]:
-        """Mean square of each event in each block of the scene's time.
+    def _hear_alone(self, excerpt: Excerpt) -> _Alone:
+        key = excerpt.clip, excerpt.start, excerpt.frames
+        found = self._alone.get(key)
+        if found is None:
+            scene = Event("sound", Excerpt(*key))
+            powers = self._powers(timeline(scene), weighted=True)
+            (place,) = self.hear(scene).placements
+            extent = hull(place.heard.clear) or Stretch(0, excerpt.frames)
+            found = _Alone(extent, 10 * float(np.log10(max(powers.max(), _SILENCE))))
+            if len(self._alone) < _KEPT:
+                self._alone[key] = found
+        return found
 
-        Raises:
-            SceneError: If an event has no excerpt, or a clip has no envelope.
-        """
+    @cached_property
+    def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
+        return {}
+
+    def _powers(
+        self, placed: Timeline, weighted: bool = False
+    ) -> Float[np.ndarray, "events blocks"]:
+        """Mean square of each event in each block of the scene's time."""
         block = BLOCK_S * self.rate
-        edges = np.arange(-(-duration(scene) // block) + 1) * block
-        rows: list[Powers] = []
-        self._play(scene, 0, edges, weighted, rows)
-        return np.stack(rows) / block
+        powers = np.zeros((len(placed.placements), int(-(-placed.frames // block))))
+        for place, row in zip(placed.placements, powers, strict=True):
+            first, last = self._blocks(place)
+            moments = np.arange(first, last + 1) * block - place.onset
+            moments[0], moments[-1] = 0, place.frames
+            energy = self._envelope(place.excerpt.clip).energy(
+                moments + place.excerpt.start, weighted
+            )
+            row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
+        for join in placed.joins:
+            if join.crossfade:
+                centres = (np.arange(powers.shape[1]) + 0.5) * block
+                rising = np.clip((centres - join.seam) / join.crossfade, 0, 1)
+                powers[join.start : join.middle] *= (1 - rising) ** 2
+                powers[join.middle : join.stop] *= rising**2
+        return powers
 
-    def _play(
-        self,
-        scene: Scene,
-        onset: Frames,
-        edges: Float[np.ndarray, " edges"],
-        weighted: bool,
-        rows: list[Powers],
-    ) -> Frames:
-        """Append the energy of each event in each block. Returns the scene's length."""
-        match scene:
-            case Event():
-                heard = scene.heard
-                moments = np.clip(edges - onset, 0, heard.frames) + heard.start
-                energy = self._envelope(heard.clip).energy(moments, weighted)
-                rows.append(np.diff(energy) * to_gain(heard.gain_db) ** 2)
-                return heard.frames
-            case Concat(first, second, crossfade):
-                start = len(rows)
-                left = self._play(first, onset, edges, weighted, rows)
-                middle = len(rows)
-                seam = onset + left - crossfade
-                right = self._play(second, seam, edges, weighted, rows)
-                if crossfade:
-                    rising = np.clip(((edges[:-1] + edges[1:]) / 2 - seam) / crossfade, 0, 1)
-                    for number in range(start, len(rows)):
-                        gains = 1 - rising if number < middle else rising
-                        rows[number] = rows[number] * gains**2
-                return left + right - crossfade
-            case Overlay(first, second, offset):
-                one = self._play(first, onset + max(0, -offset), edges, weighted, rows)
-                other = self._play(second, onset + max(0, offset), edges, weighted, rows)
-                return max(one, offset + other) - min(0, offset)
-            case _:
-                assert_never(scene)
+    def _blocks(self, place: Placement) -> tuple[int, int]:
+        """The blocks that a placement lies in, as [start, end)."""
+        block = BLOCK_S * self.rate
+        return int(place.onset // block), int(-(-place.offset // block))
 
     def _envelope(self, clip: str) -> Envelope:
         found = self.envelopes.get(clip)
@@ -241,10 +243,14 @@ class Listener:
             raise SceneError(f"no levels are known of clip {clip!r}", fix="build again")
         return found
 
-    def _to_frames(self, runs: list[tuple[int, int]], onset: Frames, offset: Frames) -> Stretches:
+    def _to_frames(self, runs: list[tuple[int, int]], place: Placement) -> Stretches:
+        """Runs of blocks of a placement as stretches of the scene's time."""
         block = BLOCK_S * self.rate
+        first, _ = self._blocks(place)
         return tuple(
-            Stretch(max(round(start * block), onset), min(round(end * block), offset))
+            Stretch(
+                max(round((first + start) * block), place.onset),
+                min(round((first + end) * block), place.offset),
+            )
             for start, end in runs
-            if max(round(start * block), onset) < min(round(end * block), offset)
         )
