@@ -23,19 +23,21 @@ from synth.base.errors import CorpusError
 from synth.corpus.facts import GET_AGAIN, memory_error, shorten
 from synth.corpus.repeats import Runs, find_repeat
 from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
-from synth.corpus.schema import AUDIBLE, CLIPS, INCIDENTAL
+from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
 from synth.storage import display_path, require_regular
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
 _FRAMES: Final = re.compile(rb"[0-9]{1,15}")
-_CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL])
+_CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL - ADDED])
 Extents = dict[tuple[str, str], int]
 """Where the last member of each shard ends, in bytes, by split and shard."""
 
 
 def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     """The metadata of a Parquet file that has the columns of a schema, each of its type.
+
+    Those that were added to the format later may lack.
 
     Raises:
         CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
@@ -48,6 +50,8 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
         raise CorpusError(f"{path}: has the column {shorten(twice[0])} twice", fix=GET_AGAIN)
     for field in expected:
         if field.name not in found.names:
+            if field.name in ADDED:
+                continue
             raise CorpusError(
                 f"{path}: lacks the column {field.name!r}",
                 fix="it was made by an older version: build or plan again",
@@ -107,7 +111,7 @@ def check_manifest(
 def check_clips(path: Path) -> None:
     """Check the columns of a catalogue of clips that samples depend on, and that no value lacks.
 
-    Those of before there were fingerprints can be opened, too.
+    Those of before there were fingerprints or segments can be opened, too.
 
     Raises:
         CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.

@@ -21,11 +21,13 @@ from synth.sources.catalogue import (
     SplitRule,
     assign_splits,
     catalogue,
+    find_segments,
     quarantine_row,
     resample,
     withdraw_copies,
 )
 from synth.sources.own.folder import FolderSource
+from synth.truth.ear import Ear
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
 
@@ -156,9 +158,11 @@ def test_noise_at_the_floor_of_a_24_bit_file_is_refused_or_catalogued(tmp_path: 
 
 def test_rows_fit_the_manifest(tmp_path: Path) -> None:
     row = accept(tmp_path, noise(16_000)).row
+    row["segments"] = find_segments(row, Ear())
     found = to_table([row], CLIPS).to_pylist()[0]
     assert found["id"] == "folder/dog/a.wav"
     assert found["labels"] == ["dog"]
+    assert found["segments"] == [{"onset": 0, "offset": 16_000}]
     assert set(row) == set(CLIPS.names)
     refused = quarantine_row("a", "b", "ingest", "why")
     assert to_table([refused], QUARANTINE).to_pylist() == [refused]
