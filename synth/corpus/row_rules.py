@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from jaxtyping import Int
 from pyarrow import types
 
 from synth.corpus.facts import MAX_RATE, SPLIT_NAME
@@ -38,6 +39,7 @@ _NESTED: Final = 2 * MAX_DEPTH + 1
 _MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
+_Whole: TypeAlias = Int[np.ndarray, " stretches"]
 Rules: TypeAlias = Mapping[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray], str], ...]]
 """By column: what must hold of every value, and the same in words."""
 
@@ -101,6 +103,12 @@ def _find_faults(
         if not pc.all(good).as_py() and len(good):
             row = _first(pc.invert(good))
             yield Fault(row, "frames", batch["frames"][row].as_py(), f"{MAX_HOURS} hours at most")
+    if {"segments", "frames"} <= {*names}:
+        good = _ends_within(batch["segments"], batch["frames"])
+        if not pc.all(good).as_py() and len(good):
+            row = _first(pc.invert(good))
+            length = f"stretches within the file's {batch['frames'][row].as_py()} frames"
+            yield Fault(row, "segments", batch["segments"][row].as_py(), length)
     if splits is not None and "split" in names:
         good = pc.is_in(batch["split"], pa.array(splits, batch["split"].type))
         if not pc.all(good).as_py() and len(good):
@@ -167,6 +175,31 @@ def _measure_depth(text: str) -> int:
     return most
 
 
+def _is_in_order(segments: pa.Array) -> pa.BooleanArray:
+    """Whether the stretches of each row begin at 0 or later, are not empty, and lie apart."""
+    parents, onsets, offsets = _flatten_segments(segments)
+    bad = (onsets < 0) | (onsets >= offsets)
+    bad[1:] |= (parents[1:] == parents[:-1]) & (onsets[1:] <= offsets[:-1])
+    good = np.ones(len(segments), bool)
+    good[parents[bad]] = False
+    return pa.array(good)
+
+
+def _ends_within(segments: pa.Array, frames: pa.Array) -> pa.BooleanArray:
+    parents, _, offsets = _flatten_segments(segments)
+    good = np.ones(len(segments), bool)
+    good[parents[offsets > frames.to_numpy()[parents]]] = False
+    return pa.array(good)
+
+
+def _flatten_segments(segments: pa.Array) -> tuple[_Whole, _Whole, _Whole]:
+    """The row, onset and offset of each stretch."""
+    flat = segments.flatten()
+    values = pc.list_parent_indices(segments), flat.field("onset"), flat.field("offset")
+    parents, onsets, offsets = (each.to_numpy(zero_copy_only=False) for each in values)
+    return parents, onsets, offsets
+
+
 _SHALLOW: Final = f"JSON of a scene at most {MAX_DEPTH} deep"
 _POSITIVE: Final = (_is_between(1, 1 << 62), "a whole number above 0")
 _NATURAL: Final = (_is_between(0, 1 << 62), "a whole number, 0 or more")
@@ -187,5 +220,9 @@ ROW_RULES: Final[Rules] = {
     "scene": ((_is_shallow, _SHALLOW),),
 }
 """Those of the rows of a plan, of samples and of shards."""
-CLIP_RULES: Final[Rules] = {"sample_rate": (_POSITIVE,)}
+CLIP_RULES: Final[Rules] = {
+    "sample_rate": (_POSITIVE,),
+    "frames": (_NATURAL,),
+    "segments": ((_is_in_order, "stretches that are apart and in order, none of them empty"),),
+}
 """Those of the rows of a catalogue of clips."""

@@ -29,13 +29,15 @@ from synth.storage import display_path, require_regular
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
 _FRAMES: Final = re.compile(rb"[0-9]{1,15}")
-_CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL])
+_CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL - ADDED])
 Extents = dict[tuple[str, str], int]
 """Where the last member of each shard ends, in bytes, by split and shard."""
 
 
 def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     """The metadata of a Parquet file that has the columns of a schema, each of its type.
+
+    Those that were added to the format later may lack.
 
     Raises:
         CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
@@ -109,7 +111,7 @@ def check_manifest(
 def check_clips(path: Path) -> None:
     """Check the columns of a catalogue of clips that samples depend on, and that no value lacks.
 
-    Those of before there were fingerprints can be opened, too.
+    Those of before there were fingerprints or segments can be opened, too.
 
     Raises:
         CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.

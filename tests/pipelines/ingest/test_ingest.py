@@ -32,6 +32,7 @@ from synth.base.progress import Observer, Silent
 from synth.sources import Source
 from synth.sources.catalogue import Acceptance, SplitRule
 from synth.sources.own.folder import FolderSource
+from synth.truth.ear import Ear
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
 
@@ -141,6 +142,20 @@ def test_a_file_more_or_less_re_reads_one_part(tmp_path: Path) -> None:
     (tmp_path / "opened").unlink()
     take(whole, tmp_path / "banks")
     assert whole.opened() == []
+
+
+def test_another_ear_opens_no_clip_again(tmp_path: Path) -> None:
+    source = Hostile(("fine",) * 3, tmp_path)
+    plain = take(source, tmp_path / "banks")
+    whole = [{"onset": 0, "offset": row["frames"]} for row in plain.clips]
+    assert [row["segments"] for row in plain.clips] == [[each] for each in whole]
+    (tmp_path / "opened").unlink()
+    picky = take(source, tmp_path / "banks", ear=Ear(clear_db=0.05, leave_db=0.05, blip_s=0))
+    assert source.opened() == []
+    assert plain.clips[0]["levels_db"] == picky.clips[0]["levels_db"]
+    for row, before in zip(picky.clips, plain.clips, strict=True):
+        assert row["segments"] != before["segments"]
+        assert row["segments"]
 
 
 def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:

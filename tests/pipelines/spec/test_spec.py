@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
+from synth.truth.ear import Ear
 
 GOOD = """\
 corpus: mine
@@ -16,10 +18,10 @@ recipe: triplets
 """
 
 
-def read(tmp_path: Path, text: str) -> None:
+def read(tmp_path: Path, text: str) -> Spec:
     path = tmp_path / "spec.yaml"
     path.write_text(text)
-    read_spec(path)
+    return read_spec(path)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +134,19 @@ def test_relative_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(GOOD.replace("foley", "{folder: {root: sounds}}"))
     assert read_spec(path).source.chosen.root == tmp_path / "sounds"
+
+
+def test_thresholds_of_the_ear_are_checked_and_part_of_the_digest(tmp_path: Path) -> None:
+    plain = read(tmp_path, GOOD)
+    assert plain.truth.ear == plain.setting.ear == plain.intake.ear == Ear()
+    other = read(tmp_path, GOOD + "truth: {clear_db: 20, blip_s: 0.2}\n")
+    assert other.setting.ear == other.intake.ear == Ear(clear_db=20.0, blip_s=0.2)
+    assert other.build_digest("clips") != plain.build_digest("clips")
+    with pytest.raises(SpecError, match=r"clear_db at most leave_db.* got 25, 20 and 35"):
+        read(tmp_path, GOOD + "truth: {leave_db: 20}\n")
+    for wrong in ("faint_db: 121", "pause_s: -1", "masked_db: -1", "clear_db: 0"):
+        with pytest.raises(SpecError, match=rf"truth\.{wrong.partition(':')[0]}"):
+            read(tmp_path, GOOD + f"truth: {{{wrong}}}\n")
 
 
 def test_digest_follows_what_matters_alone(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from synth.audio.dsp import (
     ActiveSpan,
     Fade,
     active_span,
+    block_frames,
     fade_in,
     from_pcm,
     levels,
     loudness,
     peak,
     to_pcm,
+    weighted_levels,
 )
 
 RATE = 16_000
@@ -73,6 +75,58 @@ def test_levels_are_rms_of_50_ms_blocks() -> None:
     audio = np.concatenate([np.full(HOP, 0.1), np.zeros(HOP), np.full(10, 1.0)]).astype(np.float32)
     assert levels(audio, RATE).tolist() == pytest.approx([-20, SILENCE_DB, 0], abs=1e-4)
     assert levels(silence(0), RATE).tolist() == []
+
+
+def weigh_frequency(hertz: float) -> float:
+    """The A-weighting of IEC 61672-1 in dB."""
+    a, b, c, d = (pole**2 for pole in (20.6, 107.7, 737.9, 12_194.0))
+    f = hertz**2
+    gain = d * f**2 / ((f + a) * (f + d) * ((f + b) * (f + c)) ** 0.5)
+    return max(20 * np.log10(max(gain, 1e-30)) + 2.0, -80.0)
+
+
+def weigh_naively(audio: np.ndarray, rate: int) -> list[float]:
+    """Each block's level from a discrete Fourier transform by its definition."""
+    hop = block_frames(rate)
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(2 * hop) / (2 * hop))
+    turns = np.outer(np.arange(2 * hop), np.arange(2 * hop)) % (2 * hop) / (2 * hop)
+    transform = np.exp(-2j * np.pi * turns)
+    hertz = np.minimum(np.arange(2 * hop), 2 * hop - np.arange(2 * hop)) * rate / (2 * hop)
+    weights = 10 ** (np.array([weigh_frequency(each) for each in hertz]) / 10)
+    found = []
+    for start in range(0, len(audio), hop):
+        frame, there = np.zeros(2 * hop), np.zeros(2 * hop)
+        for at in range(2 * hop):
+            if 0 <= start - hop // 2 + at < len(audio):
+                frame[at], there[at] = audio[start - hop // 2 + at], 1.0
+        power = weights @ np.abs(transform @ (frame * window)) ** 2 / (2 * hop)
+        found.append(10 * np.log10(max(power / np.sum((there * window) ** 2), 1e-12)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rate", "frames"), [(4_000, 1), (4_000, 199), (4_000, 8_013), (8_020, 4_010), (8_020, 3_777)]
+)
+def test_weighted_levels_are_those_of_the_definition(rate: int, frames: int) -> None:
+    rng = np.random.default_rng(frames)
+    loudness = np.repeat(10 ** rng.uniform(-4, 0, frames // 100 + 1), 100)[:frames]
+    audio = (loudness * rng.uniform(-1, 1, frames)).astype(np.float32)
+    found = weighted_levels(audio, rate)
+    assert len(found) == len(levels(audio, rate))
+    assert found.tolist() == pytest.approx(weigh_naively(audio, rate), abs=0.01)
+
+
+@pytest.mark.parametrize("rate", [8_000, 11_025, 22_050, 44_100, 96_000])
+@pytest.mark.parametrize(("hertz", "weight_db"), [(100, -19.1), (1000, 0.0), (2500, 1.3)])
+def test_a_sine_is_weighted_by_its_frequency(rate: int, hertz: int, weight_db: float) -> None:
+    phase = np.arange(rate + 7) * (2 * np.pi * hertz / rate)
+    audio = (0.5 * np.sin(phase)).astype(np.float32)
+    assert np.allclose(weighted_levels(audio, rate)[:-2], -9.03 + weight_db, atol=0.1)
+
+
+def test_silence_is_as_quiet_when_it_is_weighted() -> None:
+    assert weighted_levels(silence(2 * HOP + 1), RATE).tolist() == [SILENCE_DB] * 3
+    assert weighted_levels(silence(0), RATE).tolist() == []
 
 
 def test_digital_silence_around_a_sound_is_left_out() -> None:

@@ -121,7 +121,7 @@ def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
 def test_a_clip_that_was_never_heard_is_taken_to_be_steady() -> None:
     source = VocabularySource(labels="esc50", takes=1)
     clip = clip_of(source, next(iter(source.refs())), RATE)
-    assert clip.envelope.energy(np.array([0, clip.frames])) == pytest.approx(
+    assert clip.envelope.energy(np.array([0.0, clip.frames])) == pytest.approx(
         [0, clip.frames * clip.envelope.loudest]
     )
 

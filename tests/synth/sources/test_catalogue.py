@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,15 @@ from synth.sources.catalogue import (
     SplitRule,
     assign_splits,
     catalogue,
+    explain_inaudible,
+    find_segments,
     quarantine_row,
     resample,
     withdraw_copies,
 )
 from synth.sources.own.folder import FolderSource
+from synth.sources.sounds.esc50 import Esc50
+from synth.truth.ear import Ear
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
 
@@ -156,12 +162,75 @@ def test_noise_at_the_floor_of_a_24_bit_file_is_refused_or_catalogued(tmp_path: 
 
 def test_rows_fit_the_manifest(tmp_path: Path) -> None:
     row = accept(tmp_path, noise(16_000)).row
+    row["segments"] = find_segments(row, Ear())
     found = to_table([row], CLIPS).to_pylist()[0]
     assert found["id"] == "folder/dog/a.wav"
     assert found["labels"] == ["dog"]
+    assert found["segments"] == [{"onset": 0, "offset": 16_000}]
     assert set(row) == set(CLIPS.names)
     refused = quarantine_row("a", "b", "ingest", "why")
     assert to_table([refused], QUARANTINE).to_pylist() == [refused]
+
+
+def test_segments_are_where_a_clip_is_audible(tmp_path: Path) -> None:
+    tone = 0.5 * np.sin(np.arange(16_000 * 3) * (2 * np.pi * 440 / 16_000))
+    gains = np.repeat(
+        #  burst, 0.3 s of pause, burst, 0.15 s of pause, a blip, a pause, a faint tail
+        [0.005] * 2 + [1.0] * 8 + [0.01] * 6 + [0.5] * 4 + [0.01] * 3 + [1.0, 0.01, 0.01]
+        + [10 ** (-33 / 20)] * 10,
+        800,
+    )  # fmt: skip
+    silence = np.zeros(1600)
+    audio = np.concatenate([silence, tone[: len(gains)] * gains, silence])
+    row = accept(tmp_path, audio, min_active_s=0.05).row
+    assert (row["onset"], row["offset"]) == (1600, 1600 + len(gains))
+    assert find_segments(row, Ear()) == [
+        {"onset": 1600 + 2 * 800, "offset": 1600 + 10 * 800},
+        {"onset": 1600 + 16 * 800, "offset": 1600 + 20 * 800},
+    ]
+    blip = {"onset": 1600 + 23 * 800, "offset": 1600 + 24 * 800}
+    assert find_segments(row, Ear(blip_s=0.05))[-1] == blip
+    tail = {"onset": 1600 + 26 * 800, "offset": 1600 + 36 * 800}
+    assert find_segments(row, Ear(clear_db=34, leave_db=34))[-1] == tail
+    long_pauses = find_segments(row, Ear(pause_s=0.4))
+    assert long_pauses == [{"onset": 1600 + 2 * 800, "offset": 1600 + 24 * 800}]
+
+
+def test_the_last_segment_ends_with_the_active_span(tmp_path: Path) -> None:
+    row = accept(tmp_path, noise(16_100)).row
+    assert find_segments(row, Ear()) == [{"onset": 0, "offset": 16_100}]
+
+
+def test_a_clip_that_is_audible_for_a_blip_alone_is_refused(tmp_path: Path) -> None:
+    quiet = 10 ** (-45 / 20)
+    audio = np.concatenate([noise(800), quiet * noise(16_000), noise(800)])
+    row = accept(tmp_path, audio).row
+    row["segments"] = find_segments(row, Ear())
+    assert row["segments"] == []
+    reason = "is audible for 0.05 s at a time only, the least is 0.1 s"
+    assert explain_inaudible(row, Ear()) == reason
+    row["segments"] = find_segments(row, Ear(blip_s=0.0))
+    assert explain_inaudible(row, Ear(blip_s=0.0)) is None
+
+
+def test_segments_of_real_recordings(shared_data: Callable[[str], Path]) -> None:
+    source = Esc50(root=shared_data("ESC-50"))
+    several = 0
+    for ref in islice(source.refs(), 0, 229, 4):
+        row = catalogue(source, ref, 16_000, Acceptance()).row
+        edges = [edge for each in find_segments(row, Ear()) for edge in each.values()]
+        assert edges == sorted({*edges})
+        assert edges[0] >= row["onset"]
+        assert edges[-1] <= row["offset"]
+        assert len(row["levels_dba"]) == len(row["levels_db"])
+        several += len(edges) > 2
+    assert several > 5
+
+
+def test_levels_that_are_weighted_follow_what_can_be_heard(tmp_path: Path) -> None:
+    hum = 0.5 * np.sin(np.arange(16_000) * (2 * np.pi * 50 / 16_000))
+    row = accept(tmp_path, hum).row
+    assert np.subtract(row["levels_dba"], row["levels_db"])[1:-1] == pytest.approx(-30.2, abs=0.3)
 
 
 def test_the_same_file_gives_the_same_row_and_samples(tmp_path: Path) -> None:
