@@ -115,6 +115,7 @@ def compare_activity(plan: Plan, measured: Measured, ear: Ear) -> Iterator[Audio
             clear[measured.find_within(stretch)] = True
         for stretch in place.heard.faint:
             faint[measured.find_touched(stretch, slack=1)] = True
+        clear[-1:] &= measured.is_last_whole
         missing = clear & ~bridge(keen[number], ear.pause_s)
         for check, wrong, said in (
             ("clear", missing, "clear in the plan, but hardly heard"),

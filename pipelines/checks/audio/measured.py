@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
 from synth.base.units import Decibels, Seconds
-from synth.scene.activity import Activity, Stretch
+from synth.scene.activity import Activity, Stretch, cut
 from synth.truth.ear import BLOCK_S, Ear
 
 _SILENCE: Final = 1e-12
@@ -30,11 +30,13 @@ class Measured:
         edges: First frame of each block of 50 ms, and the frame after the last block.
         powers: Mean square of each sound in each block.
         mix: That of their sum.
+        extents: From the first to the last frame of each sound that is no digital silence.
     """
 
     edges: Int64[np.ndarray, " edges"]
     powers: Powers
     mix: Float64[np.ndarray, " blocks"]
+    extents: tuple[Stretch, ...]
 
     @classmethod
     def of(cls, stems: Float32[np.ndarray, "events frames"], rate: int) -> Measured:
@@ -49,7 +51,8 @@ class Measured:
         starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
         edges = np.append(starts[starts < frames], frames)
         powers = np.stack([_measure(stem, edges) for stem in stems])
-        return cls(edges, powers, _measure(stems.sum(axis=0), edges))
+        extents = tuple(_find_extent(stem) for stem in stems)
+        return cls(edges, powers, _measure(stems.sum(axis=0), edges), extents)
 
     @property
     def below_loudest(self) -> Powers:
@@ -81,15 +84,24 @@ class Measured:
             within_db: What lies further below the loudest block of a sound is not heard.
         """
         heard = []
-        for audible in self.find_audible(within_db, ear.masked_db):
-            runs = find_runs(bridge(audible, ear.pause_s))
+        audible = self.find_audible(within_db, ear.masked_db)
+        for marked, extent in zip(audible, self.extents, strict=True):
+            runs = find_runs(bridge(marked, ear.pause_s))
             lasting = [(start, end) for start, end in runs if (end - start) * BLOCK_S >= ear.blip_s]
-            stretches = tuple(self._to_stretch(start, end) for start, end in lasting)
+            stretches = cut(
+                tuple(
+                    Stretch(int(self.edges[start]), int(self.edges[end])) for start, end in lasting
+                ),
+                *extent,
+            )
             heard.append(Activity(stretches, stretches))
         return heard
 
-    def _to_stretch(self, start: int, end: int) -> Stretch:
-        return Stretch(int(self.edges[start]), int(self.edges[end]))
+    @property
+    def is_last_whole(self) -> bool:
+        """Whether the last block is as long as the others."""
+        lengths = np.diff(self.edges)
+        return bool(lengths[-1] >= lengths[0])
 
     def find_within(self, stretch: Stretch) -> slice:
         """The blocks that lie wholly within a stretch."""
@@ -117,6 +129,11 @@ def find_runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:
     """The runs of marked blocks, as [start, end)."""
     edges = np.flatnonzero(np.diff(marked, prepend=False, append=False)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _find_extent(stem: Float32[np.ndarray, " frames"]) -> Stretch:
+    sounding = np.flatnonzero(stem)
+    return Stretch(int(sounding[0]), int(sounding[-1]) + 1) if len(sounding) else Stretch(0, 0)
 
 
 def _measure(
