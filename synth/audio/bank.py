@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, shorten
 from synth.base.units import Frames
 from synth.storage import fetch, open_mapped, own_file
 
@@ -76,7 +76,7 @@ def _read_index(index: Path) -> tuple[pa.Table, int]:
     for name, (is_good, expected) in _RULES.items():
         at = pc.index(is_good(table[name]), False).as_py()
         if at >= 0:
-            found = f"{table[name][at].as_py()!r:.60}"
+            found = shorten(table[name][at].as_py())
             raise _make_index_error(index, f"row {at}: {name} is {found}: expected {expected}")
     return table, rate
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from synth.audio.bank import Bank
 from synth.audio.dsp import Fade, Pcm
 from synth.audio.render import Mixdown, render
-from synth.base.errors import CorpusError
-from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts, shorten
+from synth.base.errors import CorpusError, shorten
+from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
 from synth.corpus.schema import SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
 from synth.corpus.validation import (

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from synth.base.atomic import file_state
-from synth.base.errors import CorpusError
-from synth.corpus.facts import GET_AGAIN, memory_error, shorten
+from synth.base.errors import CorpusError, shorten
+from synth.corpus.facts import GET_AGAIN, memory_error
 from synth.corpus.repeats import Runs, find_repeat
 from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
 from synth.corpus.schema import AUDIBLE, CLIPS, INCIDENTAL

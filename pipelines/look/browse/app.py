@@ -35,9 +35,8 @@ from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_
 from pipelines.look.browse.view import SampleView, make_view
 from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
-from synth.base.errors import SegueError
+from synth.base.errors import SegueError, shorten
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.facts import shorten
 from synth.corpus.row_rules import is_key
 from synth.storage import url_of
 
