@@ -74,8 +74,9 @@ def _names(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
 
 
 def _is_splits(value: Any) -> bool:
-    return (
-        isinstance(value, dict) and all(map(_names(SPLIT_NAME), value)) and _are(_is_counts, value)
+    return isinstance(value, dict) and all(
+        _names(SPLIT_NAME)(name) and _is_counts(counts) and {"samples", "shards"} <= {*counts}
+        for name, counts in value.items()
     )
 
 
@@ -91,7 +92,7 @@ _NEEDED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     ),
     "splits": (
         _is_splits,
-        "an object whose keys are names of letters, digits, - and _, with counts for each",
+        "an object with samples and shards of each split, a name of letters, digits, - and _",
     ),
     "shards": (_is_path, "a path"),
     "bank": (_is_path, "a path"),

@@ -243,7 +243,7 @@ def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
         ("", None, "is no JSON"),
         ("bank", 3, "bank is 3: expected a path"),
         ("digest", ["a"], "digest is .*: expected text"),
-        ("splits", {"train": {"samples": 1}}, "expected samples and shards of every split"),
+        ("splits", {"train": {"samples": 1}}, "splits is .*: expected .* samples and shards"),
         ("splits", {"../train": {"samples": 1, "shards": 1}}, "splits is .*: expected an object"),
     ],
 )
