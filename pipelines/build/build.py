@@ -198,19 +198,14 @@ def locate_library(
     return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
 
 
-def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
-    """Plan a corpus, and render nothing.
-
-    Returns:
-        Where the plan lies, and its samples.
-    """
-    return plan_library(spec, out, worker_count, observer)[1:]
-
-
 def plan_library(
     spec: Spec, out: Path, worker_count: int, observer: Observer
 ) -> tuple[IngestedLibrary, Places, int]:
-    """As `plan_only`, and give the library that was planned over, too."""
+    """Plan a corpus, and render nothing.
+
+    Returns:
+        The library that was planned over, where the plan lies, and its samples.
+    """
     out = choose_stage(out)
     with hold_for_writing(out, spec.corpus), engine(worker_count) as where:
         library, places = locate_library(spec, out, where, observer)
