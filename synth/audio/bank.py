@@ -61,8 +61,12 @@ _RULES: Final[Mapping[str, tuple[Callable[[pa.Array], pa.BooleanArray], str]]] =
 }
 
 
-def _read_index(index: Path) -> tuple[pa.Table, int]:
-    """The rows of a bank's index and its rate, checked."""
+def read_index(index: Path) -> tuple[pa.Table, int]:
+    """The rows of a bank's index and its rate, checked: it may be a stranger's.
+
+    Raises:
+        CorpusError: If it is damaged, or says what cannot be; no part of it is a path.
+    """
     try:
         table = pq.read_table(index)
         table.validate(full=True)
@@ -116,7 +120,7 @@ class Bank:
                 f"{index}: no such clip bank",
                 fix="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
             )
-        table, rate = _read_index(index)
+        table, rate = read_index(index)
         columns = (table.column(name).to_pylist() for name in INDEX_SCHEMA.names)
         entries = {
             clip: BankEntry(part, start, frames, scale)
