@@ -13,7 +13,7 @@ import torch
 from libraries import check, sound, write_csv
 from torch.nn.functional import normalize
 
-from pipelines.build.build import plan_only
+from pipelines.build.build import plan_library
 from pipelines.spec.file import read_spec
 from synth.base.errors import PlanError, SourceError, SpecError
 from synth.base.progress import Silent
@@ -85,7 +85,7 @@ def test_the_recipe_plans_a_corpus(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     library = "{foley: {classes: [dog, rain, siren], takes: 3}}"
     spec.write_text(f"corpus: t\nsource: {library}\nrecipe: {{together: {{pairs: 8}}}}\n")
-    places, samples = plan_only(read_spec(spec), tmp_path / "out", 0, Silent())
+    _, places, samples = plan_library(read_spec(spec), tmp_path / "out", 0, Silent())
     rows = pq.read_table(places.manifests / "plan.parquet").to_pylist()
     assert samples == len(rows) == 8
     for row in rows:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from benchmarks.speed.sounds import few_labels, lay_out
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
@@ -165,5 +165,5 @@ def with_bank(bank: Path, out: Path) -> Path:
 
 def planned(spec: dict[str, Any], out: Path) -> tuple[Path, int]:
     """Plan a spec; its manifest folder and its samples."""
-    places, samples = plan_only(Spec.model_validate(spec), out, 0, Silent())
+    _, places, samples = plan_library(Spec.model_validate(spec), out, 0, Silent())
     return places.manifests, samples

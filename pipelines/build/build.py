@@ -94,6 +94,7 @@ class Prepared:
         places: Where everything lies.
         shards: The planned shards.
         pending: Those to be rendered.
+        facts: What `corpus.json` says, if this very build was finalised before.
     """
 
     spec: Spec
@@ -101,11 +102,7 @@ class Prepared:
     places: Places
     shards: list[ShardPlan]
     pending: list[ShardPlan]
-
-    @property
-    def digest(self) -> str:
-        """Of all that determines the corpus."""
-        return self.spec.build_digest(self.library.digest)
+    facts: dict[str, Any] | None
 
     @property
     def there(self) -> int:
@@ -168,18 +165,17 @@ def prepare_build(
     spec: Spec, library: IngestedLibrary, places: Places, observer: Observer
 ) -> Prepared:
     """Plan, and find out what is still to be rendered."""
-    digest = spec.build_digest(library.digest)
-    complete = read_finished(places, digest) is not None
+    facts = read_finished(places, spec.build_digest(library.digest))
     clean(places)
     shards = plan(spec, library, places, observer)
-    if complete:
+    if facts is not None:
         refuse_other_bytes(places, shards)
     pending = reuse(places, shards)
-    if not complete:  # a finished version's receipts alone say what its lost shards were
+    if facts is None:  # a finished version's receipts alone say what its lost shards were
         withdraw(places, pending)
-    if pending or not complete:
+    if pending or facts is None:
         record(places.journal, "prepared", shards=len(shards), pending=len(pending))
-    return Prepared(spec, library, places, shards, pending)
+    return Prepared(spec, library, places, shards, pending, facts)
 
 
 def locate_library(
@@ -198,19 +194,14 @@ def locate_library(
     return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
 
 
-def plan_only(spec: Spec, out: Path, worker_count: int, observer: Observer) -> tuple[Places, int]:
-    """Plan a corpus, and render nothing.
-
-    Returns:
-        Where the plan lies, and its samples.
-    """
-    return plan_library(spec, out, worker_count, observer)[1:]
-
-
 def plan_library(
     spec: Spec, out: Path, worker_count: int, observer: Observer
 ) -> tuple[IngestedLibrary, Places, int]:
-    """As `plan_only`, and give the library that was planned over, too."""
+    """Plan a corpus, and render nothing.
+
+    Returns:
+        The library that was planned over, where the plan lies, and its samples.
+    """
     out = choose_stage(out)
     with hold_for_writing(out, spec.corpus), engine(worker_count) as where:
         library, places = locate_library(spec, out, where, observer)
@@ -266,8 +257,7 @@ def _tell_rest(prepared: Prepared) -> str:
 
 def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
     """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
-    places, shards = prepared.places, prepared.shards
-    facts = read_finished(places, prepared.digest)
+    places, shards, facts = prepared.places, prepared.shards, prepared.facts
     if prepared.pending or facts is None:
         clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards)

@@ -21,6 +21,7 @@ from pipelines.store.places import Places
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
 from synth.base.atomic import file_state, remove_partials, replacing, write_text
+from synth.base.errors import shorten
 from synth.base.hashing import file_sha256
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
@@ -94,7 +95,7 @@ def parse_receipt(data: bytes) -> Receipt:
     for field in fields(found):
         value, kind = getattr(found, field.name), _KINDS.get(field.name, str)
         if type(value) is not kind:
-            raise ValueError(f"{field.name} is {value!r:.60}: expected {kind.__name__}")
+            raise ValueError(f"{field.name} is {shorten(value)}: expected {kind.__name__}")
     if not all(isinstance(each, str) for each in found.libraries.values()):
         raise ValueError("libraries: expected text for each")
     return found

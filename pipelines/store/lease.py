@@ -84,7 +84,7 @@ class Lease:
         """
         found = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
-        if found is None or not self.remote.replace(self.key, self.encode(now), found.stamp):
+        if found is None or not self.remote.replace(self.key, self.encode(now), found):
             raise self._make_lost_error()
 
     def encode(self, now: Now) -> bytes:

@@ -9,16 +9,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from pipelines.store.locks import wait_for_turn
 from pipelines.store.places import BANKS
 from pipelines.store.stage import hold_banks
 from pipelines.versions.history import Version, list_versions, read_facts
 from pipelines.versions.removal import Removal, count_freed_bytes
 from pipelines.versions.shelf import Node, Shelf
-from synth.base.errors import CorpusError
+from synth.audio.bank import read_index
 from synth.storage import fetch
 
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
@@ -77,10 +74,5 @@ def _list_part_files(index: Path) -> Iterator[Path]:
     """The files of the parts that an index leads to."""
     if not fetch(index).is_file():
         return
-    try:
-        names = pq.read_table(index, columns=["part"]).column("part").unique().to_pylist()
-    except pa.ArrowException as error:
-        reason = str(error).splitlines()[0]
-        raise CorpusError(f"{index}: damaged: {reason}", fix="build its corpus again") from error
-    for name in names:
+    for name in read_index(index)[0]["part"].unique().to_pylist():
         yield from ((index.parent / name).with_suffix(end) for end in (".pcm", ".parquet", ".json"))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, shorten
 from synth.base.units import Frames
 from synth.storage import fetch, open_mapped, own_file
 
@@ -61,8 +61,12 @@ _RULES: Final[Mapping[str, tuple[Callable[[pa.Array], pa.BooleanArray], str]]] =
 }
 
 
-def _read_index(index: Path) -> tuple[pa.Table, int]:
-    """The rows of a bank's index and its rate, checked."""
+def read_index(index: Path) -> tuple[pa.Table, int]:
+    """The rows of a bank's index and its rate, checked: it may be a stranger's.
+
+    Raises:
+        CorpusError: If it is damaged, or says what cannot be; no part of it is a path.
+    """
     try:
         table = pq.read_table(index)
         table.validate(full=True)
@@ -76,7 +80,7 @@ def _read_index(index: Path) -> tuple[pa.Table, int]:
     for name, (is_good, expected) in _RULES.items():
         at = pc.index(is_good(table[name]), False).as_py()
         if at >= 0:
-            found = f"{table[name][at].as_py()!r:.60}"
+            found = shorten(table[name][at].as_py())
             raise _make_index_error(index, f"row {at}: {name} is {found}: expected {expected}")
     return table, rate
 
@@ -116,7 +120,7 @@ class Bank:
                 f"{index}: no such clip bank",
                 fix="run `segue ingest SPEC` (or `segue build SPEC`) again to decode the clips",
             )
-        table, rate = _read_index(index)
+        table, rate = read_index(index)
         columns = (table.column(name).to_pylist() for name in INDEX_SCHEMA.names)
         entries = {
             clip: BankEntry(part, start, frames, scale)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+_SHOWN: Final = 60
+
 
 class SegueError(Exception):
     """An error caused by input, printed by the command line as one clear line.
@@ -78,3 +82,9 @@ class DiskFullError(SegueError):
 
 class LexiconError(SegueError):
     """A row of a lexicon's sources that breaks a rule, or a lexicon that is not built from them."""
+
+
+def shorten(value: Any) -> str:
+    """A value for an error message, on one line and not long."""
+    said = repr(value)
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."

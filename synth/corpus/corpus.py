@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from synth.audio.bank import Bank
 from synth.audio.dsp import Fade, Pcm
 from synth.audio.render import Mixdown, render
-from synth.base.errors import CorpusError
-from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts, shorten
+from synth.base.errors import CorpusError, shorten
+from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
 from synth.corpus.schema import SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
 from synth.corpus.validation import (
@@ -61,16 +61,13 @@ def check_version(folder: Path) -> dict[str, Any]:
     used = check_manifest(folder / SAMPLES_FILE, SAMPLES, splits, shards)
     check_clips(folder / CLIPS_FILE)
     path = folder / _SHARDS_FILE
-    if path.is_file():
-        check_manifest(path, SHARD_NAMES)
-        table = pq.read_table(path, columns=["split", "shard"])
-        listed = set(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        if unlisted := sorted(used - listed):  # else nobody would compare it with its receipt
-            raise CorpusError(
-                f"{display_path(path)}: lacks {shorten('/'.join(unlisted[0]))}, which "
-                f"{SAMPLES_FILE} names",
-                fix=GET_AGAIN,
-            )
+    # What is not listed nobody would compare with its receipt.
+    if path.is_file() and (unlisted := sorted(used - check_manifest(path, SHARD_NAMES))):
+        raise CorpusError(
+            f"{display_path(path)}: lacks {shorten('/'.join(unlisted[0]))}, which "
+            f"{SAMPLES_FILE} names",
+            fix=GET_AGAIN,
+        )
     return facts
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from synth.audio.dsp import Fade
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, shorten
 from synth.storage import display_path
 from synth.storage.pointer import VERSION_NAME, parse_pointer
 
@@ -22,7 +22,6 @@ MAX_RATE: Final = 768_000
 _LEAST_PEAK_DB: Final = -200
 _MOST_PATH_BYTES: Final = 2000
 _MOST_PART_BYTES: Final = 255
-_SHOWN: Final = 60
 
 
 def _is_text(value: Any) -> bool:
@@ -75,8 +74,9 @@ def _names(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
 
 
 def _is_splits(value: Any) -> bool:
-    return (
-        isinstance(value, dict) and all(map(_names(SPLIT_NAME), value)) and _are(_is_counts, value)
+    return isinstance(value, dict) and all(
+        _names(SPLIT_NAME)(name) and _is_counts(counts) and {"samples", "shards"} <= {*counts}
+        for name, counts in value.items()
     )
 
 
@@ -92,7 +92,7 @@ _NEEDED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     ),
     "splits": (
         _is_splits,
-        "an object whose keys are names of letters, digits, - and _, with counts for each",
+        "an object with samples and shards of each split, a name of letters, digits, - and _",
     ),
     "shards": (_is_path, "a path"),
     "bank": (_is_path, "a path"),
@@ -173,12 +173,6 @@ def follow_latest(pointer: Path) -> Path:
             fix="write the name of a folder beside it into it, or give that folder",
         )
     return pointer.parent / name
-
-
-def shorten(value: Any) -> str:
-    """A value for an error message, on one line and not long."""
-    said = repr(value)
-    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
 
 
 def memory_error(path: Path) -> CorpusError:

@@ -92,29 +92,26 @@ def _find_faults(
             yield Fault(row, name, None, "a value")
             return
         for is_good, expected in rules.get(name, ()):
-            good = is_good(column)
-            if not pc.all(good).as_py() and len(good):
-                row = _first(pc.invert(good))
-                yield Fault(row, name, column[row].as_py(), expected)
+            yield from _judge(name, column, is_good(column), expected)
     names = batch.schema.names
     if "frames" in rules and {"frames", "sample_rate"} <= {*names}:
         longest = pc.multiply(batch["sample_rate"].cast(pa.int64()), MAX_HOURS * 3600)
         good = pc.less_equal(batch["frames"], longest)
-        if not pc.all(good).as_py() and len(good):
-            row = _first(pc.invert(good))
-            yield Fault(row, "frames", batch["frames"][row].as_py(), f"{MAX_HOURS} hours at most")
+        yield from _judge("frames", batch["frames"], good, f"{MAX_HOURS} hours at most")
     if {"segments", "frames"} <= {*names}:
         good = _ends_within(batch["segments"], batch["frames"])
-        if not pc.all(good).as_py() and len(good):
-            row = _first(pc.invert(good))
-            length = f"stretches within the file's {batch['frames'][row].as_py()} frames"
-            yield Fault(row, "segments", batch["segments"][row].as_py(), length)
+        yield from _judge("segments", batch["segments"], good, "stretches within the file")
     if splits is not None and "split" in names:
         good = pc.is_in(batch["split"], pa.array(splits, batch["split"].type))
-        if not pc.all(good).as_py() and len(good):
-            row = _first(pc.invert(good))
-            listed = ", ".join(splits) or "none"
-            yield Fault(row, "split", batch["split"][row].as_py(), f"one of the corpus's: {listed}")
+        listed = ", ".join(splits) or "none"
+        yield from _judge("split", batch["split"], good, f"one of the corpus's: {listed}")
+
+
+def _judge(name: str, column: pa.Array, good: pa.BooleanArray, expected: str) -> Iterator[Fault]:
+    """The first value that is not good, where there is one."""
+    if not pc.all(good, min_count=0).as_py():
+        row = pc.index(good, False).as_py()
+        yield Fault(row, name, column[row].as_py(), expected)
 
 
 def _lacks_values(column: pa.Array) -> bool:
@@ -124,10 +121,6 @@ def _lacks_values(column: pa.Array) -> bool:
     if types.is_list(column.type) or types.is_large_list(column.type):
         return _lacks_values(column.flatten())
     return types.is_struct(column.type) and any(map(_lacks_values, column.flatten()))
-
-
-def _first(mask: pa.BooleanArray) -> int:
-    return int(pc.index(mask, True).as_py())
 
 
 def _matches(pattern: str) -> Callable[[pa.Array], pa.BooleanArray]:

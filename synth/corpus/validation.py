@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from synth.base.atomic import file_state
-from synth.base.errors import CorpusError
-from synth.corpus.facts import GET_AGAIN, memory_error, shorten
+from synth.base.errors import CorpusError, shorten
+from synth.corpus.facts import GET_AGAIN, memory_error
 from synth.corpus.repeats import Runs, find_repeat
 from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
 from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
@@ -31,7 +31,7 @@ _KEPT: Final = 64
 _FRAMES: Final = re.compile(rb"[0-9]{1,15}")
 _CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL - ADDED])
 Extents = dict[tuple[str, str], int]
-"""Where the last member of each shard ends, in bytes, by split and shard."""
+"""Where the last member of each shard ends, in bytes, by split and shard; 0 if rows do not say."""
 
 
 def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
@@ -80,7 +80,7 @@ def check_manifest(
         shards: Folder of the shards; those that are there must be as long as the rows say.
 
     Returns:
-        Split and name of each shard that rows of samples lie in.
+        Split and name of each shard that rows lie in, or list.
 
     Raises:
         CorpusError: If a value cannot be; with file, row, id and what was expected.
@@ -225,10 +225,11 @@ def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:
 
 
 def _measure_extents(batch: pa.RecordBatch, extents: Extents) -> None:
-    if "size" not in batch.schema.names or not batch.num_rows:
-        return
-    ends = _add_ends(batch)
     names = ["split", "shard"]
+    if not {*names} <= {*batch.schema.names} or not batch.num_rows:
+        return
+    is_measured = "size" in batch.schema.names
+    ends = _add_ends(batch) if is_measured else pa.repeat(0, batch.num_rows)
     table = pa.table([*(batch[name] for name in names), ends], names=[*names, "end"])
     for row in table.group_by(names, use_threads=False).aggregate([("end", "max")]).to_pylist():
         key = row["split"], row["shard"]

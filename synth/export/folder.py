@@ -11,6 +11,7 @@ from typing import BinaryIO, Final
 
 from synth.base.atomic import replacing
 from synth.base.errors import CorpusError
+from synth.corpus.facts import GET_AGAIN
 
 KEPT: Final = ".segue"
 """Holds receipts and pieces of manifests; not needed to read the export."""
@@ -75,12 +76,10 @@ class Writer:
         Raises:
             CorpusError: If the name leads out of the export's folder.
         """
-        path = self._folder.root / name
-        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(self._folder.root)):
-            raise CorpusError(
-                f"{name!r}: expected a name below {self._folder.root}",
-                fix="get the corpus again from where it came, or build it again",
-            )
+        root = self._folder.root
+        path = root / name
+        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):
+            raise CorpusError(f"{name!r}: expected a name below {root}", fix=GET_AGAIN)
         with replacing(path) as partial:
             with partial.open("wb") as file:
                 yield file

@@ -3,13 +3,14 @@
 After Wu et al. (2023), section 3.3: captions that hold no ordering word, a 1 s linear crossfade,
 and "s1 before s2" or "s2 after s1" for clip 1 followed by clip 2. Clips without captions are said
 by their label. Unlike the authors' script: whole-word filter, seeded, nothing padded or lost, and
-the two sentences share no content word, so that neither can be said to describe the other's sound.
+the two sentences share no content word and no family of words ("a man talks", "someone speaks"), so
+that neither can be said to describe the other's sound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, ClassVar, Final
 
@@ -20,7 +21,7 @@ from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Connective, Style, frames
 from synth.captions.contrast import Wording
-from synth.labels.lexicon import Phrase, are_kin
+from synth.labels.lexicon import Phrase, are_confusable, are_kin, families
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -39,6 +40,7 @@ from synth.recipes.base import (
     share_out,
 )
 from synth.scene.scene import Concat, Event, statement
+from synth.text.grammar.families import share_family
 from synth.text.grammar.words import content_words, whole_words
 from synth.truth.ear import Listener
 from synth.truth.truth import Tolerance, proves
@@ -64,7 +66,7 @@ class Acba(RecipeSettings):
             added, what is left of AudioCaps is about the paper's 19k.
         minimal_pairs: Use each pair of clips in both orders, two samples a group. Off, each sample
             has a pair of its own, as in the paper.
-        share_words: Allow two captions that share a content word.
+        share_words: Allow two captions that share a content word, or have two words for one sound.
     """
 
     name: ClassVar[str] = "acba"
@@ -164,6 +166,7 @@ class ClipPairs:
     samples: int
     clips: tuple[Clip, ...]
     setting: Setting
+    _sayings: dict[str, tuple[Saying, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def _group_size(self) -> int:
@@ -229,30 +232,44 @@ class ClipPairs:
         )
 
     def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
-        sentences = self.settings.sentences(clip)
-        if not sentences:
-            return Saying(clip.labels[0], Phrase.of_label(clip.labels[0]))
-        phrase = Phrase.of_caption(sentences[int(rng.integers(len(sentences)))])
-        return Saying(phrase.plain, phrase)
+        sayings = self._sayings.get(clip.id)
+        if sayings is None:
+            sayings = self._sayings[clip.id] = self._list_sayings(clip)
+        return sayings[int(rng.integers(len(sayings)))] if clip.captions else sayings[0]
+
+    def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
+        phrases = [Phrase.of_caption(text) for text in self.settings.sentences(clip)]
+        if phrases:
+            return tuple(Saying(phrase.plain, phrase) for phrase in phrases)
+        return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
 
     def _find_partner(
         self, leader: Clip, lead: Event, said: Saying, rng: np.random.Generator
     ) -> tuple[Event, Saying]:
-        words = content_words(said.phrase.clause)
         for _ in range(MAX_DRAWS):
             partner = pick(self.clips, rng)
             if partner.recording == leader.recording:
                 continue
             answer = self._draw_saying(partner, rng)
-            if are_kin(answer.label, said.label):
-                continue
-            if not self.settings.share_words and words & content_words(answer.phrase.clause):
+            if not self._can_meet(said, answer):
                 continue
             event = Event(answer.label, excerpt(partner, self.longest, self.setting, rng))
             if self._is_plain(lead, event):
                 return event, answer
         raise PlanError(
-            f"split {self.split}: no clip found that follows {said.label!r} audibly, and whose "
-            "caption shares no word with it",
+            f"split {self.split}: no clip found that can be told from {said.label!r}, and be heard "
+            "before and after it: one whose caption shares no word with it, nor names the same "
+            "kind of sound",
             fix="add clips, shorten recipe.acba.crossfade_s, or set recipe.acba.share_words: true",
         )
+
+    def _can_meet(self, said: Saying, answer: Saying) -> bool:
+        """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
+        if self.settings.share_words:
+            return not are_kin(said.label, answer.label)
+        ours, theirs = said.phrase.clause, answer.phrase.clause
+        if families(said.label) and families(answer.label):
+            if are_confusable(said.label, answer.label):
+                return False
+            return content_words(ours).isdisjoint(content_words(theirs))
+        return not share_family(ours, theirs) and not are_kin(said.label, answer.label)

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
-from synth.base.errors import SceneError
+from synth.base.errors import SceneError, shorten
 from synth.base.units import Decibels, Frames
 
 MAX_DEPTH: Final = 100
@@ -268,16 +268,12 @@ def _read(value: Any, depth: int) -> Scene:
 
 def _integer(value: Any) -> int:
     if type(value) is not int or not -_MOST_FRAMES <= value <= _MOST_FRAMES:
-        raise SceneError(f"expected a whole number of frames, got {_shorten(value)}")
+        raise SceneError(f"expected a whole number of frames, got {shorten(value)}")
     return value
 
 
 def _level(value: Any) -> float:
     # Neither infinity nor what is not a number lies between two numbers.
     if type(value) not in (int, float) or not -_MOST_DB <= value <= _MOST_DB:
-        raise SceneError(f"expected a level in dB, got {_shorten(value)}")
+        raise SceneError(f"expected a level in dB, got {shorten(value)}")
     return float(value)
-
-
-def _shorten(value: Any) -> str:
-    return f"{value!r:.60}"

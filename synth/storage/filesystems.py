@@ -68,7 +68,9 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
     if scheme in S3:
         options |= _s3_options(environment)
     elif scheme in LOCAL:
-        options["auto_mkdir"] = True
+        from synth.storage.whole import WholeFileSystem
+
+        kind = WholeFileSystem
     filesystem = kind(**options)
     if scheme in S3:
         filesystem.retries = 1  # its client repeats requests; twice would multiply

@@ -7,17 +7,13 @@ as the store's client finds them, and from nowhere else.
 
 from __future__ import annotations
 
-import errno
-import os
-import secrets
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
+from synth.base.atomic import PARTIAL_SUFFIX, replacing
 from synth.storage.errors import StorageError
 from synth.storage.faults import is_missing, is_passing, is_taken, to_storage_error
 from synth.storage.filesystems import LOCAL, S3, filesystem_of, require_stamp
@@ -30,8 +26,6 @@ ATTEMPTS: Final = 3
 FIRST_WAIT_S: Final = 1.0
 PART_BYTES: Final = 8 * 2**20
 PARTS_AT_ONCE: Final = 4
-_NO_LINKS: Final = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-"""What file systems without links answer; there alone a file may appear before it is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +52,14 @@ class Remote:
         Raises:
             StorageError: If the store cannot be read.
         """
-        filesystem, root = self._open()
-        path = joined_path(root, folder)
-
-        def list_entries() -> dict[str, Any]:
-            try:
-                return dict(filesystem.find(path, maxdepth=None if deep else 1, detail=True))
-            except FileNotFoundError as error:
-                if is_missing(error):
-                    return {}
-                raise
-
-        entries = self._retry(list_entries, folder, "read")
+        filesystem, path = self._locate(folder)
+        root = self._locate()[1]
+        depth = None if deep else 1
+        entries = self._ask(lambda: filesystem.find(path, maxdepth=depth, detail=True), folder)
         skipped = len(root) + 1 if root else 0
         return {
             name.lstrip("/") if not root else name[skipped:]: parse_entry(entry)
-            for name, entry in sorted(entries.items())
+            for name, entry in sorted((entries or {}).items())
             if entry["type"] == "file" and not name.endswith("/") and name != path
         }
 
@@ -83,18 +69,9 @@ class Remote:
         Raises:
             StorageError: If the store cannot be read.
         """
-        filesystem, root = self._open()
-
-        def find_entry() -> Stored | None:
-            try:
-                entry = filesystem.info(joined_path(root, key))
-            except FileNotFoundError as error:
-                if is_missing(error):
-                    return None
-                raise
-            return parse_entry(entry) if entry["type"] == "file" else None
-
-        return self._retry(find_entry, key, "read")
+        filesystem, path = self._locate(key)
+        entry = self._ask(lambda: filesystem.info(path), key)
+        return parse_entry(entry) if entry is not None and entry["type"] == "file" else None
 
     def exists(self, key: str) -> bool:
         """Whether there is such an object."""
@@ -109,8 +86,7 @@ class Remote:
         Raises:
             StorageError: If it is not there, or cannot be read.
         """
-        filesystem, root = self._open()
-        path = joined_path(root, key)
+        filesystem, path = self._locate(key)
 
         def download() -> Stored:
             stored = self.find(key)
@@ -155,38 +131,45 @@ class Remote:
         """
         local.stat()  # else that it is gone would be taken for what the store says of the key
 
-        def upload() -> Stored | None:
+        def upload() -> Stored:
+            return self._upload(local, key, is_conditional=True, found=found)
+
+        return self._put_where(found, key, upload)
+
+    def _upload(
+        self, local: Path, key: str, is_conditional: bool = False, found: Stored | None = None
+    ) -> Stored:
+        filesystem, path = self._locate(key)
+        options: dict[str, Any] = {}
+        if self._scheme in S3:
+            options = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
+            if is_conditional and found is None:
+                options["mode"] = "create"
+            elif found is not None:
+                filesystem = require_stamp(filesystem, found.stamp)
+        filesystem.put_file(str(local), path, **options)
+        stored, size = self.find(key), local.stat().st_size
+        if stored is None or stored.size != size:
+            raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
+        return stored
+
+    def _put_where(self, found: Stored | None, key: str, put: Callable[[], T]) -> T | None:
+        """What `put` gives; None where the key does not hold what was found any more.
+
+        At S3 `put` is a request that says so itself; other stores are asked before.
+        """
+
+        def attempt() -> T | None:
             if self._scheme not in S3 and self.find(key) != found:
                 return None
             try:
-                return self._upload(local, key, is_conditional=True, found=found)
+                return put()
             except Exception as error:
                 if is_taken(error) or (found is not None and is_missing(error)):
                     return None
                 raise
 
-        return self._retry(upload, key, "written")
-
-    def _upload(
-        self, local: Path, key: str, is_conditional: bool = False, found: Stored | None = None
-    ) -> Stored:
-        filesystem, root = self._open()
-        path = joined_path(root, key)
-        if self._scheme in S3:
-            options: dict[str, Any] = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
-            if is_conditional and found is None:
-                options["mode"] = "create"
-            elif found is not None:
-                filesystem = require_stamp(filesystem, found.stamp)
-            filesystem.put_file(str(local), path, **options)
-        elif self.is_folder:
-            _copy(local, Path(path))
-        else:
-            filesystem.put_file(str(local), path)
-        stored, size = self.find(key), local.stat().st_size
-        if stored is None or stored.size != size:
-            raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
-        return stored
+        return self._retry(attempt, key, "written")
 
     def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
         """An object's bytes, or those from `start` to `stop`; None where it is not there.
@@ -194,17 +177,8 @@ class Remote:
         Raises:
             StorageError: If the store cannot be read.
         """
-        filesystem, root = self._open()
-
-        def read_range() -> bytes | None:
-            try:
-                return bytes(filesystem.cat_file(joined_path(root, key), start=start, end=stop))
-            except FileNotFoundError as error:
-                if is_missing(error):
-                    return None
-                raise
-
-        return self._retry(read_range, key, "read")
+        filesystem, path = self._locate(key)
+        return self._ask(lambda: bytes(filesystem.cat_file(path, start=start, end=stop)), key)
 
     def write(self, key: str, data: bytes) -> None:
         """Put bytes under a key; what was there is replaced.
@@ -212,16 +186,7 @@ class Remote:
         Raises:
             StorageError: If they cannot be written.
         """
-        filesystem, root = self._open()
-        path = joined_path(root, key)
-
-        def write_file() -> None:
-            if self.is_folder:
-                write_bytes(Path(path), data)
-            else:
-                filesystem.pipe_file(path, data)
-
-        self._retry(write_file, key, "written")
+        self._retry(lambda: self._pipe(key, data), key, "written")
 
     def create(self, key: str, data: bytes) -> bool:
         """Put bytes under a key that holds nothing, by a conditional request where there is one.
@@ -235,23 +200,10 @@ class Remote:
         Raises:
             StorageError: If they cannot be written.
         """
-        filesystem, root = self._open()
+        put = self._put_where(None, key, lambda: self._pipe(key, data, mode="create"))
+        return put is not None
 
-        def create_file() -> bool:
-            try:
-                if self.is_folder:
-                    _create(Path(joined_path(root, key)), data)
-                else:
-                    filesystem.pipe_file(joined_path(root, key), data, mode="create")
-            except Exception as error:
-                if is_taken(error):
-                    return False
-                raise
-            return True
-
-        return self._retry(create_file, key, "written")
-
-    def replace(self, key: str, data: bytes, stamp: str) -> bool:
+    def replace(self, key: str, data: bytes, found: Stored) -> bool:
         """Put bytes under a key that holds what it held before: at S3 by a conditional request.
 
         Other stores are asked first; what another writes in between is lost there.
@@ -259,7 +211,7 @@ class Remote:
         Args:
             key: Of the object.
             data: What it is to hold.
-            stamp: `Stored.stamp` of what it held.
+            found: What `find` said of it.
 
         Returns:
             Whether they were put; False where the key holds something else, or nothing.
@@ -267,26 +219,13 @@ class Remote:
         Raises:
             StorageError: If they cannot be written.
         """
-        filesystem, root = self._open()
-        conditional = self._scheme in S3
-        options = {"IfMatch": f'"{stamp}"'} if conditional else {}
+        options = {"IfMatch": f'"{found.stamp}"'} if self._scheme in S3 else {}
+        return self._put_where(found, key, lambda: self._pipe(key, data, **options)) is not None
 
-        def replace_file() -> bool:
-            found = None if conditional else self.find(key)
-            if not conditional and (found is None or found.stamp != stamp):
-                return False
-            try:
-                if self.is_folder:
-                    write_bytes(Path(joined_path(root, key)), data)
-                else:
-                    filesystem.pipe_file(joined_path(root, key), data, **options)
-            except Exception as error:
-                if is_taken(error) or is_missing(error):
-                    return False
-                raise
-            return True
-
-        return self._retry(replace_file, key, "written")
+    def _pipe(self, key: str, data: bytes, **options: str) -> bool:
+        filesystem, path = self._locate(key)
+        filesystem.pipe_file(path, data, **options)
+        return True
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store.
@@ -294,16 +233,9 @@ class Remote:
         Raises:
             StorageError: If that cannot be done.
         """
-        filesystem, root = self._open()
-        places = joined_path(root, source), joined_path(root, target)
-
-        def copy_file() -> None:
-            if self.is_folder:
-                _copy(*map(Path, places))
-            else:
-                filesystem.cp_file(*places)
-
-        self._retry(copy_file, target, "written")
+        filesystem, path = self._locate(target)
+        old = self._locate(source)[1]
+        self._retry(lambda: filesystem.cp_file(old, path), target, "written")
 
     def remove(self, key: str) -> None:
         """Delete an object, if it is there.
@@ -311,16 +243,8 @@ class Remote:
         Raises:
             StorageError: If it cannot be deleted.
         """
-        filesystem, root = self._open()
-
-        def remove_file() -> None:
-            try:
-                filesystem.rm_file(joined_path(root, key))
-            except FileNotFoundError as error:
-                if not is_missing(error):
-                    raise
-
-        self._retry(remove_file, key, "written")
+        filesystem, path = self._locate(key)
+        self._ask(lambda: filesystem.rm_file(path), key, "written")
 
     def remove_partials(self, folder: str) -> None:
         """Delete what killed writers left below a folder, which nobody else may be writing.
@@ -328,8 +252,7 @@ class Remote:
         Stores proper hold nothing of the kind: there an object is whole, or is not there.
         """
         if self.is_folder:
-            path = Path(joined_path(self._open()[1], folder))
-            for partial in path.rglob(f".*{PARTIAL_SUFFIX}"):
+            for partial in Path(self._locate(folder)[1]).rglob(f".*{PARTIAL_SUFFIX}"):
                 partial.unlink(missing_ok=True)
 
     @property
@@ -341,10 +264,25 @@ class Remote:
         """Whether the store is a folder, in which files are to appear whole or not at all."""
         return self._scheme in LOCAL
 
-    def _open(self) -> tuple[Any, str]:
-        """The file system, and the folder's path in it."""
+    def _locate(self, key: str = "") -> tuple[Any, str]:
+        """The file system, and the path of an object or a folder in it."""
         filesystem = filesystem_of(split_url(self.url)[0])
-        return filesystem, str(filesystem._strip_protocol(self.url)).rstrip("/")
+        root = str(filesystem._strip_protocol(self.url)).rstrip("/")
+        below = join_keys(key)
+        return filesystem, f"{root}/{below}" if below else root
+
+    def _ask(self, action: Callable[[], T], key: str, done: str = "read") -> T | None:
+        """The action's result; None where there is no such object."""
+
+        def attempt() -> T | None:
+            try:
+                return action()
+            except FileNotFoundError as error:
+                if is_missing(error):
+                    return None
+                raise
+
+        return self._retry(attempt, key, done)
 
     def _retry(self, action: Callable[[], T], key: str, done: str) -> T:
         """The action's result, tried again while what fails may pass."""
@@ -360,35 +298,4 @@ class Remote:
         raise AssertionError("no attempt was made")
 
 
-def _copy(source: Path, target: Path) -> None:
-    with replacing(target) as partial:
-        shutil.copyfile(source, partial)
-
-
-def _create(path: Path, data: bytes) -> None:
-    """Write a file that is not there; it appears whole, or not at all.
-
-    Raises:
-        FileExistsError: If it is there.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL_SUFFIX}")
-    try:
-        partial.write_bytes(data)
-        try:
-            os.link(partial, path)
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            with path.open("xb") as file:
-                file.write(data)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 _GONE: Final = "fix the URL; a file that was there before was deleted by somebody"
-
-
-def joined_path(root: str, key: str) -> str:
-    """A path in a file system whose folder is `root`."""
-    return f"{root}/{join_keys(key)}" if join_keys(key) else root

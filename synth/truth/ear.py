@@ -107,7 +107,7 @@ class Envelope:
 
     @cached_property
     def _edges(self) -> Float[np.ndarray, " edges"]:
-        edges = np.arange(len(self.levels_db) + 1) * self.block
+        edges = np.arange(len(self.levels_db) + 1) * float(self.block)
         edges[-1] = self.frames
         return edges
 

@@ -201,13 +201,10 @@ class Relations:
 
 
 def _lies_within(inner: Span, outer: Span) -> bool:
-    """Whether one span begins no earlier and ends no later than another, to every ear."""
-    return (
-        min(one.start for one in inner) >= min(one.start for one in outer)
-        and max(one.end for one in inner) <= max(one.end for one in outer)
-        and min(one.clear_start for one in inner) >= min(one.clear_start for one in outer)
-        and max(one.clear_end for one in inner) <= max(one.clear_end for one in outer)
-    )
+    """Whether one span begins no earlier and ends no later than another, whoever hears them."""
+    return min(one.start for one in inner) >= min(one.clear_start for one in outer) and max(
+        one.end for one in inner
+    ) <= max(one.clear_end for one in outer)
 
 
 Relation: TypeAlias = Callable[[Relations, Span, Span], bool]

@@ -21,6 +21,7 @@ Body = dict[str, Any]
 STATUS_FAULTS: dict[str, tuple[int, str, str]] = {
     "rate_limit": (429, "rate_limit_exceeded", "Rate limit reached"),
     "server": (503, "server_error", "The server is overloaded"),
+    "late": (408, "request_timeout", "The model took too long"),
     "bad_request": (400, "invalid_request", "This request is wrong"),
     "auth": (401, "invalid_api_key", "Incorrect API key provided: {key}"),
     "quota": (429, "insufficient_quota", "You exceeded your current quota"),
@@ -59,7 +60,7 @@ class LlmServer:
         ignores_format: Takes `response_format` and pays no heed.
         streams: Sends answers piece by piece when asked to.
         reports_usage: Says what an answer cost.
-        retry_headers: Headers of "rate_limit" and "server" answers.
+        retry_headers: Headers of "rate_limit", "server" and "late" answers.
         batch_polls: Polls before a batch is over.
         batch_end: "completed", "expired" (half the lines are done), "failed" or "cancelled".
     """

@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(400, {"error": {"message": text, "param": wrong, "code": None}})
         fault = llm.fault_of(body)
         if llm.is_status(fault):
-            headers = llm.retry_headers if fault in ("rate_limit", "server") else {}
+            headers = llm.retry_headers if fault in ("rate_limit", "server", "late") else {}
             return self._json(*llm.error(fault), headers)
         if fault in FAULTS:
             return self._wire_fault(body, fault)

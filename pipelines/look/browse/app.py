@@ -28,21 +28,15 @@ from pipelines.look.browse.audio import (
 )
 from pipelines.look.browse.filters import Filter, LongSearchError
 from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.kept import BusyError, KeptPages, Page, Work, run_limited
-from pipelines.look.browse.query import (
-    ChangedManifestError,
-    Facets,
-    Manifest,
-    ResultPage,
-    SlowSearchError,
-)
+from pipelines.look.browse.kept import KeptPages, Page
+from pipelines.look.browse.limits import BusyError, SlowSearchError, Work, run_limited
+from pipelines.look.browse.query import ChangedManifestError, Facets, Manifest, ResultPage
 from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
 from pipelines.look.counts import format_count
 from pipelines.store.manifest import find_manifest
-from synth.base.errors import SegueError
+from synth.base.errors import SegueError, shorten
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.facts import shorten
 from synth.corpus.row_rules import is_key
 from synth.storage import url_of
 

@@ -7,42 +7,11 @@ import hashlib
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Final, TypeVar
-
-from anyio import CapacityLimiter, fail_after, to_thread
-from anyio.lowlevel import RunVar
-
-from synth.base.errors import SegueError
+from typing import Final
 
 MOST_BYTES: Final = 64 << 20
-WAIT_S: Final = 20.0
-"""How long a search may wait for others, before it begins."""
-Result = TypeVar("Result")
-
-
-class BusyError(SegueError):
-    """A search that did not begin, since too many others are at work."""
-
-
-class Work(Enum):
-    """Kinds of work, none of which waits for another.
-
-    Args:
-        PAGE: What takes milliseconds, whoever waits for it is served in turn.
-        REMOTE: Audio that may have to come from afar.
-        SEARCH: Searches for text, which may take long.
-    """
-
-    PAGE = "page"
-    REMOTE = "remote"
-    SEARCH = "search"
-
-
-_AT_ONCE: Final[Mapping[Work, int]] = {Work.PAGE: 6, Work.REMOTE: 16, Work.SEARCH: 3}
-"""Threads of each kind; more would wait for each other, but for those that wait for a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,32 +80,3 @@ class KeptPages:
 
 def _measure(key: Hashable, page: Page) -> int:
     return sys.getsizeof(repr(key)) + len(page.body)
-
-
-async def run_limited(work: Work, function: Callable[[], Result]) -> Result:
-    """What a function gives that is called in a thread, as soon as its kind of work has one.
-
-    Raises:
-        BusyError: If a search waits for others for too long.
-    """
-    limits = _limits.get(None)
-    if limits is None:
-        limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in Work}
-        _limits.set(limits)
-    place = object()
-    try:
-        with fail_after(WAIT_S if work is Work.SEARCH else None):
-            await limits[work].acquire_on_behalf_of(place)
-    except TimeoutError as error:
-        raise BusyError(
-            f"other searches were at work for {WAIT_S:g} s, and this one did not begin",
-            fix="search again in a moment",
-        ) from error
-    try:
-        return await to_thread.run_sync(function, limiter=CapacityLimiter(1))
-    finally:
-        limits[work].release_on_behalf_of(place)
-
-
-_limits: Final[RunVar[dict[Work, CapacityLimiter] | None]] = RunVar("limits of segue browse")
-"""Of this event loop."""

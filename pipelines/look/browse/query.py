@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.look.browse.filters import FACTS, NONE, Filter, build_query
+from pipelines.look.browse.limits import SEARCH_S, limit_time
 from pipelines.look.browse.rows import Rows
 from pipelines.store.parquet import escape_glob
 from synth.base.atomic import file_state
@@ -31,9 +32,6 @@ MAX_LABELS: Final = 600
 """Labels offered as suggestions, the most frequent ones; any other can be typed."""
 
 MAX_SIBLINGS: Final = 24
-SEARCH_S: Final = 20.0
-"""How long a search may take."""
-
 _FILTERS_KEPT: Final = 16
 _PLACES_KEPT: Final = 1 << 23
 _CLIPS_KEPT: Final = 1 << 14
@@ -55,10 +53,6 @@ _MAKE_FACTS: Final = f"""
 """
 """What samples are filtered by, the licences of their clips among it: read once, in a second for
 half a million rows, as every filter would read and join all rows anew."""
-
-
-class SlowSearchError(SegueError):
-    """A search that was stopped, so that it does not keep others waiting."""
 
 
 class ChangedManifestError(SegueError):
@@ -263,41 +257,10 @@ class Manifest:
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """What a question finds, to be fetched within; stopped after `limit_s`, 0 for never."""
         try:
-            with self._database.cursor() as cursor, _limit_time(cursor, limit_s):
+            with self._database.cursor() as cursor, limit_time(cursor, limit_s):
                 yield cursor.execute(query, dict(values))
-        except duckdb.InterruptException as error:
-            raise SlowSearchError(
-                f"this search took longer than {limit_s:g} s",
-                fix="search for fewer words, or choose a split or a label first",
-            ) from error
         except duckdb.Error as error:
             raise make_damage_error(self.path.parent, error) from error
-
-
-@contextmanager
-def _limit_time(cursor: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    """Interrupt what a connection does when the time is over, until it ends.
-
-    Once is not enough: a query that begins just behind an interrupt does not feel it.
-    """
-    if not limit_s:
-        yield
-        return
-    ended = threading.Event()
-
-    def interrupt() -> None:
-        if not ended.wait(limit_s):
-            cursor.interrupt()
-            while not ended.wait(0.05):
-                cursor.interrupt()
-
-    clock = threading.Thread(target=interrupt, name="segue-search-limit", daemon=True)
-    clock.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        clock.join()
 
 
 def find_mix_licence(parts: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import pytest
 import soundfile
 from builds import TINY, merged, product, segue
 
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import run_blind_test
 from pipelines.cli.look.audit import audit_command
@@ -55,7 +55,7 @@ def planned(out: Path, **changes: Any) -> Path:
     """The manifest folder of a plan over ESC-50's labels, without recordings."""
     source = {"vocabulary": {"labels": "esc50", "takes": 3}}
     spec = merged(SCENES, {"source": source} | changes)
-    places, _ = plan_only(Spec.model_validate(spec), out, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec), out, 0, Silent())
     return places.manifests
 
 
@@ -115,7 +115,7 @@ def test_a_triplets_corpus_has_no_violation(tiny_corpus: Path) -> None:
 def test_other_triplets_have_no_violation(tmp_path: Path, style: str, stage_a: bool) -> None:
     recipe = {"triplets": {"stage_a": stage_a, "style": style, "crossfade_s": 0.25}}
     spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
-    places, samples = plan_only(Spec.model_validate(spec), tmp_path, 0, Silent())
+    _, places, samples = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
     found = audit(places.manifests)
     assert found.samples == samples
     assert found.violations == ()
@@ -343,7 +343,7 @@ def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
 def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> None:
     recipe = {"triplets": {"crossfade_s": 0.25, "repeats": 8, "style": style}}
     spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
-    places, _ = plan_only(Spec.model_validate(spec), tmp_path, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
     assert 0.45 <= run_blind_test(places.manifests, 8000).value <= 0.52
 
 

@@ -38,7 +38,7 @@ from worker_calls import (
 
 import pipelines.engines.call
 import pipelines.engines.cluster
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.build.schedule import RenderSettings
 from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
@@ -311,7 +311,7 @@ def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
     cluster: Cluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
 ) -> None:
     out, gate = tmp_path / "out", str(tmp_path / "gate")
-    plan_only(tiny(), out, 0, Silent())
+    plan_library(tiny(), out, 0, Silent())
     with (
         clock_of(cluster, tmp_path / "clock"),
         cluster.client() as client,

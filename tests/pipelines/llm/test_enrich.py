@@ -13,7 +13,7 @@ from builds import TINY, merged
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.llm.files import Input
 from pipelines.llm.generate import generate
@@ -51,7 +51,7 @@ def turned_round(body: dict[str, Any]) -> str:
 def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the model says of the tiny corpus's plan."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    places, _ = plan_only(spec(), tmp_path / "plan", 0, Silent())
+    _, places, _ = plan_library(spec(), tmp_path / "plan", 0, Silent())
     prices = tmp_path / "prices.yaml"
     prices.write_text(MODEL_PRICES)
     out = tmp_path / "orders.parquet"

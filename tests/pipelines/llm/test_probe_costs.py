@@ -69,10 +69,11 @@ def test_a_probe_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
 
 def test_a_probe_never_costs_more_than_was_reserved(tmp_path: Path) -> None:
     def script(body: dict[str, Any], attempt: int) -> str:
-        return "server" if "response_format" in body else "timeout"
+        return "server" if "response_format" in body else "late"
 
-    with LlmServer(obliging, key=KEY, script=script) as server:
-        done = _run(tmp_path, server, timeout_s=0.3)
+    headers = {"retry-after": "0.01"}
+    with LlmServer(obliging, key=KEY, script=script, retry_headers=headers) as server:
+        done = _run(tmp_path, server)
     assert done.stopped is not None
     assert done.spent <= _PRICE.compute_cost(10_000, 10 * 1024)
     assert done.spent >= _PRICE.compute_cost(0, 4 * 1024)

@@ -14,7 +14,7 @@ import pytest
 from builds import TINY, merged, segue
 from libraries import sound, write_csv
 
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.cli.look.compare import print_comparison
 from pipelines.look.comparison.compare import Comparison, TableChanges, compare
 from pipelines.look.comparison.side import Change
@@ -228,7 +228,7 @@ def test_the_first_letters_of_a_version_name_it(base: Path, make: Make, tmp_path
 
 def test_of_several_plans_each_is_named(root: Path, tmp_path: Path) -> None:
     plans = [
-        plan_only(spec_over(root / "sounds", seed=seed), tmp_path, 0, Silent())[0].manifests
+        plan_library(spec_over(root / "sounds", seed=seed), tmp_path, 0, Silent())[1].manifests
         for seed in (7, 8)
     ]
     names = ", ".join(sorted(plan.name for plan in plans))
@@ -268,7 +268,7 @@ def test_a_corpus_of_another_name_is_compared_by_place(base: Path, make: Make) -
 def test_a_plan_is_compared_and_what_it_does_not_say_is_told(
     base: Path, root: Path, tmp_path: Path
 ) -> None:
-    places, _ = plan_only(spec_over(root / "sounds"), tmp_path, 0, Silent())
+    _, places, _ = plan_library(spec_over(root / "sounds"), tmp_path, 0, Silent())
     found = compare(base, places.manifests)
     only(found, "unknown")
     assert found.unknown.startswith("B: planned, not built")

@@ -18,7 +18,7 @@ from builds import segue
 from chromium import Reader
 from pages import check_page
 
-from pipelines.build.build import plan_only
+from pipelines.build.build import plan_library
 from pipelines.cli.look.report import report_command
 from pipelines.look.inspection import describe, draw
 from pipelines.look.page import Page, histogram, plot, write_page
@@ -146,7 +146,7 @@ def test_violations_are_counted_and_shown(corpus: Corpus, tmp_path: Path) -> Non
 
 
 def test_a_plan_is_reported_without_audio(tiny: Callable[..., Spec], tmp_path: Path) -> None:
-    plan_only(tiny(), tmp_path, 0, Silent())
+    plan_library(tiny(), tmp_path, 0, Silent())
     found = corpus_page(tmp_path / "data_manifests" / "tiny", samples=3)
     read = check_page(found.html)
     assert (found.facts["shown"], found.facts["heard"]) == (3, 0)

@@ -12,7 +12,7 @@ import typer
 import yaml
 from typer.testing import CliRunner, Result
 
-from pipelines.build.build import plan_only
+from pipelines.build.build import plan_library
 from pipelines.cli.make.new import new_command
 from pipelines.cli.make.sources import sources_command
 from pipelines.spec.file import parse_spec, read_spec
@@ -88,7 +88,7 @@ def test_every_recipe_can_be_planned_as_it_is_written(name: str, tmp_path: Path)
     if "jam" in values["source"]:
         values["splits"] = {"train": [1]}  # ten loops, one a genre, are of the first fold
     spec = Spec.model_validate(values)
-    places, samples = plan_only(spec, tmp_path, 0, Silent())[:2]
+    _, places, samples = plan_library(spec, tmp_path, 0, Silent())
     assert samples
     assert places.manifests.is_dir()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builds import product
 
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
@@ -82,7 +82,7 @@ def test_another_spec_leaves_a_begun_version_as_it_is(
         build(eight, tmp_path, 0)
     assert "another `version`" in refused.value.fix
     with pytest.raises(CorpusError, match="was begun with another spec"):
-        plan_only(eight, tmp_path, 0, Silent())
+        plan_library(eight, tmp_path, 0, Silent())
     assert build(seven, tmp_path, 0).rendered == 0
     assert product(tmp_path) == clean[7]
 
@@ -92,7 +92,7 @@ def test_a_build_killed_anywhere_after_another_spec_ends_in_one_of_the_two_corpo
 ) -> None:
     seven, eight = tiny(**SMALL, seed=7), tiny(**SMALL, seed=8)
     begun = tmp_path / "begun"
-    plan_only(seven, begun, 0, Silent())
+    plan_library(seven, begun, 0, Silent())
     total = first_renames(eight, shutil.copytree(begun, tmp_path / "counted"))
     refused = 0
     kills = range(2, total + 1, 5)  # `make soak SOAK=--between-writes` takes all of them
@@ -116,7 +116,7 @@ def test_a_plan_of_a_finished_version_stays_its_own(tiny: Tiny, tmp_path: Path) 
     build(tiny(**SMALL, seed=7), tmp_path, 0)
     before = product(tmp_path)
     with pytest.raises(CorpusError, match="was built from another spec"):
-        plan_only(tiny(**SMALL, seed=8), tmp_path, 0, Silent())
+        plan_library(tiny(**SMALL, seed=8), tmp_path, 0, Silent())
     assert product(tmp_path) == before
 
 
@@ -124,7 +124,7 @@ def test_a_file_of_another_plan_is_not_taken_for_ones_own(
     tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
 ) -> None:
     for seed, out in ((7, tmp_path / "seven"), (8, tmp_path / "eight")):
-        plan_only(tiny(**SMALL, seed=seed), out, 0, Silent())
+        plan_library(tiny(**SMALL, seed=seed), out, 0, Silent())
     clips = Path("data_manifests/tiny/v1/clips.parquet")
     shutil.copyfile(tmp_path / "eight" / clips, tmp_path / "seven" / clips)
     build(tiny(**SMALL, seed=7), tmp_path / "seven", 0)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 from builds import product, segue
@@ -243,7 +245,7 @@ def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
         ("", None, "is no JSON"),
         ("bank", 3, "bank is 3: expected a path"),
         ("digest", ["a"], "digest is .*: expected text"),
-        ("splits", {"train": {"samples": 1}}, "expected samples and shards of every split"),
+        ("splits", {"train": {"samples": 1}}, "splits is .*: expected .* samples and shards"),
         ("splits", {"../train": {"samples": 1, "shards": 1}}, "splits is .*: expected an object"),
     ],
 )
@@ -368,6 +370,29 @@ def test_banks_keep_what_kept_versions_are_made_of(tiny: Tiny, out: Path) -> Non
         row = corpus.samples().slice(0, 1).to_pylist()[0]
         stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("../../shards/x.pcm", "row 0: part is .*: expected part-NAME.pcm"),
+        (7, "row 0: part is '7': expected"),
+        (None, "damaged: .*'part' with null values"),
+    ],
+)
+def test_a_damaged_index_of_a_bank_stops_gc_before_anything_goes(
+    out: Path, part: object, said: str
+) -> None:
+    facts = json.loads((manifests(out) / "three" / "corpus.json").read_text())
+    index = (manifests(out) / "three" / facts["bank"]).resolve()
+    table = pq.read_table(index)
+    at = table.schema.get_field_index("part")
+    pq.write_table(table.set_column(at, "part", pa.array([part] * len(table))), index)
+    before = product(out), banks(out)
+    with pytest.raises(CorpusError, match=rf"{index.name}: {said}") as told:
+        collect_garbage(manifests(out), keep=1, banks=True)
+    assert "\n" not in str(told.value)
+    assert (product(out), banks(out)) == before
 
 
 def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Path) -> None:

@@ -243,6 +243,7 @@ def test_a_garbage_corpus_json_is_one_line(corpus: Corpus, tmp_path: Path, name:
         ("peak_db", 1),
         ("splits", {"train": 5}),
         ("splits", {"train": {"samples": "x"}}),
+        ("splits", {"train": {"samples": 1}}),
         ("licences", []),
         ("licences", None),
         ("licences", {"a": "x"}),

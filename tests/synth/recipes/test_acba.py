@@ -17,10 +17,12 @@ from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Connective, Style
 from synth.labels.lexicon import Phrase
+from synth.labels.lexicon_build import lexicon_folder, read_sources
 from synth.recipes.acba import ORDER_WORDS, Acba
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration, timeline
+from synth.text.grammar.families import share_family
 from synth.text.grammar.words import content_words
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -172,6 +174,57 @@ def test_captions_that_all_share_a_word_are_a_plan_error_with_the_fix() -> None:
         plan(Acba(pairs=2), clips)
     assert "share_words" in caught.value.fix
     assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A man is talking", "Someone speaks"),
+        ("A dog barks", "A puppy yaps"),
+        ("Rain falls", "A downpour"),
+        ("A car engine", "A vehicle idles"),
+        ("A woman speaks", "A female voice"),
+        ("People laugh", "Children giggle"),
+        ("A toilet flushes", "Water runs"),
+        ("A crowd cheers", "People applaud"),
+    ],
+)
+def test_two_names_for_one_sound_are_never_joined(one: str, other: str) -> None:
+    clips = [clip(0, one), clip(1, other)]
+    with pytest.raises(PlanError, match="names the same kind of sound"):
+        plan(Acba(pairs=2), clips)
+    assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
+
+
+def test_labels_of_which_one_could_name_the_other_are_never_joined() -> None:
+    # An airplane could be called an engine, and the order of the two was denied.
+    clips = [clip(0, labels=("airplane",)), clip(1, labels=("engine",)), clip(2, labels=("cat",))]
+    for group in plan(Acba(pairs=40), clips):
+        assert "cat" in {event.label for event in events(group[0].scene)}
+
+
+def test_every_label_of_esc50_meets_most_of_the_others() -> None:
+    names = read_sources(lexicon_folder())["esc50.csv"].splitlines()[1:]
+    clips = [clip(i, labels=(row.split(",")[0],)) for i, row in enumerate(names)]
+    assert len(clips) == 50
+    met = {
+        frozenset(event.label for event in events(group[0].scene))
+        for group in plan(Acba(pairs=6000), clips)
+    }
+    assert all(sum(item.labels[0] in pair for pair in met) > 25 for item in clips)
+
+
+def test_every_clip_of_audiocaps_finds_a_partner_that_shares_no_family(
+    shared_data: Callable[[str], Path],
+) -> None:
+    for split, pairs in (("val", 2000), ("train", 2000)):
+        with (shared_data("AudioCaps") / f"{split}.csv").open(encoding="utf-8-sig") as file:
+            rows = [(row["youtube_id"], row["caption"]) for row in csv.DictReader(file)]
+        every = [clip(i, text, recording=video) for i, (video, text) in enumerate(rows)]
+        clips = [item for item in every if Acba().sentences(item)]
+        for group in plan(Acba(pairs=pairs, minimal_pairs=False), clips):
+            a, b = events(group[0].scene)
+            assert not share_family(a.label, b.label)
 
 
 def test_every_clip_leads_equally_often() -> None:

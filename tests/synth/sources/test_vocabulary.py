@@ -12,7 +12,7 @@ import pytest
 from builds import product, segue
 from pydantic import ValidationError
 
-from pipelines.build.build import build, plan_only
+from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_corpora
 from pipelines.cli.look.audit import _print_leakage
@@ -39,7 +39,7 @@ def spec(**changes: Any) -> dict[str, Any]:
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The manifest folder of a plan; not to be changed."""
     out = tmp_path_factory.mktemp("planned")
-    places, samples = plan_only(Spec.model_validate(spec()), out, 0, Silent())
+    _, places, samples = plan_library(Spec.model_validate(spec()), out, 0, Silent())
     assert samples == 48
     return places.manifests
 
@@ -102,7 +102,7 @@ def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
 def test_a_label_listed_twice_is_a_clear_error(tmp_path: Path) -> None:
     twice = spec(source={"vocabulary": {"labels": ["Dog", "Dog"]}})
     with pytest.raises(SourceError, match="two clips are called") as caught:
-        plan_only(Spec.model_validate(twice), tmp_path, 0, Silent())
+        plan_library(Spec.model_validate(twice), tmp_path, 0, Silent())
     assert caught.value.fix
 
 
@@ -123,7 +123,7 @@ def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Pa
         "recipe": {"triplets": {}},
         "clips": {"max_s": 4, "min_active_s": 0.8},
     }
-    places, _ = plan_only(Spec.model_validate(spec(**few)), tmp_path, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec(**few)), tmp_path, 0, Silent())
     clips = pq.read_table(places.manifests / "clips.parquet").to_pylist()
     refused = pq.read_table(places.manifests / "quarantine.parquet").to_pylist()
     assert len(clips) + len(refused) == 36
@@ -134,7 +134,7 @@ def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Pa
     }
     short = Spec.model_validate(spec(**few | {"clips": {"max_s": 0.3}}))
     with pytest.raises(SourceError, match="none of 36 clips") as caught:
-        plan_only(short, tmp_path, 0, Silent())
+        plan_library(short, tmp_path, 0, Silent())
     assert "the limit is 0.3 s" in caught.value.fix
 
 
@@ -150,15 +150,15 @@ def test_leakage_of_a_listing_says_that_there_is_no_audio(
 
 
 def test_workers_change_nothing(planned: Path, tmp_path: Path) -> None:
-    plan_only(Spec.model_validate(spec()), tmp_path, 2, Silent())
+    plan_library(Spec.model_validate(spec()), tmp_path, 2, Silent())
     assert product(tmp_path) == product(planned.parents[2])
 
 
 def test_a_plan_is_not_made_twice(planned: Path, tmp_path: Path) -> None:
-    places, _ = plan_only(Spec.model_validate(spec()), tmp_path, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec()), tmp_path, 0, Silent())
     path = places.manifests / "plan.parquet"
     before = path.stat().st_mtime_ns
-    plan_only(Spec.model_validate(spec()), tmp_path, 0, Silent())
+    plan_library(Spec.model_validate(spec()), tmp_path, 0, Silent())
     assert path.stat().st_mtime_ns == before
 
 
@@ -179,7 +179,7 @@ def test_triplets_are_planned_over_it_too(tmp_path: Path) -> None:
         source={"vocabulary": {"labels": ["Dog", "Rain", "Siren"]}},
         recipe={"triplets": {"crossfade_s": 0.1, "max_event_s": 2.0}},
     )
-    places, samples = plan_only(Spec.model_validate(triplets), tmp_path, 0, Silent())
+    _, places, samples = plan_library(Spec.model_validate(triplets), tmp_path, 0, Silent())
     assert samples == 18
     assert audit(places.manifests).violations == ()
 
@@ -187,7 +187,7 @@ def test_triplets_are_planned_over_it_too(tmp_path: Path) -> None:
 def test_labels_too_few_for_a_scene_are_a_clear_error(tmp_path: Path) -> None:
     few = spec(source={"vocabulary": {"labels": ["Dog", "Bark"]}})
     with pytest.raises(PlanError, match="no scene found") as caught:
-        plan_only(Spec.model_validate(few), tmp_path, 0, Silent())
+        plan_library(Spec.model_validate(few), tmp_path, 0, Silent())
     assert caught.value.fix
 
 
@@ -257,7 +257,7 @@ def test_bad_settings_are_told_with_file_line_and_key(
     spec_file: Callable[..., Path], tmp_path: Path, recipe: str, told: str
 ) -> None:
     with pytest.raises(SegueError) as caught:
-        plan_only(read_spec(spec_file(recipe)), tmp_path, 0, Silent())
+        plan_library(read_spec(spec_file(recipe)), tmp_path, 0, Silent())
     assert told in str(caught.value)
     if told.startswith("planned"):
         assert str(caught.value).startswith(f"{tmp_path}/planned.yaml:4:")
@@ -268,6 +268,6 @@ def test_expressions_are_looked_for_beside_the_spec(
 ) -> None:
     (tmp_path / "mine.txt").write_text("Bark + Rain\n")
     spec = read_spec(spec_file("scenes: {scenes: 8, expressions: mine.txt}"))
-    places, _ = plan_only(spec, tmp_path / "out", 0, Silent())
+    _, places, _ = plan_library(spec, tmp_path / "out", 0, Silent())
     rows = pq.read_table(places.manifests / "plan.parquet")
     assert rows.column("notation")[0].as_py() == "Bark + Rain"

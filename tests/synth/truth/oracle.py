@@ -1,0 +1,370 @@
+"""A second judge of truth, by brute force over what several listeners hear.
+
+It knows the rules of `synth.truth.truth`, and nothing of its code. A sound is an array that says
+of each moment whether it is heard; a listener hears what is clear and any part of what is faint.
+Every reading of a claim is tried with every choice of sounds, for every listener. As no more than
+some listeners are tried, a proof or a refutation is never missing here that should be there; one
+may be here that should not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, pairwise, product
+from random import Random
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.labels.lexicon import could_be_called
+from synth.scene.activity import Activity, Stretch, Stretches
+from synth.scene.claim import And, Claim, Not, Only, claim_from_text, claim_labels
+from synth.scene.scene import Concat, Event, Scene, events, from_text, operands
+from synth.scene.timeline import Timeline, timeline
+
+MOST_IN_EVERY_WAY: Final = 5
+"""Up to so many unsure sounds, each is heard at its clearest and its faintest beside the others."""
+
+MORE_EARS: Final = 12
+"""Listeners who hear some of what is faint, drawn at random."""
+
+Moments: TypeAlias = NDArray[np.bool_]
+Verdict: TypeAlias = NDArray[np.bool_]
+"""One truth for each listener."""
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+class Sound(NamedTuple):
+    """A sound as each listener hears it.
+
+    Args:
+        label: What it is called.
+        event: Its position among the scene's events.
+        heard: By listener and moment.
+        there: Whether the listener hears it at all.
+        start: Its first frame.
+        end: The frame after its last.
+        frames: How long it is heard.
+    """
+
+    label: str
+    event: int
+    heard: Moments
+    there: Verdict
+    start: Numbers
+    end: Numbers
+    frames: Numbers
+
+
+class Oracle:
+    """The judge of one timeline.
+
+    Args:
+        heard: What is heard when.
+        audible: Less than so many frames nobody can tell.
+        borders: Between them every sound is heard or not; without, every frame is a moment.
+        seed: Of what the listeners hear of the faint.
+        alike: Whether it is enough that one sound lies within another where both are heard at their
+            clearest, and where both are at their faintest.
+    """
+
+    def __init__(
+        self,
+        heard: Timeline,
+        audible: int,
+        borders: Sequence[int] | None = None,
+        seed: int = 0,
+        alike: bool = False,
+    ) -> None:
+        self.timeline = heard
+        self.audible = audible
+        self.alike = alike
+        last = max((place.offset for place in heard.placements), default=0)
+        self.borders = np.array(range(last + 1) if borders is None else borders, dtype=np.int64)
+        self.lasting = np.diff(self.borders)
+        self._related: dict[tuple[str, int, int], Verdict] = {}
+        self.sounds = self._listen(Random(seed))
+
+    def proves(self, claim: Claim) -> bool:
+        """Whether every listener finds it true in the strictest reading."""
+        return bool(self.find(claim, strict=True).all())
+
+    def refutes(self, claim: Claim) -> bool:
+        """Whether every listener finds it false in the loosest reading."""
+        return not self.find(claim, strict=False).any()
+
+    def find(self, claim: Claim, strict: bool) -> Verdict:
+        """What each listener finds."""
+        if isinstance(claim, Not):
+            return ~self.find(claim.claim, not strict)
+        if isinstance(claim, And):
+            return self.find(claim.first, strict) & self.find(claim.second, strict)
+        if isinstance(claim, Only):
+            return self.find(claim.claim, strict) & ~self._hears_more(claim.claim, strict)
+        return self._is_proper(claim) if strict else self._is_near(claim)
+
+    def _hears_more(self, claim: Claim, strict: bool) -> Verdict:
+        more = self._nobody
+        for sound in self.sounds:
+            if not any(_bears(sound.label, name, strict) for name in claim_labels(claim)):
+                more = more | sound.there
+        return more
+
+    def _is_proper(self, scene: Scene) -> Verdict:
+        names = [event.label for event in events(scene)]
+        found = ~self._nobody
+        for name in names:
+            found = found & self._hears(self._called(name, strict=True))
+        if isinstance(scene, Event):
+            return found
+        if len(set(names)) < len(names):
+            return self._nobody
+        for name in names:
+            others = self._called(name, strict=False)
+            found = found & ~self._hears(i for i in others if self.sounds[i].label not in names)
+        for chosen in product(*(self._called(name, strict=True) for name in names)):
+            holds, _ = self._fits(scene, iter(chosen), strict=True)
+            found = found & (holds | ~self._hears_all(chosen))
+        return found
+
+    def _is_near(self, scene: Scene) -> Verdict:
+        found = self._nobody
+        names = [event.label for event in events(scene)]
+        for chosen in product(*(self._called(name, strict=False) for name in names)):
+            holds, _ = self._fits(scene, iter(chosen), strict=False)
+            found = found | (holds & self._hears_all(chosen))
+        return found
+
+    def _called(self, name: str, strict: bool) -> list[int]:
+        return [i for i, sound in enumerate(self.sounds) if _bears(sound.label, name, strict)]
+
+    def _hears(self, sounds: Iterable[int]) -> Verdict:
+        any_of_them = self._nobody
+        for each in sounds:
+            any_of_them = any_of_them | self.sounds[each].there
+        return any_of_them
+
+    def _hears_all(self, sounds: Iterable[int]) -> Verdict:
+        all_of_them = ~self._nobody
+        for each in sounds:
+            all_of_them = all_of_them & self.sounds[each].there
+        return all_of_them
+
+    def _fits(
+        self, scene: Scene, chosen: Iterator[int], strict: bool
+    ) -> tuple[Verdict, tuple[int, ...]]:
+        """Whether a scene's chosen sounds stand as it says, and these sounds."""
+        if isinstance(scene, Event):
+            return ~self._nobody, (next(chosen),)
+        parts = [self._fits(part, chosen, strict) for part in operands(scene)]
+        holds = np.logical_and.reduce([each for each, _ in parts])
+        for (_, ours), (_, theirs) in combinations(parts, 2):
+            if isinstance(scene, Concat):
+                holds = holds & self._follows(ours, theirs, strict)
+            elif strict:
+                holds = holds & self._accompanies(ours, theirs)
+            else:
+                holds = holds & self._touches(ours, theirs)
+        return holds, sum((sounds for _, sounds in parts), ())
+
+    def _follows(self, ours: Sequence[int], theirs: Sequence[int], strict: bool) -> Verdict:
+        relation = "is over before" if strict else "starts or ends before"
+        pairs = [self._pair(relation, i, j) for i, j in product(ours, theirs)]
+        found: Verdict = (np.logical_and if strict else np.logical_or).reduce(pairs)
+        return found
+
+    def _accompanies(self, ours: Sequence[int], theirs: Sequence[int]) -> Verdict:
+        start, end = self._span(ours)
+        other_start, other_end = self._span(theirs)
+        within = (start >= other_start) & (end <= other_end)
+        around = (start <= other_start) & (end >= other_end)
+        if self.alike:
+            within, around = (each | each[:2].all() for each in (within, around))
+        holds = within | around
+        for one, others in [(i, theirs) for i in ours] + [(j, ours) for j in theirs]:
+            company = [self._pair("keeps company", one, other) for other in others]
+            holds = holds & np.logical_or.reduce(company)
+        return holds
+
+    def _touches(self, ours: Sequence[int], theirs: Sequence[int]) -> Verdict:
+        start, end = self._span(ours)
+        other_start, other_end = self._span(theirs)
+        common = np.minimum(end, other_end) - np.maximum(start, other_start)
+        transitions = [self._twice_transition(i, j) for i, j in product(ours, theirs)]
+        found: Verdict = 2 * common > np.minimum.reduce(transitions)
+        return found
+
+    def _span(self, sounds: Sequence[int]) -> tuple[Numbers, Numbers]:
+        start = np.minimum.reduce([self.sounds[each].start for each in sounds])
+        return start, np.maximum.reduce([self.sounds[each].end for each in sounds])
+
+    def _pair(self, relation: str, i: int, j: int) -> Verdict:
+        known = self._related.get((relation, i, j))
+        if known is None:
+            known = self._related[relation, i, j] = self._relate(relation, i, j)
+        return known
+
+    def _relate(self, relation: str, i: int, j: int) -> Verdict:
+        x, y, transition = self.sounds[i], self.sounds[j], self._twice_transition(i, j)
+        starts_first = y.start - x.start >= self.audible
+        if relation == "is over before":
+            return starts_first & (2 * (x.end - y.start) <= transition)
+        if relation == "starts or ends before":
+            after = self.borders[:-1] >= x.end[:, np.newaxis]
+            rest = (y.heard & after) @ self.lasting
+            return starts_first | (rest >= 5 * self.audible) | (5 * rest >= y.frames)
+        shared = (x.heard & y.heard) @ self.lasting
+        least = np.minimum(x.frames, y.frames)
+        return (shared >= self.audible) & (4 * shared >= least) & (2 * shared > transition)
+
+    def _twice_transition(self, i: int, j: int) -> Numbers:
+        x, y = self.sounds[i], self.sounds[j]
+        twice = 2 * self.timeline.crossfade(x.event, y.event)
+        return np.minimum(twice, np.minimum(x.frames, y.frames))
+
+    @cached_property
+    def _nobody(self) -> Verdict:
+        return np.zeros(len(self.sounds[0].there), dtype=np.bool_)
+
+    def _listen(self, rng: Random) -> list[Sound]:
+        # The tags of one sound are heard as one.
+        ways: dict[tuple[int, Activity], list[Moments]] = {}
+        for place in self.timeline.placements:
+            key = (place.event, place.heard)
+            if key not in ways:
+                ways[key] = self._ways_to_hear(place.heard, rng)
+        chosen = _choose([len(each) for each in ways.values()], rng)
+        heard = {
+            key: np.array(each)[numbers]
+            for (key, each), numbers in zip(ways.items(), chosen, strict=True)
+        }
+        return [
+            self._sound(place.label, place.event, heard[place.event, place.heard])
+            for place in self.timeline.placements
+        ]
+
+    def _sound(self, label: str, event: int, heard: Moments) -> Sound:
+        first = heard.argmax(axis=1)
+        last = heard.shape[1] - heard[:, ::-1].argmax(axis=1)
+        start, end = self.borders[first], self.borders[last]
+        frames = (heard @ self.lasting).astype(np.int64)
+        return Sound(label, event, heard, frames > 0, start, end, frames)
+
+    def _ways_to_hear(self, activity: Activity, rng: Random) -> list[Moments]:
+        """What the clearest ears hear, what the faintest, then what lies between."""
+        clear, faint = self._moments(activity.clear), self._moments(activity.faint)
+        if (clear == faint).all():
+            return [clear]
+        unsure = np.flatnonzero(faint & ~clear)
+        runs = np.split(unsure, np.flatnonzero(np.diff(unsure) > 1) + 1)
+        ways = [clear, faint]
+        if clear.any():
+            first, last = np.flatnonzero(clear)[[0, -1]]
+            ways += [self._add(clear, [unsure[unsure < first]])]
+            ways += [self._add(clear, [unsure[unsure > last]])]
+        for _ in range(4):
+            ways += [self._add(clear, [_take_some(run, rng) for run in runs])]
+        return ways
+
+    def _moments(self, stretches: Stretches) -> Moments:
+        moments = np.zeros(len(self.lasting), dtype=np.bool_)
+        for stretch in stretches:
+            first, last = np.searchsorted(self.borders, stretch)
+            moments[first:last] = True
+        return moments
+
+    @staticmethod
+    def _add(clear: Moments, runs: Iterable[NDArray[np.intp]]) -> Moments:
+        more = clear.copy()
+        for run in runs:
+            more[run] = True
+        return more
+
+
+def _take_some(run: NDArray[np.intp], rng: Random) -> NDArray[np.intp]:
+    """None of it, all, its head or its tail."""
+    at = rng.randint(0, len(run))
+    return rng.choice([run[:0], run, run[:at], run[at:]])
+
+
+def _choose(ways: Sequence[int], rng: Random) -> list[list[int]]:
+    """For each sound, the number of the way in which each listener hears it.
+
+    The first hears all at its clearest, the second at its faintest.
+    """
+    unsure = sum(each > 1 for each in ways)
+    chosen = [tuple(0 for _ in ways), tuple(min(1, each - 1) for each in ways)]
+    if 1 < unsure <= MOST_IN_EVERY_WAY:
+        chosen += list(product(*(range(min(2, each)) for each in ways)))[1:-1]
+    if unsure:
+        chosen += [tuple(rng.randrange(each) for each in ways) for _ in range(MORE_EARS)]
+    return [list(each) for each in zip(*chosen, strict=True)]
+
+
+def _bears(label: str, name: str, strict: bool) -> bool:
+    return label == name or (not strict and could_be_called(label, name))
+
+
+class Fault(NamedTuple):
+    """A sentence of a manifest that is not what it is sold as.
+
+    Args:
+        column: Where it stands: `caption`, `positives` or `negatives`.
+        number: Its position there.
+        text: What it says.
+        claim: What it claims, as text.
+    """
+
+    column: str
+    number: int
+    text: str
+    claim: str
+
+
+def judge_row(
+    row: Mapping[str, Any], audible_s: float = 0.1, seed: int = 0, alike: bool = False
+) -> list[Fault]:
+    """The captions of a manifest row that are not proven, and its negatives that are not refuted.
+
+    Nothing is rounded: the moments are those between any two borders of activity, each cut in two,
+    so that some ears hear a part of a faint stretch.
+
+    Args:
+        row: With `scene`, `caption`, `claim`, `positives`, `negatives`, `sample_rate` and, for each
+            event in the scene's order, `activity` on the scene's clock, in frames at that rate.
+        audible_s: Less than so many seconds nobody can tell.
+        seed: Of what the listeners hear of the faint.
+        alike: As of `Oracle`.
+    """
+    activities = [
+        Activity(_read_stretches(each["clear"]), _read_stretches(each["faint"]))
+        for each in row["activity"]
+    ]
+    heard = timeline(from_text(row["scene"]), activities)
+    audible = round(audible_s * row["sample_rate"])
+    oracle = Oracle(heard, audible, _find_borders(heard), seed, alike)
+    faults = []
+    if not oracle.proves(claim_from_text(row["claim"])):
+        faults.append(Fault("caption", 0, row["caption"], row["claim"]))
+    for number, caption in enumerate(row["positives"]):
+        if not oracle.proves(claim_from_text(caption["claim"])):
+            faults.append(Fault("positives", number, caption["text"], caption["claim"]))
+    for number, caption in enumerate(row["negatives"]):
+        if not oracle.refutes(claim_from_text(caption["claim"])):
+            faults.append(Fault("negatives", number, caption["text"], caption["claim"]))
+    return faults
+
+
+def _read_stretches(values: Iterable[Mapping[str, int]]) -> Stretches:
+    return tuple(Stretch(int(each["onset"]), int(each["offset"])) for each in values)
+
+
+def _find_borders(heard: Timeline) -> list[int]:
+    found = {0, heard.frames}
+    for place in heard.placements:
+        for stretch in place.heard.clear + place.heard.faint:
+            found |= set(stretch)
+    borders = sorted(found)
+    return sorted(found | {(a + b) // 2 for a, b in pairwise(borders)})
