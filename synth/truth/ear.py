@@ -64,17 +64,22 @@ class Ear:
             stays &= audible
         begins = powers >= loudest * to_gain(-self.clear_db) ** 2
         runs = [(start, end) for start, end in _runs(stays) if begins[start:end].any()]
+        bridged = self._bridge(runs)
+        return [(start, end) for start, end in bridged if (end - start) * BLOCK_S >= self.blip_s]
+
+    def find_faint(self, powers: Powers, loudest: float) -> list[tuple[int, int]]:
+        """The runs of blocks, as [start, end), that somebody may hear."""
+        return self._bridge(_runs(powers >= max(loudest * to_gain(-self.faint_db) ** 2, _SILENCE)))
+
+    def _bridge(self, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The runs without pauses that interrupt nothing."""
         bridged: list[tuple[int, int]] = []
         for start, end in runs:
             if bridged and (start - bridged[-1][1]) * BLOCK_S < self.pause_s:
                 bridged[-1] = bridged[-1][0], end
             else:
                 bridged.append((start, end))
-        return [(start, end) for start, end in bridged if (end - start) * BLOCK_S >= self.blip_s]
-
-    def find_faint(self, powers: Powers, loudest: float) -> list[tuple[int, int]]:
-        """The runs of blocks, as [start, end), that somebody may hear."""
-        return _runs(powers >= max(loudest * to_gain(-self.faint_db) ** 2, _SILENCE))
+        return bridged
 
 
 def _runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:

@@ -28,11 +28,11 @@ from pipelines.checks.audio.measured import Measured
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.manifest import find_manifest
 from synth.audio.stems import render_stems
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, shorten
 from synth.base.progress import Observer, Silent
 from synth.base.units import Decibels, Frames
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
-from synth.corpus.facts import GET_AGAIN, shorten
+from synth.corpus.facts import GET_AGAIN
 from synth.corpus.schema import EAR, read_timeline
 from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
