@@ -197,8 +197,7 @@ class Listener:
         """
         placed = timeline(scene)
         low, high = self._bounds(placed)
-        rest = high.sum(axis=0) - high
-        mask = to_gain(-self.ear.masked_db) ** 2
+        rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
         heard = []
         for number, place in enumerate(placed.placements):
             blocks = slice(*self._blocks(place))
@@ -206,7 +205,9 @@ class Listener:
             loudest = float(loud.max())
             gain = to_gain(place.excerpt.gain_db) ** 2
             whole = max(loudest, self._envelope(place.excerpt.clip).loudest * gain)
-            audible = quiet >= (quiet + rest[number, blocks]) * mask
+            amplitude = np.sqrt(quiet)
+            loudest_mix = amplitude + rest[number, blocks]  # where they are in step
+            audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
             clear = self.ear.find_clear(quiet, whole, audible)
             faint = self.ear.find_faint(loud, loudest)
             activity = Activity(*(self._to_frames(runs, place) for runs in (clear, faint)))

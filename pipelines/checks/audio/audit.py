@@ -34,11 +34,15 @@ from synth.base.units import Decibels, Frames
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.schema import EAR, read_timeline
+from synth.scene.activity import Stretch
 from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.storage import display_path
 from synth.truth.annotation import annotate
 from synth.truth.ear import Ear
+
+DRAWN: Final = 100
+"""Samples that are listened to where nobody says how many."""
 
 OTHERS_DB: Final = (-5.0, 5.0)
 """Two further listeners hear down to `leave_db` and so much more."""
@@ -120,7 +124,7 @@ def find_rendered(path: Path) -> Path:
     return manifest.parent
 
 
-def audit_audio(path: Path, count: int, observer: Observer | None = None) -> AudioAudit:
+def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None) -> AudioAudit:
     """Listen to samples of a finished corpus, drawn evenly over its manifest.
 
     Args:
@@ -226,7 +230,9 @@ class _Auditor:
         self, row: Mapping[str, Any], measured: Measured, within_db: Decibels
     ) -> Iterator[Violation]:
         """What a listener who hears so far down finds of a sample's sentences."""
-        heard = timeline(from_text(row["scene"]), measured.hear(self.ear, within_db))
+        scene = from_text(row["scene"])
+        extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]
+        heard = timeline(scene, measured.hear(self.ear, within_db, extents))
         return find_violations(row, annotate(heard, self.tags), self.audible)
 
 

@@ -6,6 +6,7 @@ Here nothing is taken from the catalogue: each sound is heard by itself, as it i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,13 +31,11 @@ class Measured:
         edges: First frame of each block of 50 ms, and the frame after the last block.
         powers: Mean square of each sound in each block.
         mix: That of their sum.
-        extents: From the first to the last frame of each sound that is no digital silence.
     """
 
     edges: Int64[np.ndarray, " edges"]
     powers: Powers
     mix: Float64[np.ndarray, " blocks"]
-    extents: tuple[Stretch, ...]
 
     @classmethod
     def of(cls, stems: Float32[np.ndarray, "events frames"], rate: int) -> Measured:
@@ -51,8 +50,7 @@ class Measured:
         starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
         edges = np.append(starts[starts < frames], frames)
         powers = np.stack([_measure(stem, edges) for stem in stems])
-        extents = tuple(_find_extent(stem) for stem in stems)
-        return cls(edges, powers, _measure(stems.sum(axis=0), edges), extents)
+        return cls(edges, powers, _measure(stems.sum(axis=0), edges))
 
     @property
     def below_loudest(self) -> Powers:
@@ -64,7 +62,8 @@ class Measured:
     @property
     def below_mix(self) -> Powers:
         """How far each block of a sound lies below all that is heard at its time, in dB."""
-        return _to_decibels(self.mix[np.newaxis]) - _to_decibels(self.powers)
+        below: Powers = _to_decibels(self.mix[np.newaxis]) - _to_decibels(self.powers)
+        return below
 
     def find_audible(self, within_db: Decibels, masked_db: Decibels | None = None) -> Marks:
         """The blocks in which a sound can be heard.
@@ -76,16 +75,17 @@ class Measured:
         audible = (self.below_loudest <= within_db) & (self.powers > _SILENCE)
         return audible if masked_db is None else audible & (self.below_mix <= masked_db)
 
-    def hear(self, ear: Ear, within_db: Decibels) -> list[Activity]:
+    def hear(self, ear: Ear, within_db: Decibels, extents: Sequence[Stretch]) -> list[Activity]:
         """When one listener hears each sound: there, and nowhere else.
 
         Args:
             ear: What pauses, blips and masked sounds are.
             within_db: What lies further below the loudest block of a sound is not heard.
+            extents: From where to where each sound plays; a block may reach further.
         """
         heard = []
         audible = self.find_audible(within_db, ear.masked_db)
-        for marked, extent in zip(audible, self.extents, strict=True):
+        for marked, extent in zip(audible, extents, strict=True):
             runs = find_runs(bridge(marked, ear.pause_s))
             lasting = [(start, end) for start, end in runs if (end - start) * BLOCK_S >= ear.blip_s]
             stretches = cut(
@@ -129,11 +129,6 @@ def find_runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:
     """The runs of marked blocks, as [start, end)."""
     edges = np.flatnonzero(np.diff(marked, prepend=False, append=False)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
-
-
-def _find_extent(stem: Float32[np.ndarray, " frames"]) -> Stretch:
-    sounding = np.flatnonzero(stem)
-    return Stretch(int(sounding[0]), int(sounding[-1]) + 1) if len(sounding) else Stretch(0, 0)
 
 
 def _measure(
