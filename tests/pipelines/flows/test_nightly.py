@@ -92,6 +92,20 @@ def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) 
     refuse_failed(places, gates)
 
 
+def test_audio_is_listened_to_where_a_gate_asks_for_it(places: Places) -> None:
+    (gate,) = judge(places, GateSettings(audio=12), Silent())[-1:]
+    assert (gate.name, gate.passed, gate.found) == ("audio", True, "0 findings in 12 samples")
+    path = places.manifests / SAMPLES_FILE
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0]["gain_db"] -= 1.0
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    (gate,) = judge(places, GateSettings(audio=12), Silent())[-1:]
+    assert not gate.passed
+    assert gate.found.startswith(f"1 findings in 12 samples, first in {rows[0]['id']}: differs")
+    assert read_nightly(None).gates.audio is None
+
+
 def test_caption_that_is_not_what_it_is_said_to_be_stops_a_version(places: Places) -> None:
     path = places.manifests / SAMPLES_FILE
     table = pq.read_table(path)
