@@ -120,7 +120,9 @@ def test_errors_of_the_system_are_told_in_one_line_too(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
-    failed = segue_here("build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json")
+    failed = segue_here(
+        "build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json"
+    )
     assert failed.returncode == 1
     assert "Traceback" not in failed.stderr
     assert failed.stderr.startswith("error: ")

@@ -166,7 +166,9 @@ def test_a_corpus_blocks_what_it_is_made_of(
     assert apart.returncode == 0, apart.stdout
     assert "0 shared" in apart.stdout
     build(over(source=other), tmp_path / "leaky", 0)
-    leaky = segue_here("audit", "--leakage", tmp_path / "leaky/data_manifests/tiny", manifests, "--json")
+    leaky = segue_here(
+        "audit", "--leakage", tmp_path / "leaky/data_manifests/tiny", manifests, "--json"
+    )
     assert leaky.returncode == 1
     found = json.loads(leaky.stdout.splitlines()[-1])
     assert (found["disjoint"], found["shared"]) == (False, len(LABELS))

@@ -409,8 +409,12 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
 
 
 def test_gc_on_the_command_line(out: Path) -> None:
-    foreseen = json.loads(segue_here("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout)
-    done = json.loads(segue_here("gc", manifests(out), "--keep", "1", "--json").stdout.splitlines()[-1])
+    foreseen = json.loads(
+        segue_here("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout
+    )
+    done = json.loads(
+        segue_here("gc", manifests(out), "--keep", "1", "--json").stdout.splitlines()[-1]
+    )
     assert {**foreseen, "dry_run": False} == done
     assert (done["corpus"], done["kept"]) == ("tiny", ["three"])
     assert [each["name"] for each in done["versions"]] == ["one", "two"]
