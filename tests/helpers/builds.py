@@ -92,6 +92,7 @@ def segue_here(
     with (
         mock.patch.dict(os.environ, PLAIN | dict(env or {})),
         mock.patch.object(sys, "argv", words),
+        mock.patch.object(sys.modules["__main__"], "__package__", ""),  # else of `-m pytest`
         redirect_stdout(output),
         redirect_stderr(errors),
     ):
