@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from browsing import edited, variant
-from builds import TINY, merged, segue
+from builds import TINY, merged, segue_here
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
@@ -451,7 +451,7 @@ def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path,
 def test_audit_of_a_garbage_corpus_json_fails(corpus: Corpus, tmp_path: Path, text: str) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table)
     (folder / CORPUS_FILE).write_text(text, encoding="utf-8")
-    done = segue("audit", folder)
+    done = segue_here("audit", folder)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "fix:" in done.stderr

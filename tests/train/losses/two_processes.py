@@ -1,4 +1,4 @@
-"""One of two processes that share a batch: `two_processes.py RANK FOLDER` (see test_world.py).
+"""Two processes that share a batch: `two_processes.py FOLDER` (see test_world.py).
 
 Reads FOLDER/batch.pt, whose embeddings are features here; encodes its share of the rows; and writes
 what each loss and its gradients are in FOLDER/RANK.pt, with what they are in one process.
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from forked import fork_ranks
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.nn.parallel import DistributedDataParallel
@@ -173,4 +174,4 @@ def main(rank: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    fork_ranks(lambda rank: main(rank, Path(sys.argv[1])))
