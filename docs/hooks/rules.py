@@ -26,7 +26,7 @@ _SECONDS: Final = 4
 _WIDTH: Final = 75  # of a second
 _ROW: Final = 24
 _LEFT: Final = 18
-_MARKS: Final = {"proven": "✓", "refuted": "✗", "open": "–"}
+_MARKS: Final = {"proven": "✓", "refuted": "✗", "open": "?"}
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
