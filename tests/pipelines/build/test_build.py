@@ -374,6 +374,30 @@ def test_an_unreadable_receipt_certifies_nothing(tiny: Tiny, tmp_path: Path, rec
     assert build(tiny(), tmp_path, 0).rendered == 1
 
 
+def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    root = tmp_path / "lib"
+    source = sounds(root)
+    audio = np.random.default_rng(1).uniform(-0.5, 0.5, 16_000)
+    audio[800:-800] *= 10 ** (-45 / 20)
+    soundfile.write(root / "bell" / "clicks.wav", audio, 16_000)
+    settings = {"source": source, "splits": {"train": 1.0}}
+    summary = build(tiny(**settings), tmp_path / "out", 0)
+    folder = Path(summary.paths["manifests"])
+    (refused,) = pq.read_table(folder / "quarantine.parquet").to_pylist()
+    assert refused["location"] == "bell/clicks.wav"
+    assert refused["stage"] == "recipe triplets"
+    assert refused["reason"] == "is audible for 0.05 s at a time only, the least is 0.1 s"
+    clips = {row["location"]: row for row in pq.read_table(folder / "clips.parquet").to_pylist()}
+    assert clips["bell/clicks.wav"]["segments"] == []
+    assert all(row["segments"] for name, row in clips.items() if name != "bell/clicks.wav")
+    # Another ear opens no file again, and makes another version.
+    banks = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("part-*")}
+    other = build(tiny(**settings, truth={"blip_s": 0.05}), tmp_path / "out", 0)
+    assert other.quarantined == 0
+    assert other.version != summary.version
+    assert banks == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("part-*")}
+
+
 def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
     root = tmp_path / "lib"
     source = sounds(root)
