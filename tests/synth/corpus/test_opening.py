@@ -15,13 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-<<<<<<< HEAD
-from browsing import edited, variant
-from builds import TINY, merged, segue_here
-=======
 from browsing import edited, served, variant
-from builds import TINY, merged, segue
->>>>>>> ingest
+from builds import TINY, merged, segue_here
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
@@ -395,7 +390,7 @@ def test_a_corpus_of_before_there_were_segments_is_read_by_all(
         ("inspect", "--diff", version, corpus.folder),
         ("report", version, "--out", tmp_path / "report.html"),
     ):
-        done = segue(*arguments)
+        done = segue_here(*arguments)
         assert done.returncode == 0, done.stderr
 
 
