@@ -351,7 +351,7 @@ def write_segments(folder: Path, *second: tuple[int, int]) -> None:
         ([(-1, 5)], "apart and in order"),
         ([(50, 60), (10, 20)], "apart and in order"),
         ([(10, 20), (20, 30)], "apart and in order"),
-        ([(10, 20), (30, 1 << 40)], "within the file's [0-9]+ frames"),
+        ([(10, 20), (30, 1 << 40)], "within the file"),
     ],
 )
 def test_segments_that_cannot_be_are_named(
