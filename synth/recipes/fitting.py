@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synth.base.errors import PlanError
-from synth.base.units import Frames
+from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt, pick
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.truth.ear import Listener
@@ -48,15 +48,19 @@ class Fitting:
         listener: Hears them.
         setting: As the recipe is given.
         longest: Frames that a sound may last, None for any.
-        least: Frames below which no sound is cut.
-        crossfade: Overlap of the two where they follow one another.
+        least_s: No sound is cut to less.
+        crossfade: Overlap in frames of the two where they follow one another.
     """
 
     listener: Listener
     setting: Setting
-    longest: Frames | None
-    least: Frames
-    crossfade: Frames
+    longest: Frames | None = None
+    least_s: Seconds = 1.0
+    crossfade: Frames = 0
+
+    @property
+    def _least(self) -> Frames:
+        return to_frames(self.least_s, self.setting.rate)
 
     def draw(
         self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
@@ -105,7 +109,7 @@ class Fitting:
         yield one, other
         first, second = (self.listener.extent(event) for event in (one, other))
         shorter = min(first.offset - first.onset, second.offset - second.onset)
-        length = max(shorter, self.least)
+        length = max(shorter, self._least)
         for event, cut_other in ((one, other), (other, one)):
             kept = self._trim(event)
             for window in self._windows(cut_other, length):
@@ -116,7 +120,7 @@ class Fitting:
         extent = self.listener.extent(event)
         heard = event.heard
         frames = extent.offset - extent.onset
-        if frames < min(self.least, heard.frames):
+        if frames < min(self._least, heard.frames):
             return event
         return Event(
             event.label, Excerpt(heard.clip, heard.start + extent.onset, frames, heard.gain_db)
@@ -130,7 +134,7 @@ class Fitting:
         spread = max(1, -(-len(starts) // _WINDOWS))
         for start in starts[::spread]:
             frames = min(length, heard.frames - start)
-            if frames >= min(self.least, heard.frames):
+            if frames >= min(self._least, heard.frames):
                 excerpt = Excerpt(heard.clip, heard.start + start, frames, heard.gain_db)
                 yield self._trim(Event(event.label, excerpt))
 
