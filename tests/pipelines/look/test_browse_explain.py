@@ -24,7 +24,7 @@ WITH_SIREN: Scene = Concat(DOG_THEN_RAIN, sound("siren", 1))
 
 
 def why(scene: Scene, claim: Claim) -> str | None:
-    tolerance = Tolerance(audible=audible=20)
+    tolerance = Tolerance(audible=20)
     return Explainer(timeline(scene), tolerance, RATE).explain(claim)
 
 
