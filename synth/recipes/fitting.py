@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -18,9 +19,9 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.truth.ear import Listener
 from synth.truth.truth import Hearing, Tolerance
 
-_LEADS = 20
-_PARTNERS = 6
-_WINDOWS = 8
+_LEADS: Final = 20
+_PARTNERS: Final = 6
+_WINDOWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,7 @@ class Fitting:
             lead = pick(first, rng)
             others = [clip for clip in second if clip.recording != lead.recording] or second
             for at in rng.permutation(len(others))[:_PARTNERS]:
-                one, other = (self._event(clip, rng) for clip in (lead, others[at]))
-                found = self._fit(one, other, lead, others[at])
+                found = self._fit(*(self._event(clip, rng) for clip in (lead, others[at])))
                 if found and found.unordered == 2:
                     return found
                 if found and (best is None or found.unordered > best.unordered):
@@ -92,10 +92,10 @@ class Fitting:
     def _event(self, clip: Clip, rng: np.random.Generator) -> Event:
         return Event(clip.labels[0], excerpt(clip, self.longest, self.setting, rng))
 
-    def _fit(self, one: Event, other: Event, lead: Clip, partner: Clip) -> FittedPair | None:
+    def _fit(self, one: Event, other: Event) -> FittedPair | None:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
         best = None
-        for first, second in self._excerpts(one, other, lead, partner):
+        for first, second in self._excerpts(one, other):
             found = self._lay(first, second)
             if found and (best is None or found.unordered > best.unordered):
                 best = found
@@ -103,9 +103,7 @@ class Fitting:
                 break
         return best
 
-    def _excerpts(
-        self, one: Event, other: Event, lead: Clip, partner: Clip
-    ) -> Iterator[tuple[Event, Event]]:
+    def _excerpts(self, one: Event, other: Event) -> Iterator[tuple[Event, Event]]:
         yield one, other
         first, second = (self.listener.extent(event) for event in (one, other))
         shorter = min(first.offset - first.onset, second.offset - second.onset)
