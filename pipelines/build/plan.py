@@ -26,7 +26,16 @@ from synth.base.errors import PlanError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
-from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, Sample, canonical_json, to_table
+from synth.corpus.schema import (
+    AUDIBLE,
+    CLIPS,
+    EAR,
+    PLAN,
+    QUARANTINE,
+    Sample,
+    canonical_json,
+    to_table,
+)
 from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting, make_listener
 from synth.scene.scene import events
 from synth.scene.timeline import duration
@@ -98,6 +107,8 @@ def plan(
     observer.start("plan", sum(map(len, groups.values())), "groups")
     claim_version(places, plan_digest)
     mark = {BUILD_DIGEST: plan_digest}
+    # A reader judges captions by what is audible.
+    audible = {AUDIBLE: str(setting.audible), EAR: canonical_json(asdict(setting.ear))}
     quarantine = library.quarantine + refused
     _write(places.manifests / CLIPS_FILE, library.clips, CLIPS.with_metadata(mark))
     _write(places.manifests / QUARANTINE_FILE, quarantine, QUARANTINE.with_metadata(mark))
@@ -108,9 +119,8 @@ def plan(
     with (
         replacing(places.manifests / PLAN_FILE) as partial,
         pq.ParquetWriter(
-            # A reader judges captions by what is audible.
             partial,
-            PLAN.with_metadata({AUDIBLE: str(setting.audible)} | mark),
+            PLAN.with_metadata(audible | mark),
             compression="zstd",
         ) as writer,
     ):

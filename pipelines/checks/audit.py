@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
+from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import AUDIBLE, read_timeline
 from synth.scene.claim import claim_from_text
+from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.truth import Tolerance, proves, refutes
 
@@ -81,11 +83,11 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
     """
     observer = observer or Silent()
     rows = find_manifest(path)
-    tags = _read_tags(rows.parent / CLIPS_FILE)
+    tags = read_tags(rows.parent / CLIPS_FILE)
     samples = positives = negatives = with_negatives = 0
     violations: list[Violation] = []
     with pq.ParquetFile(rows) as file:
-        audible = _read_audible(file, rows)
+        audible = read_audible(file, rows)
         observer.start("audit", file.metadata.num_rows, "samples")
         for batch in file.iter_batches(1024, columns=list(_COLUMNS)):
             for row in batch.to_pylist():
@@ -93,21 +95,34 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
                 positives += 1 + len(row["positives"])
                 negatives += len(row["negatives"])
                 with_negatives += bool(row["negatives"])
-                violations += _find_violations(row, tags, audible)
+                heard = annotate(read_timeline(row), tags)
+                violations += find_violations(row, heard, audible)
                 observer.advance("audit")
     observer.finish("audit", f"{len(violations)} violations")
     return Audit(samples, positives, negatives, with_negatives, tuple(violations))
 
 
-def _read_tags(clips: Path) -> dict[str, list[str]]:
-    """The tags of each clip that has any."""
+def read_tags(clips: Path) -> dict[str, list[str]]:
+    """The tags of each clip that has any.
+
+    Args:
+        clips: The corpus's catalogue.
+
+    Raises:
+        CorpusError: If it is missing.
+    """
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", fix="build or plan again")
     rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()
     return {row["id"]: [tag["name"] for tag in row["tags"]] for row in rows if row["tags"]}
 
 
-def _read_audible(file: pq.ParquetFile, path: Path) -> int:
+def read_audible(file: pq.ParquetFile, path: Path) -> Frames:
+    """The shortest overlap that can be heard, as a manifest tells it.
+
+    Raises:
+        CorpusError: If it does not.
+    """
     value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
     if value is None:
         raise CorpusError(
@@ -117,10 +132,16 @@ def _read_audible(file: pq.ParquetFile, path: Path) -> int:
     return int(value)
 
 
-def _find_violations(
-    row: dict[str, Any], tags: dict[str, list[str]], audible: int
+def find_violations(
+    row: Mapping[str, Any], heard: Timeline, audible: Frames
 ) -> Iterator[Violation]:
-    heard = annotate(read_timeline(row), tags)
+    """The sentences of a sample that are not what the corpus says they are.
+
+    Args:
+        row: The sample, a row of `schema.PLAN`.
+        heard: Its timeline, with the tags of its clips.
+        audible: The shortest overlap that can be heard.
+    """
     tolerance = Tolerance(audible=audible)
     true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
     for sentence in true:

@@ -181,9 +181,14 @@ class Corpus:
         """
         return Bank.open(_locate(self.folder, self.facts["bank"]))
 
+    @property
+    def fade(self) -> Fade:
+        """The crossfade law of every concatenation."""
+        return Fade(self.facts["fade"])
+
     @cached_property
     def _mixdown(self) -> Mixdown:
-        return Mixdown(Fade(self.facts["fade"]), float(self.facts["peak_db"]))
+        return Mixdown(self.fade, float(self.facts["peak_db"]))
 
     def samples(self, split: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows of `schema.SAMPLES`, in plan order.

@@ -115,6 +115,9 @@ PLAN: Final = _schema(
 AUDIBLE: Final = "audible_frames"
 """Key of the metadata of a plan: the shortest overlap that can be heard, in frames."""
 
+EAR: Final = "ear"
+"""Key of the metadata of a plan: what counts as audible, a JSON object of `Ear`'s settings."""
+
 MEASUREMENTS: Final = _schema(
     ("member", _TEXT),
     ("offset", pa.int64()),

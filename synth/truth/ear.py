@@ -24,6 +24,8 @@ from synth.scene.timeline import Placement, Timeline, timeline
 BLOCK_S: Final[Seconds] = 0.05
 _SILENCE: Final = 1e-12
 _KEPT: Final = 1 << 16
+_BRUSHED: Final = 0.01
+"""Share of a block that does not count, as rounding moves blocks by less."""
 
 Levels = Float[np.ndarray, " blocks"]
 Powers = Float[np.ndarray, " blocks"]
@@ -64,17 +66,22 @@ class Ear:
             stays &= audible
         begins = powers >= loudest * to_gain(-self.clear_db) ** 2
         runs = [(start, end) for start, end in _runs(stays) if begins[start:end].any()]
+        bridged = self._bridge(runs)
+        return [(start, end) for start, end in bridged if (end - start) * BLOCK_S >= self.blip_s]
+
+    def find_faint(self, powers: Powers, loudest: float) -> list[tuple[int, int]]:
+        """The runs of blocks, as [start, end), that somebody may hear."""
+        return self._bridge(_runs(powers >= max(loudest * to_gain(-self.faint_db) ** 2, _SILENCE)))
+
+    def _bridge(self, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The runs without pauses that interrupt nothing."""
         bridged: list[tuple[int, int]] = []
         for start, end in runs:
             if bridged and (start - bridged[-1][1]) * BLOCK_S < self.pause_s:
                 bridged[-1] = bridged[-1][0], end
             else:
                 bridged.append((start, end))
-        return [(start, end) for start, end in bridged if (end - start) * BLOCK_S >= self.blip_s]
-
-    def find_faint(self, powers: Powers, loudest: float) -> list[tuple[int, int]]:
-        """The runs of blocks, as [start, end), that somebody may hear."""
-        return _runs(powers >= max(loudest * to_gain(-self.faint_db) ** 2, _SILENCE))
+        return bridged
 
 
 def _runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:
@@ -130,6 +137,36 @@ class Envelope:
         energy = self._weighted_energy if weighted else self._energy
         return np.asarray(np.interp(moments, self._edges, energy))
 
+    def bounds(
+        self, moments: Float[np.ndarray, " edges"]
+    ) -> tuple[Float[np.ndarray, " blocks"], Float[np.ndarray, " blocks"]]:
+        """The least and the greatest mean square that a stretch of the clip may have.
+
+        Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
+        may be as quiet as the quieter one, and as loud as the louder one.
+
+        Args:
+            moments: From each of these to the next, in frames from the clip's start; no two of
+                them more than a block apart.
+        """
+        powers, slack = self._powers, _BRUSHED * self.block
+        last = len(powers) - 1
+        first = np.clip((moments[:-1] + slack) // self.block, 0, last).astype(np.int64)
+        final = np.clip(-(-(moments[1:] - slack) // self.block) - 1, first, last).astype(np.int64)
+        one, other = powers[first], powers[final]
+        return np.minimum(one, other), np.maximum(one, other)
+
+    @cached_property
+    def _powers(self) -> Powers:
+        return np.asarray(10 ** (np.asarray(self.levels_db) / 10))
+
+
+class _Bounds(NamedTuple):
+    """Least and greatest mean square of each event in each block of the scene's time."""
+
+    low: Float[np.ndarray, "events blocks"]
+    high: Float[np.ndarray, "events blocks"]
+
 
 class _Alone(NamedTuple):
     """A sound by itself: from where to where it is heard, and how loud it gets, A-weighted."""
@@ -159,17 +196,20 @@ class Listener:
             SceneError: If an event has no excerpt, or a clip has no envelope.
         """
         placed = timeline(scene)
-        powers = self._powers(placed)
-        masked = powers.sum(axis=0) * to_gain(-self.ear.masked_db) ** 2
+        low, high = self._bounds(placed)
+        rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
         heard = []
-        for place, own in zip(placed.placements, powers, strict=True):
-            first, last = self._blocks(place)
-            own = own[first:last]
-            loudest = float(own.max())
+        for number, place in enumerate(placed.placements):
+            blocks = slice(*self._blocks(place))
+            quiet, loud = low[number, blocks], high[number, blocks]
+            loudest = float(loud.max())
             gain = to_gain(place.excerpt.gain_db) ** 2
             whole = max(loudest, self._envelope(place.excerpt.clip).loudest * gain)
-            clear = self.ear.find_clear(own, whole, own >= masked[first:last])
-            faint = self.ear.find_faint(own, loudest)
+            amplitude = np.sqrt(quiet)
+            loudest_mix = amplitude + rest[number, blocks]  # where they are in step
+            audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
+            clear = self.ear.find_clear(quiet, whole, audible)
+            faint = self.ear.find_faint(loud, loudest)
             activity = Activity(*(self._to_frames(runs, place) for runs in (clear, faint)))
             heard.append(
                 Placement(
@@ -224,13 +264,34 @@ class Listener:
                 moments + place.excerpt.start, weighted
             )
             row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
+        self._fade(placed, powers)
+        return powers
+
+    def _bounds(self, placed: Timeline) -> _Bounds:
+        """How loud each event may be in each block of the scene's time."""
+        block = BLOCK_S * self.rate
+        found = _Bounds(*np.zeros((2, len(placed.placements), int(-(-placed.frames // block)))))
+        for number, place in enumerate(placed.placements):
+            first, last = self._blocks(place)
+            moments = np.arange(first, last + 1) * block - place.onset
+            moments[0], moments[-1] = 0, place.frames
+            shares = np.diff(moments) * (to_gain(place.excerpt.gain_db) ** 2 / block)
+            ends = self._envelope(place.excerpt.clip).bounds(moments + place.excerpt.start)
+            for bound, powers in zip(found, ends, strict=True):
+                bound[number, first:last] = powers * shares
+        for bound in found:
+            self._fade(placed, bound)
+        return found
+
+    def _fade(self, placed: Timeline, powers: Float[np.ndarray, "events blocks"]) -> None:
+        """Apply the crossfades of a scene to its powers."""
+        block = BLOCK_S * self.rate
         for join in placed.joins:
             if join.crossfade:
                 centres = (np.arange(powers.shape[1]) + 0.5) * block
                 rising = np.clip((centres - join.seam) / join.crossfade, 0, 1)
                 powers[join.start : join.middle] *= (1 - rising) ** 2
                 powers[join.middle : join.stop] *= rising**2
-        return powers
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from pipelines.checks.audio.audit import AudioAudit, audit_audio, find_rendered
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
@@ -48,32 +49,52 @@ def audit_command(
     samples: Annotated[
         int, typer.Option(min=100, help="Samples that the blind test looks at, about.")
     ] = 8000,
+    audio: Annotated[
+        int | None,
+        typer.Option(
+            "--audio",
+            min=1,
+            metavar="N",
+            help="Listen to N samples, drawn evenly: are their sounds where the plan says?",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prove a corpus's captions true and its negatives false, from its manifest.
 
     Takes a finished corpus or a plan. Ends with status 1 where a sentence is not what it is said to
-    be. With `--leakage` the clips that samples use are compared instead, by recording, by bytes and
-    by sound, and the status is 1 where any is shared.
+    be. With `--audio` samples are decoded as well, and their captions judged on what is measured of
+    each sound. With `--leakage` the clips that samples use are compared instead, by recording, by
+    bytes and by sound, and the status is 1 where any is shared.
 
     Examples: `segue audit data_manifests/scenes --blind`,
+    `segue audit data_manifests/scenes --audio 500`,
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
     if leakage:
+        if audio is not None:
+            raise SpecError("--leakage does not listen", fix="give --audio without it")
         _run_leakage(corpora, as_json)
         return
     if len(corpora) > 1:
         raise SpecError("one corpus is audited at a time", fix="or compare two with --leakage")
     (corpus,) = corpora
+    if audio is not None:
+        find_rendered(corpus)
     with show_progress(as_json) as observer:
         found = audit(corpus, observer)
         told = _run_blind(corpus, samples, observer) if blind else None
+        heard = audit_audio(corpus, audio, observer) if audio is not None else None
     if as_json:
-        print_json(found.to_json() | ({"blind": _interval_to_json(told)} if told else {}))
+        more = {"blind": _interval_to_json(told)} if told else {}
+        print_json(found.to_json() | more | ({"audio": heard.to_json()} if heard else {}))
     else:
         _print(found, told)
-        _print_next(corpus, found)
-    if found.violations:
+        if heard:
+            _print_audio(heard)
+        _print_next(corpus, found, heard)
+    if found.violations or (heard and heard.findings):
         raise typer.Exit(1)
 
 
@@ -142,10 +163,12 @@ def _interval_to_json(told: BlindResult) -> dict[str, float | int]:
     }
 
 
-def _print_next(corpus: Path, found: Audit) -> None:
+def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
     console = make_console()
     if found.violations:
         console.print("next: fix what these sentences come from, build again and audit again")
+    elif heard and heard.findings:
+        console.print("next: build the corpus again, and its bank, and audit again")
     elif find_manifest(corpus).name == PLAN_FILE:
         console.print("next: segue build SPEC, with the spec of this plan")
     else:
@@ -173,3 +196,24 @@ def _print(found: Audit, told: BlindResult | None) -> None:
             f"blind test: {told.value:.1%} balanced accuracy ({told.low:.1%} to {told.high:.1%}, "
             f"chance {told.chance:.0%}) over {told.n:,} sentences"
         )
+
+
+def _print_audio(heard: AudioAudit) -> None:
+    console = make_console()
+    console.print(
+        f"audio: {heard.samples:,} samples of {heard.sounds:,} sounds and {heard.sentences:,} "
+        f"captions, {heard.seconds_per_sample:.3f} s each"
+    )
+    for finding in heard.findings[:SHOWN]:
+        console.print(f"  {finding.sample}: {finding.said}", markup=False)
+    if len(heard.findings) > SHOWN:
+        console.print(f"  and {len(heard.findings) - SHOWN:,} more")
+    colour = "red" if heard.findings else "green"
+    others = ", ".join(
+        f"{count:,} to one that hears down to {level:g} dB"
+        for level, count in heard.listeners.items()
+    )
+    console.print(
+        f"[{colour}]{len(heard.findings):,} findings[/] (captions that are otherwise to other "
+        f"listeners: {others})"
+    )

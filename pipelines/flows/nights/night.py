@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from pipelines.build.promotion import RECORD_FILE, read_record
+from pipelines.checks.audio.audit import audit_audio
 from pipelines.checks.audit import audit
 from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
@@ -59,7 +60,8 @@ def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]
     """Put a finished version to the gates that need no model.
 
     Raises:
-        CorpusError: If the version is not finished, or the blind test cannot be made.
+        CorpusError: If the version is not finished, or the blind test or the audit of its audio
+            cannot be made.
     """
     last = last_version(places)
     return [
@@ -68,6 +70,7 @@ def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]
         _judge_size(places, last, gates),
         *_judge_splits(places, gates, observer),
         *_judge_blindly(places, gates, observer),
+        *_judge_audio(places, gates, observer),
     ]
 
 
@@ -187,6 +190,15 @@ def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> I
         told = run_blind_test(places.manifests, gates.blind_samples, observer=observer)
         shown = f"{told.value:.1%} ({told.low:.1%} to {told.high:.1%})"
         yield Gate("blind", told.value <= gates.blind, shown, f"{gates.blind:.1%} or less")
+
+
+def _judge_audio(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
+    if gates.audio is not None:
+        heard = audit_audio(places.manifests, gates.audio, observer)
+        shown = f"{len(heard.findings)} findings in {heard.samples} samples"
+        if heard.findings:
+            shown += f", first in {heard.findings[0].sample}: {heard.findings[0].said}"
+        yield Gate("audio", not heard.findings, shown, "0")
 
 
 def _ids(path: Path) -> set[str]:

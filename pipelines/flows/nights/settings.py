@@ -30,6 +30,8 @@ class GateSettings(_Model):
             chance.
         blind_samples: Samples that the blind test looks at, about.
         leaked: Most clips that two splits may share.
+        audio: Samples whose audio is listened to, as `segue audit --audio` does; a finding never
+            passes. None to leave it out.
         metrics: Metrics that may not fall below the last version's by more than this margin, where
             a model is trained; more must be better.
     """
@@ -39,6 +41,7 @@ class GateSettings(_Model):
     blind: float | None = Field(default=None, ge=0.5, le=1)
     blind_samples: int = Field(default=8000, ge=100)
     leaked: int = Field(default=0, ge=0)
+    audio: int | None = Field(default=None, ge=1)
     metrics: dict[str, float] = {}
 
     @field_validator("metrics")

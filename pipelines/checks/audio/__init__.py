@@ -1,0 +1,1 @@
+"""Audit of the audio: what can be heard in samples, and whether it is what was planned."""

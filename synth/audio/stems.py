@@ -1,0 +1,67 @@
+"""The stems of a scene: each of its sounds alone, as it is heard among the others."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+from jaxtyping import Float32
+
+from synth.audio.bank import Bank
+from synth.audio.dsp import Fade, fade_in
+from synth.audio.mixing import between_class
+from synth.audio.render import waveform
+from synth.base.units import to_gain
+from synth.scene.scene import Concat, Event, Overlay, Scene, events
+from synth.scene.timeline import duration
+
+
+def render_stems(scene: Scene, bank: Bank, fade: Fade) -> Float32[np.ndarray, "events frames"]:
+    """Each event of the scene alone, in its order and on the scene's clock.
+
+    Gains and crossfades are those of `render.waveform`, so that the stems add up to it, but for the
+    rounding of float32. Where an event does not play its stem is silent.
+
+    Raises:
+        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
+        CorpusError: If a clip is not in the bank, or shorter than asked.
+    """
+    stems = np.zeros((len(events(scene)), duration(scene)), dtype=np.float32)
+    _play_apart(scene, bank, fade, stems)
+    return stems
+
+
+def _play_apart(
+    scene: Scene, bank: Bank, fade: Fade, stems: Float32[np.ndarray, "events frames"]
+) -> None:
+    """Write each event of the scene into its own row of silence."""
+    if isinstance(scene, Event):
+        excerpt = scene.heard
+        gain = to_gain(excerpt.gain_db)
+        stems[0] = bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
+        return
+    count, ends = len(events(scene.first)), duration(scene.first)
+    first, second = stems[:count], stems[count:]
+    match scene:
+        case Concat(_, _, crossfade):
+            seam = ends - crossfade
+            first, second = first[:, :ends], second[:, seam:]
+            _play_apart(scene.first, bank, fade, first)
+            _play_apart(scene.second, bank, fade, second)
+            if crossfade:
+                rising = fade_in(crossfade, fade)
+                first[:, seam:] *= rising[::-1]
+                second[:, :crossfade] *= rising
+        case Overlay(_, _, offset, ratio):
+            first = first[:, max(0, -offset) :][:, :ends]
+            second = second[:, max(0, offset) :][:, : duration(scene.second)]
+            _play_apart(scene.first, bank, fade, first)
+            _play_apart(scene.second, bank, fade, second)
+            if ratio is not None:
+                # Of the sounds as the renderer weighs them, to the last bit.
+                left, right = (waveform(part, bank, fade) for part in (scene.first, scene.second))
+                share, other = between_class(left, right, bank.rate, ratio)
+                first *= share
+                second *= other
+        case _:
+            assert_never(scene)

@@ -1,0 +1,363 @@
+"""`segue audit --audio`: a sound corpus has no findings, and what is broken is found and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from builds import merged, segue
+from hypothesis import given
+from hypothesis import strategies as st
+from observers import Phases
+
+from pipelines.build.build import build, plan_library
+from pipelines.checks.audio.audit import AudioAudit, audit_audio
+from pipelines.checks.audio.measured import Measured, bridge, find_runs
+from pipelines.spec.spec import Spec
+from synth.base.errors import CorpusError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
+from synth.scene.activity import Stretch
+from synth.truth.ear import Ear
+
+Row = dict[str, Any]
+
+RATE = 16_000
+SPEC: dict[str, Any] = {
+    "corpus": "heard",
+    "seed": 5,
+    "source": {"foley": {"takes": 2}},
+    "recipe": {"scenes": {"scenes": 40, "max_event_s": 1.5}},
+    "audio": {"sample_rate": RATE, "format": "wav"},
+    "shards": {"samples": 16},
+}
+EAR = Ear()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of a built corpus; not to be changed."""
+    out = tmp_path_factory.mktemp("heard")
+    build(Spec.model_validate(SPEC), out, 0)
+    return out
+
+
+@pytest.fixture
+def own(built: Path, tmp_path: Path) -> Path:
+    """The manifest folder of a copy, with its shards and its bank."""
+    return Corpus.open(shutil.copytree(built, tmp_path / "own") / "data_manifests/heard").folder
+
+
+def change_row(folder: Path, number: int, change: Callable[[Row], None]) -> Row:
+    """Change one row of a manifest; gives the row."""
+    path = folder / "samples.parquet"
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    change(rows[number])
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    return rows[number]
+
+
+def checks(found: AudioAudit) -> set[tuple[str, str]]:
+    return {(finding.sample, finding.check) for finding in found.findings}
+
+
+# What is sound
+
+
+def test_built_corpus_has_no_findings(built: Path) -> None:
+    phases = Phases()
+    found = audit_audio(built / "data_manifests/heard", 100, phases)
+    assert found.findings == ()
+    assert found.samples == 40
+    assert (phases.ended, phases.total) == (["listen"], {"listen": 40})
+    assert found.sounds >= 80
+    assert found.sentences >= 120
+    assert list(found.listeners) == [25.0, 35.0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"audio": {"sample_rate": 22050, "format": "flac", "fade": "equal_power"}},
+        {"audio": {"length": "padded 9 s"}},
+        {"recipe": {"scenes": {"scenes": 20, "mixing": "sum", "crossfade": 0.5}}},
+        {"recipe": {"scenes": {"scenes": 20, "mixing": "snr", "max_event_s": None}}},
+        {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "repeats": 1}}},
+    ],
+    ids=["equal power", "padded", "sum", "snr", "triplets"],
+)
+def test_corpora_of_any_setting_have_no_findings(tmp_path: Path, changes: dict[str, Any]) -> None:
+    build(Spec.model_validate(merged(SPEC, changes)), tmp_path, 0)
+    assert audit_audio(tmp_path / "data_manifests/heard", 40).findings == ()
+
+
+def test_samples_are_drawn_evenly_and_always_the_same(built: Path) -> None:
+    few = audit_audio(built / "data_manifests/heard", 7)
+    again = audit_audio(built / "data_manifests/heard", 7)
+    assert (few.samples, few.findings) == (7, ())
+    assert (few.sounds, few.sentences) == (again.sounds, again.sentences)
+
+
+# What is broken
+
+
+def test_flipped_frame_of_a_shard_is_named_with_its_time(own: Path) -> None:
+    row = Corpus.open(own).samples().to_pylist()[4]
+    (shard,) = own.parents[2].rglob(row["shard"])
+    at = 1234
+    with shard.open("r+b") as file:
+        file.seek(row["offset"] + 44 + 2 * at)
+        byte = file.read(2)[1]
+        file.seek(row["offset"] + 44 + 2 * at + 1)
+        file.write(bytes([byte ^ 0x20]))
+    found = audit_audio(own, 40)
+    (finding,) = found.findings
+    assert (finding.sample, finding.check) == (row["id"], "samples")
+    assert "8,19" in finding.said  # a bit is 8,192 steps
+    assert f"{at / RATE:.4f} s" in finding.said
+    assert "1 frames from" in finding.said
+
+
+def test_shard_that_cannot_be_decoded_is_named(own: Path) -> None:
+    row = Corpus.open(own).samples().to_pylist()[4]
+    (shard,) = own.parents[2].rglob(row["shard"])
+    with shard.open("r+b") as file:
+        file.seek(row["offset"])
+        file.write(b"nosound!")
+    (finding,) = audit_audio(own, 40).findings
+    assert (finding.sample, finding.check) == (row["id"], "samples")
+    assert f"{row['shard']} holds no audio" in finding.said
+
+
+def test_shard_of_another_length_is_named(own: Path) -> None:
+    row = change_row(own, 4, lambda row: row.update(frames=row["frames"] + 1))
+    (finding,) = audit_audio(own, 40).findings
+    assert f"{row['frames']:,} are planned" in finding.said
+
+
+def test_other_gain_of_a_sound_is_named(own: Path) -> None:
+    def change(row: Row) -> None:
+        scene = json.loads(row["scene"])
+        event = scene
+        while "event" not in event:
+            event = (event.get("sequence") or event.get("overlay"))[0]
+        event["gain_db"] += 1.0
+        row["scene"] = json.dumps(scene)
+
+    row = change_row(own, 4, change)
+    found = audit_audio(own, 40)
+    assert (row["id"], "samples") in checks(found)
+    assert {finding.sample for finding in found.findings} == {row["id"]}
+    assert row["clips"][0] in found.findings[0].said
+
+
+def test_other_gain_of_a_sample_is_named(own: Path) -> None:
+    row = change_row(own, 4, lambda row: row.update(gain_db=row["gain_db"] - 0.1))
+    assert checks(audit_audio(own, 40)) == {(row["id"], "samples")}
+
+
+def test_altered_clip_of_the_bank_is_named(own: Path) -> None:
+    corpus = Corpus.open(own)
+    rows = corpus.samples().to_pylist()
+    clip = rows[4]["clips"][0]
+    entry = corpus.bank.entries[clip]
+    part = corpus.bank.folder / entry.part
+    pcm = np.fromfile(part, dtype="<i2")
+    half = pcm[entry.start : entry.start + entry.frames // 2]
+    half[:] = half[::-1].copy()
+    pcm.tofile(part)
+    found = audit_audio(own, 40)
+    users = {row["id"] for row in rows if clip in row["clips"]}
+    assert rows[4]["id"] in {finding.sample for finding in found.findings} <= users
+    assert any(clip in f.said for f in found.findings if f.check == "samples")
+
+
+def test_activity_that_is_too_wide_is_named(own: Path) -> None:
+    corpus = Corpus.open(own)
+    rows = corpus.samples().to_pylist()
+    number, event = next(
+        (number, event)
+        for number, row in enumerate(rows)
+        for event, heard in enumerate(row["activity"])
+        if any(
+            later["onset"] - earlier["offset"] > 0.3 * RATE
+            for earlier, later in zip(heard["faint"], heard["faint"][1:], strict=False)
+        )
+    )
+
+    def widen(row: Row) -> None:
+        heard = row["activity"][event]
+        whole = [{"onset": heard["faint"][0]["onset"], "offset": heard["faint"][-1]["offset"]}]
+        row["activity"][event] = {"clear": whole, "faint": whole}
+
+    row = change_row(own, number, widen)
+    found = audit_audio(own, 40)
+    assert checks(found) == {(row["id"], "clear")}
+    first = found.findings[0].said
+    assert f"sound {event + 1}, {row['labels'][event]!r} ({row['clips'][event]})" in first
+    assert "clear in the plan, but hardly heard from " in first
+    assert "dB below its loudest 50 ms" in first
+
+
+def test_activity_that_is_too_narrow_is_named(own: Path) -> None:
+    def narrow(row: Row) -> None:
+        (first, *_) = row["activity"][0]["faint"]
+        early = [{"onset": first["onset"], "offset": first["onset"] + RATE // 20}]
+        row["activity"][0] = {"clear": early, "faint": early}
+
+    row = change_row(own, 4, narrow)
+    found = audit_audio(own, 40)
+    assert (row["id"], "faint") in checks(found)
+    assert {finding.sample for finding in found.findings} == {row["id"]}
+    assert "not even faint in the plan, but heard from " in found.findings[0].said
+
+
+def test_negative_that_is_true_is_named(own: Path) -> None:
+    def swap(row: Row) -> None:
+        row["negatives"][0]["claim"] = row["claim"]
+
+    row = change_row(own, 4, swap)
+    found = audit_audio(own, 40)
+    assert checks(found) == {(row["id"], "captions")}
+    assert f"{row['negatives'][0]['text']!r} passes for false" in found.findings[0].said
+    assert all(count > 0 for count in found.listeners.values())
+
+
+def test_positive_that_is_false_is_named(own: Path) -> None:
+    row = change_row(own, 4, lambda row: row.update(claim='{"event": "Trumpet"}'))
+    assert checks(audit_audio(own, 40)) == {(row["id"], "captions")}
+
+
+# What cannot be audited
+
+
+def test_plan_is_a_clear_error(tmp_path: Path) -> None:
+    _, places, _ = plan_library(Spec.model_validate(SPEC), tmp_path, 0, Silent())
+    with pytest.raises(CorpusError, match="a plan has no audio yet") as caught:
+        audit_audio(places.manifests)
+    assert "segue build" in caught.value.fix
+    done = segue("audit", places.manifests, "--audio", "5")
+    assert done.returncode == 1
+    assert "a plan has no audio yet" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path) -> None:
+    shutil.rmtree(own.parents[2] / "banks")
+    with pytest.raises(CorpusError, match="no such clip bank") as caught:
+        audit_audio(own)
+    assert f"segue build {own}" in caught.value.fix
+    assert segue("build", own).returncode == 0
+    assert audit_audio(own).findings == ()
+
+
+@pytest.mark.parametrize("value", [None, b"", b"{}", b"[]", b"\xff", b'{"clear_db": "25"}'])
+def test_manifest_without_an_ear_is_a_clear_error(own: Path, value: bytes | None) -> None:
+    path = own / "samples.parquet"
+    table = pq.read_table(path)
+    metadata = {k: v for k, v in table.schema.metadata.items() if k != b"ear"}
+    if value is not None:
+        metadata[b"ear"] = value
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    said = "does not say what counts as audible" if value is None else "levels and times of an ear"
+    with pytest.raises(CorpusError, match=said) as caught:
+        audit_audio(own)
+    assert caught.value.fix
+
+
+# The command line
+
+
+def test_command_tells_what_it_heard(built: Path) -> None:
+    folder = built / "data_manifests/heard"
+    done = segue("audit", folder, "--audio", "20", "--json")
+    assert done.returncode == 0, done.stderr
+    *progress, told = map(json.loads, done.stdout.splitlines())
+    assert {line["progress"]: line["done"] for line in progress} == {"audit": 40, "listen": 20}
+    assert (told["violations"], told["audio"]["findings"]) == (0, 0)
+    assert told["audio"]["samples"] == 20
+    assert told["audio"]["listeners"].keys() == {"25 dB", "35 dB"}
+    assert told["audio"]["seconds_per_sample"] > 0
+    shown = segue("audit", folder, "--audio", "20")
+    assert "audio: 20 samples of " in shown.stdout
+    assert "0 findings" in shown.stdout
+
+
+def test_command_ends_with_status_1_where_something_is_found(own: Path) -> None:
+    row = change_row(own, 0, lambda row: row.update(gain_db=row["gain_db"] - 0.1))
+    done = segue("audit", own, "--audio", "40")
+    assert done.returncode == 1
+    assert f"{row['id']}: differs from the sum of its sounds" in " ".join(done.stdout.split())
+    assert "1 findings" in done.stdout
+
+
+def test_leakage_does_not_listen(built: Path) -> None:
+    done = segue("audit", "--leakage", built / "data_manifests/heard", "--audio", "5")
+    assert done.returncode == 1
+    assert "--leakage does not listen" in done.stderr
+
+
+# Measuring
+
+
+@given(marked=st.lists(st.booleans(), min_size=1, max_size=40))
+def test_runs_are_those_that_are_marked(marked: list[bool]) -> None:
+    again = np.zeros(len(marked), dtype=np.bool_)
+    for start, end in find_runs(np.array(marked)):
+        assert start == 0 or not marked[start - 1]
+        again[start:end] = True
+    assert again.tolist() == marked
+
+
+def test_short_pauses_are_bridged_between_sounds_only() -> None:
+    marked = np.array([False, True, False, True, False, False, True, False])
+    assert bridge(marked, 0.1).tolist() == [False, True, True, True, False, False, True, False]
+
+
+@pytest.mark.parametrize("rate", [8000, 11_025, 22_050, 44_100])
+@pytest.mark.parametrize("frames", [1, 1654, 44_100])
+def test_blocks_cover_all_frames_and_none_is_empty(rate: int, frames: int) -> None:
+    measured = Measured.of(np.ones((1, frames), dtype=np.float32), rate)
+    assert (measured.edges[0], measured.edges[-1]) == (0, frames)
+    assert (np.diff(measured.edges) > 0).all()
+    np.testing.assert_allclose(measured.powers, 1)
+
+
+def test_listener_hears_what_is_loud_enough_and_not_masked() -> None:
+    rate, block = 8000, 400
+    stems = np.zeros((2, 12 * block), dtype=np.float32)
+    stems[0, block : 4 * block] = 0.1  # heard
+    stems[0, 6 * block : 9 * block] = 0.1 * 10 ** (-31 / 20)  # too quiet for 30 dB
+    stems[0, 10 * block : 12 * block] = 0.1  # masked
+    stems[1, 10 * block : 12 * block] = 0.9
+    measured = Measured.of(stems, rate)
+    whole = [Stretch(0, 12 * block)] * 2
+    first, second = measured.hear(EAR, 30.0, whole)
+    assert first.clear == first.faint == (Stretch(block, 4 * block),)
+    assert second.clear == (Stretch(10 * block, 12 * block),)
+    keener, _ = measured.hear(EAR, 35.0, whole)
+    assert keener.clear == (Stretch(block, 4 * block), Stretch(6 * block, 9 * block))
+
+
+def test_listener_hears_no_blip_and_nothing_beyond_a_sounds_end() -> None:
+    rate, block = 8000, 400
+    stems = np.zeros((1, 8 * block), dtype=np.float32)
+    stems[0, block : 2 * block] = 0.1
+    stems[0, 4 * block : 6 * block - 9] = 0.1
+    extent = Stretch(block, 6 * block - 9)
+    (heard,) = Measured.of(stems, rate).hear(EAR, 30.0, [extent])
+    assert heard.clear == (Stretch(4 * block, 6 * block - 9),)
+
+
+def test_silence_is_not_heard() -> None:
+    measured = Measured.of(np.zeros((1, 4000), dtype=np.float32), 8000)
+    (heard,) = measured.hear(EAR, 30.0, [Stretch(0, 4000)])
+    assert heard.clear == ()

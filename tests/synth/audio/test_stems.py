@@ -1,0 +1,87 @@
+"""Stems: each sound alone, which together are the scene."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.audio.bank import INDEX_SCHEMA, Bank, encode
+from synth.audio.dsp import Fade
+from synth.audio.render import waveform
+from synth.audio.stems import render_stems
+from synth.base.errors import CorpusError, SceneError
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
+from synth.scene.timeline import duration, timeline
+
+FRAMES = {"a": 900, "b": 600, "c": 1200}
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    folder: Path = tmp_path_factory.mktemp("bank")
+    rows, data, start = [], b"", 0
+    for seed, (clip, frames) in enumerate(FRAMES.items()):
+        audio = np.random.default_rng(seed).uniform(-0.4, 0.4, frames).astype(np.float32)
+        pcm, scale = encode(audio)
+        row = {"clip": clip, "part": "part-p.pcm", "start": start, "frames": frames, "scale": scale}
+        rows.append(row)
+        data += pcm.astype("<i2").tobytes()
+        start += frames
+    (folder / "part-p.pcm").write_bytes(data)
+    table = pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
+    pq.write_table(table.replace_schema_metadata({"sample_rate": "8000"}), folder / "i.parquet")
+    return Bank.open(folder / "i.parquet")
+
+
+@st.composite
+def scenes(draw: st.DrawFn, depth: int = 3) -> Scene:
+    kind = draw(st.sampled_from(["event", "concat", "overlay"])) if depth else "event"
+    if kind == "event":
+        clip = draw(st.sampled_from(sorted(FRAMES)))
+        start = draw(st.integers(0, FRAMES[clip] - 1))
+        frames = draw(st.integers(1, FRAMES[clip] - start))
+        return Event(clip, Excerpt(clip, start, frames, draw(st.floats(-30, 12))))
+    first, second = draw(scenes(depth - 1)), draw(scenes(depth - 1))
+    if kind == "concat":
+        longest = min(duration(first), duration(second))
+        return Concat(first, second, draw(st.integers(0, longest)))
+    ratio = draw(st.none() | st.floats(0.01, 0.99))
+    return Overlay(first, second, draw(st.integers(-500, 500)), ratio)
+
+
+@given(scene=scenes(), fade=st.sampled_from(Fade))
+def test_they_add_up_to_the_scene(bank: Bank, scene: Scene, fade: Fade) -> None:
+    stems = render_stems(scene, bank, fade)
+    whole = waveform(scene, bank, fade)
+    assert stems.shape == (len(events(scene)), len(whole))
+    loudest = np.abs(stems).sum(axis=0).max()
+    np.testing.assert_allclose(stems.sum(axis=0), whole, rtol=0, atol=2e-6 * loudest)
+
+
+@given(scene=scenes())
+def test_each_is_silent_where_its_sound_does_not_play(bank: Bank, scene: Scene) -> None:
+    for place, stem in zip(
+        timeline(scene).placements, render_stems(scene, bank, Fade.LINEAR), strict=True
+    ):
+        assert not stem[: place.onset].any()
+        assert not stem[place.offset :].any()
+
+
+def test_without_fades_and_ratios_each_is_its_clip(bank: Bank) -> None:
+    a, b = Event("a", Excerpt("a", 5, 100, -6.0)), Event("b", Excerpt("b", 0, 80))
+    stems = render_stems(Overlay(a, b, -20), bank, Fade.LINEAR)
+    np.testing.assert_array_equal(stems[0, 20:120], bank.read("a", 5, 100, 10 ** (-6 / 20)))
+    np.testing.assert_array_equal(stems[1, :80], bank.read("b", 0, 80, 1.0))
+
+
+def test_what_cannot_be_rendered_is_an_error(bank: Bank) -> None:
+    with pytest.raises(SceneError, match="no excerpt"):
+        render_stems(Event("a"), bank, Fade.LINEAR)
+    with pytest.raises(CorpusError):
+        render_stems(Event("a", Excerpt("z", 0, 1)), bank, Fade.LINEAR)
