@@ -60,6 +60,7 @@ def sample(index: int, together: bool = False) -> Sample:
         shard="demo-train-000000.tar",
         recipe="triplets",
         scene=scene,
+        activity=tuple(place.heard for place in timeline(scene).placements),
         caption=captions.caption,
         positives=captions.positives,
         negatives=captions.negatives,
