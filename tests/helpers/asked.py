@@ -99,8 +99,9 @@ def scenes() -> tuple[Subject, ...]:
 
 @cache
 def triplets() -> tuple[Subject, ...]:
-    """30 groups of two sounds."""
-    return tuple(planned(Triplets(), clips(("Bark", "Rain", "Siren", "Piano", "Typing", "Moo"))))
+    """30 groups of two sounds, all long enough to be fitted to one another."""
+    found = clips(("Bark", "Rain", "Siren", "Piano", "Typing", "Moo"))
+    return tuple(planned(Triplets(), [clip for clip in found if clip.frames >= RATE]))
 
 
 CORPORA = {"scenes": scenes, "triplets": triplets}

@@ -128,7 +128,9 @@ EVENTS = [
         ("(Bark + Doorbell) * Rain", "proven"),
         ("Doorbell + Bark", "refuted"),
         ("Bark * Doorbell", "refuted"),
-        ("Bark + Rain", "refuted"),
+        ("Rain + Bark", "refuted"),
+        # The rain goes on when the barking is over.
+        ("Bark + Rain", "neither"),
         ("Rain + Doorbell", "neither"),
         ("Bark + Goose", "absent"),
         ("Bark +", "broken"),
