@@ -90,8 +90,9 @@ def test_of_most_that_are_together_neither_order_may_be_said() -> None:
         {negative.text for negative in group[2].captions.negatives} for group in groups()
     ]
     assert sum(len(each) == 4 for each in unordered) >= 0.8 * len(unordered)
-    # They tell it in both words, and of whole clips alone it would be a rare luck.
+    # Each order is told in two words: "before" and "after".
     assert all(len(each) in (0, 2, 4) for each in unordered)
+    # Some fit as they are, some are cut.
     whole = sum(
         event.heard.frames == lengths()[event.heard.clip]
         for group in groups()
