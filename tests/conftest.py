@@ -57,6 +57,44 @@ def missing(reason: str) -> None:
     pytest.skip(reason)
 
 
+LONG = (
+    "pipelines/flows/test_schedule.py",
+    "train/engine/test_ranks.py",
+    "train/engine/test_options.py",
+    "pipelines/store/test_s3.py",
+    "pipelines/flows/test_prefect_postgres.py",
+    "pipelines/flows/test_flows.py",
+    "pipelines/build/test_resilience.py",
+    "pipelines/store/test_telemetry.py",
+    "test_benchmarks.py",
+    "pipelines/llm/test_resume.py",
+    "pipelines/engines/test_engine.py",
+    "pipelines/ingest/test_busy_machine.py",
+    "pipelines/ingest/test_ingest.py",
+)
+"""Files of tests that last or wait long. They come first: at the end all would wait for them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deal the long files out; each worker is first given an equal part of the list, in order."""
+    names = {str(REPO / "tests" / name): place for place, name in enumerate(LONG)}
+    long: dict[int, list[pytest.Item]] = {place: [] for place in names.values()}
+    others: list[pytest.Item] = []
+    for item in items:
+        place = names.get(str(item.path))
+        (others if place is None else long[place]).append(item)
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    left, ordered = len(items), list[pytest.Item]()
+    for worker in range(workers):
+        part = left // (workers - worker)
+        left -= part
+        first = [item for place in range(worker, len(LONG), workers) for item in long[place]]
+        rest = max(part - len(first), 0) if left else len(others)
+        ordered += first + others[:rest]
+        del others[:rest]
+    items[:] = ordered
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """Finds `../shared/data/NAME`."""

@@ -178,6 +178,7 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
             each,
             each,
             each.expand(2, 3).T,
+            torch.zeros(3, 3, dtype=torch.bool),
             one,
             one,
         )

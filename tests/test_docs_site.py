@@ -79,3 +79,14 @@ def test_a_site_that_loads_from_elsewhere_is_refused(tmp_path: Path, text: str, 
         "@import 'https://example.org/x.css'; b {background: url(x)}"
     )
     assert len(hook("offline").requests(tmp_path)) == found + 1
+
+
+def test_every_picture_of_a_rule_is_shown_and_says_what_the_judge_says() -> None:
+    rules = hook("rules")
+    page = (DOCS / "truth.md").read_text(encoding="utf-8")
+    made = rules.on_page_markdown(page)
+    assert "<!-- rule" not in made
+    assert made.count("<svg ") == sum(map(len, rules.read_rules().values()))
+    (first, *_) = rules.read_rules()["order"]
+    with pytest.raises(ValueError, match="is proven, not refuted"):
+        rules.check_verdicts(first | {"claims": {"X + Y": "refuted"}})

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from pydantic import PositiveInt
@@ -16,11 +17,11 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     draft_contrast,
-    excerpt,
     explain_too_short,
+    make_listener,
     pick,
 )
-from synth.scene.scene import Event, Overlay
+from synth.recipes.fitting import Fitting
 from synth.truth.truth import Tolerance
 
 
@@ -62,10 +63,16 @@ class Pairs:
         """One pair, told by "while"; "before" and "after" are its false captions."""
         rng = self.setting.randomness.at(f"together/{self.split}", index)
         first = pick(self.clips, rng)
-        second = pick([c for c in self.clips if not are_kin(c.labels[0], first.labels[0])], rng)
-        longest = self.setting.max_frames
-        a, b = (Event(c.labels[0], excerpt(c, longest, self.setting, rng)) for c in (first, second))
+        others = [c for c in self.clips if not are_kin(c.labels[0], first.labels[0])]
+        scene = self.fitting.draw([first], others, rng).overlay
         words = (Connective.WHILE, Connective.BEFORE, Connective.AFTER)
         wording = Wording(words, Phrase.of_label, Style.NATURAL, frame=0)
-        tolerance = Tolerance(0, self.setting.audible)
-        return [draft_contrast(Overlay(a, b), Connective.WHILE, wording, tolerance)]
+        heard = self.fitting.listener.hear(scene)
+        tolerance = Tolerance(audible=self.setting.audible)
+        return [draft_contrast(scene, Connective.WHILE, wording, heard, tolerance)]
+
+    @cached_property
+    def fitting(self) -> Fitting:
+        """Finds two sounds of which neither can be said to come first."""
+        listener = make_listener(self.clips, self.setting)
+        return Fitting(listener, self.setting, longest=self.setting.max_frames)

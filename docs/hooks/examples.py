@@ -21,6 +21,7 @@ from pipelines.build.build import build
 from pipelines.look.browse.drawing import draw
 from pipelines.spec.file import read_spec
 from synth.corpus.corpus import Corpus
+from synth.corpus.schema import read_timeline
 from synth.corpus.shards import read_member
 from synth.scene.scene import from_json
 
@@ -80,7 +81,7 @@ def _audio(corpus: Corpus, row: dict[str, Any]) -> bytes:
 def _sample(row: dict[str, Any], up: str, colours: dict[str, int]) -> str:
     """One sample; each label has the colour that it has in the others of the group."""
     scene = from_json(json.loads(row["scene"]))
-    drawing = draw(scene, row["frames"], row["sample_rate"], colours)
+    drawing = draw(scene, row["frames"], row["sample_rate"], colours, read_timeline(row))
     colours.update(drawing.colours)
     picture = " ".join(_timeline().module.timeline(drawing).split())
     caption = html.escape(row["caption"])

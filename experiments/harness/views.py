@@ -92,7 +92,7 @@ def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:
         new = pa.array([clip not in known for clip in each["id"].to_pylist()], pa.bool_())
         parts.append(each.filter(new))
         known |= set(each["id"].to_pylist())
-    clips = pa.concat_tables(parts)
+    clips = pa.concat_tables(parts, promote_options="default")
     if view.clip is keep:
         return clips
     return pa.Table.from_pylist([dict(view.clip(row)) for row in clips.to_pylist()], clips.schema)

@@ -85,16 +85,20 @@ def weighted_levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
     if not count:
         return np.zeros(0, dtype=np.float32)
     before = hop // 2
-    window, curve = _hann(2 * hop), _a_curve(2 * hop, rate)
+    window = _hann(2 * hop)
+    size = scipy.fft.next_fast_len(2 * hop, real=True)
+    curve = _a_curve(size, rate)
     padded = np.zeros((count + 1) * hop, dtype=np.float32)
     padded[before : before + len(audio)] = audio
     frames = np.lib.stride_tricks.sliding_window_view(padded, 2 * hop)[::hop]
     powers: Float64[np.ndarray, " blocks"] = np.empty(count)
+    room = np.zeros((min(count, _TOGETHER), size), dtype=np.float32)
     for start in range(0, count, _TOGETHER):
-        spectra = scipy.fft.rfft(frames[start : start + _TOGETHER] * window, axis=-1)
-        parts = spectra.view(np.float32)  # real and imaginary by turns
-        powers[start : start + len(parts)] = np.square(parts, out=parts) @ curve
-    energy = np.concatenate([[0.0], np.cumsum(np.square(window, dtype=np.float64))])
+        some = room[: count - start]
+        np.multiply(frames[start : start + _TOGETHER], window, out=some[:, : 2 * hop])
+        parts = scipy.fft.rfft(some, axis=-1).view(np.float32)  # real and imaginary by turns
+        powers[start : start + _TOGETHER] = np.square(parts, out=parts) @ curve
+    energy = _sum_squares(2 * hop)
     starts = np.arange(count) * hop - before
     there = energy[np.minimum(len(audio) - starts, 2 * hop)] - energy[np.maximum(-starts, 0)]
     means = powers / np.maximum(there, np.finfo(np.float64).tiny)
@@ -105,6 +109,12 @@ def weighted_levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
 @lru_cache(maxsize=16)
 def _hann(frames: Frames) -> Float32[np.ndarray, " frames"]:
     return np.asarray(np.hanning(frames + 1)[:-1], dtype=np.float32)
+
+
+@lru_cache(maxsize=16)
+def _sum_squares(frames: Frames) -> Float64[np.ndarray, " edges"]:
+    """Energy of the window up to each of its frames."""
+    return np.concatenate([[0.0], np.cumsum(np.square(_hann(frames), dtype=np.float64))])
 
 
 @lru_cache(maxsize=16)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
@@ -13,7 +15,14 @@ Base = TypeVar("Base")
 
 def find_entry_points(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
     """The entry points of a group by name; a name of ours is not theirs to take."""
-    return {each.name: each for each in entry_points(group=group) if each.name not in ours}
+    found = list_installed(group, tuple(sys.path))
+    return {each.name: each for each in found if each.name not in ours}
+
+
+@cache
+def list_installed(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of a group on a `sys.path`: to look through all packages takes 10 ms."""
+    return tuple(entry_points(group=group))
 
 
 def load_class(point: EntryPoint, base: type[Base], error: type[SegueError]) -> type[Base]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from synth.base.errors import PlanError
-from synth.base.units import Frames
+from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt, pick
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.truth.ear import Listener
 from synth.truth.truth import Hearing, Tolerance
 
-_LEADS = 20
-_PARTNERS = 6
-_WINDOWS = 8
+_LEADS: Final = 20
+_PARTNERS: Final = 6
+_WINDOWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,19 @@ class Fitting:
         listener: Hears them.
         setting: As the recipe is given.
         longest: Frames that a sound may last, None for any.
-        least: Frames below which no sound is cut.
-        crossfade: Overlap of the two where they follow one another.
+        least_s: No sound is cut to less.
+        crossfade: Overlap in frames of the two where they follow one another.
     """
 
     listener: Listener
     setting: Setting
-    longest: Frames | None
-    least: Frames
-    crossfade: Frames
+    longest: Frames | None = None
+    least_s: Seconds = 1.0
+    crossfade: Frames = 0
+
+    @property
+    def _least(self) -> Frames:
+        return to_frames(self.least_s, self.setting.rate)
 
     def draw(
         self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
@@ -71,8 +76,7 @@ class Fitting:
             lead = pick(first, rng)
             others = [clip for clip in second if clip.recording != lead.recording] or second
             for at in rng.permutation(len(others))[:_PARTNERS]:
-                one, other = (self._event(clip, rng) for clip in (lead, others[at]))
-                found = self._fit(one, other, lead, others[at])
+                found = self._fit(*(self._event(clip, rng) for clip in (lead, others[at])))
                 if found and found.unordered == 2:
                     return found
                 if found and (best is None or found.unordered > best.unordered):
@@ -88,10 +92,10 @@ class Fitting:
     def _event(self, clip: Clip, rng: np.random.Generator) -> Event:
         return Event(clip.labels[0], excerpt(clip, self.longest, self.setting, rng))
 
-    def _fit(self, one: Event, other: Event, lead: Clip, partner: Clip) -> FittedPair | None:
+    def _fit(self, one: Event, other: Event) -> FittedPair | None:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
         best = None
-        for first, second in self._excerpts(one, other, lead, partner):
+        for first, second in self._excerpts(one, other):
             found = self._lay(first, second)
             if found and (best is None or found.unordered > best.unordered):
                 best = found
@@ -99,13 +103,11 @@ class Fitting:
                 break
         return best
 
-    def _excerpts(
-        self, one: Event, other: Event, lead: Clip, partner: Clip
-    ) -> Iterator[tuple[Event, Event]]:
+    def _excerpts(self, one: Event, other: Event) -> Iterator[tuple[Event, Event]]:
         yield one, other
         first, second = (self.listener.extent(event) for event in (one, other))
         shorter = min(first.offset - first.onset, second.offset - second.onset)
-        length = max(shorter, self.least)
+        length = max(shorter, self._least)
         for event, cut_other in ((one, other), (other, one)):
             kept = self._trim(event)
             for window in self._windows(cut_other, length):
@@ -116,7 +118,7 @@ class Fitting:
         extent = self.listener.extent(event)
         heard = event.heard
         frames = extent.offset - extent.onset
-        if frames < min(self.least, heard.frames):
+        if frames < min(self._least, heard.frames):
             return event
         return Event(
             event.label, Excerpt(heard.clip, heard.start + extent.onset, frames, heard.gain_db)
@@ -130,7 +132,7 @@ class Fitting:
         spread = max(1, -(-len(starts) // _WINDOWS))
         for start in starts[::spread]:
             frames = min(length, heard.frames - start)
-            if frames >= min(self.least, heard.frames):
+            if frames >= min(self._least, heard.frames):
                 excerpt = Excerpt(heard.clip, heard.start + start, frames, heard.gain_db)
                 yield self._trim(Event(event.label, excerpt))
 

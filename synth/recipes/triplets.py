@@ -187,7 +187,7 @@ class ClassPairs:
             listener=make_listener(every, self.setting),
             setting=self.setting,
             longest=longest_event(self.settings.max_event_s, self.crossfade, self.setting),
-            least=to_frames(self.settings.least_event_s, self.setting.rate),
+            least_s=self.settings.least_event_s,
             crossfade=self.crossfade,
         )
 

@@ -312,17 +312,17 @@ class Hearing:
         "An engine" could be an airplane's, but not where the sentence names the airplane, too, and
         an engine of its own is heard: then each name means its own sound.
         """
-        return are_kin(name, place.label) or place.label not in named or name not in self._own
+        return are_kin(name, place.label) or place.label not in named or name not in self._clear
 
     def _spare_names(self, named: frozenset[str]) -> frozenset[str]:
-        """The names that nothing bears, and that may say again what another of them says.
+        """The names that nothing surely bears, and that may say again what another of them says.
 
         "An airplane flies, then an engine runs" is not false of an airplane alone.
         """
         return frozenset(
             name
             for name in named
-            if name not in self._own
+            if name not in self._clear
             and any(place.label in named for _, place in self._find_called(name))
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,14 @@ def test_time_outside_the_watch_does_not_count() -> None:
 def test_a_turn_that_did_nothing_is_refused() -> None:
     with pytest.raises(RuntimeError, match="did nothing"):
         measured(lambda job: lambda watch: Done(0), {})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_takes() -> Iterator[None]:
+    """Fewer sounds than the benchmark makes: to make them takes longer than the rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmarks.speed.sounds.TAKES", 2)
+        yield
 
 
 def test_made_sounds_stand_in_where_there_are_no_clips_and_are_told(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_tested_captions_hold_and_untested_ones_may_not(rows: list[Row]) -> None
     doubtful = 0
     for row in rows:
         scene = from_json(json.loads(row["scene"]))
-        hearing = Hearing(timeline(scene), Tolerance.of_scene(scene, AUDIBLE))
+        hearing = Hearing(timeline(scene), Tolerance(audible=AUDIBLE))
         kept, free = scenes_captions.tested(row, MOST, AUDIBLE), untested(row, MOST)
         assert len(free["positives"]) < MOST
         assert len(free["negatives"]) <= MOST

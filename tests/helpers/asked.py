@@ -50,7 +50,8 @@ def rows(recipe: Recipe, found: list[Clip], seed: int = 7) -> list[dict[str, Any
     planned: list[dict[str, Any]] = []
     for number in range(len(groups)):
         for draft in groups.group(number):
-            captions = draft.captions
+            captions, heard = draft.captions, draft.heard
+            assert heard is not None
             sample = Sample(
                 id=f"corpus-train-{len(planned):08d}",
                 index=len(planned),
@@ -59,6 +60,7 @@ def rows(recipe: Recipe, found: list[Clip], seed: int = 7) -> list[dict[str, Any
                 shard="corpus-train-000000.tar",
                 recipe=recipe.name,
                 scene=draft.scene,
+                activity=tuple(place.heard for place in heard.placements),
                 caption=captions.caption,
                 positives=captions.positives,
                 negatives=captions.negatives,
@@ -97,8 +99,9 @@ def scenes() -> tuple[Subject, ...]:
 
 @cache
 def triplets() -> tuple[Subject, ...]:
-    """30 groups of two sounds."""
-    return tuple(planned(Triplets(), clips(("Bark", "Rain", "Siren", "Piano", "Typing", "Moo"))))
+    """30 groups of two sounds, all long enough to be fitted to one another."""
+    found = clips(("Bark", "Rain", "Siren", "Piano", "Typing", "Moo"))
+    return tuple(planned(Triplets(), [clip for clip in found if clip.frames >= RATE]))
 
 
 CORPORA = {"scenes": scenes, "triplets": triplets}

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from pipelines.cli.app import main
 from tests.helpers.waiting import PATIENCE_S
+
+PLAIN = {"COLUMNS": "100", "NO_COLOR": "1"}
+"""What output is compared in."""
 
 TINY: dict[str, Any] = {
     "corpus": "tiny",
@@ -51,6 +59,15 @@ def product(out: Path) -> dict[str, str]:
     }
 
 
+def ingested(corpus: Path, folder: Path) -> Path:
+    """A root to build to, whose bank holds the clips of a built corpus: making them takes a second.
+
+    A process of its own has nobody who made them before.
+    """
+    shutil.copytree(corpus / "banks", folder / "out" / "banks")
+    return folder / "out"
+
+
 def segue(
     *arguments: str | Path, env: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[str]:
@@ -61,6 +78,26 @@ def segue(
         text=True,
         timeout=PATIENCE_S,
         check=False,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"} | dict(env or {}),
+        env=os.environ | PLAIN | dict(env or {}),
         **options,
     )
+
+
+def segue_here(
+    *arguments: str | Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, which spares a second of imports."""
+    words = ["segue", *map(str, arguments)]
+    output, errors, status = io.StringIO(), io.StringIO(), 0
+    with (
+        mock.patch.dict(os.environ, PLAIN | dict(env or {})),
+        mock.patch.object(sys, "argv", words),
+        mock.patch.object(sys.modules["__main__"], "__package__", ""),  # else of `-m pytest`
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return subprocess.CompletedProcess(words, status, output.getvalue(), errors.getvalue())

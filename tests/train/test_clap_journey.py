@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from builds import segue
+from builds import segue_here
 from tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 
 from synth.base.errors import CorpusError, SpecError
@@ -60,7 +60,7 @@ def test_a_head_of_ours_hears_a_claps_feature_map(clap: Path, sounds: Path, tmp_
     run, results = tmp_path / "run", tmp_path / "results"
     train_command(sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run)
     assert load_run(run).config.model.audio.tokens is TokenKind.MAP
-    done = segue("eval", run, sounds, "--task", "bat", "--out", results)
+    done = segue_here("eval", run, sounds, "--task", "bat", "--out", results)
     assert done.returncode == 0, done.stderr
     assert "bat" in done.stdout
     assert json.loads((results / "metrics.json").read_text()).keys() == {"bat"}

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from synth.base.units import Frames
@@ -27,6 +27,7 @@ from train.data.split import SplitData
 from train.data.suitability import refuse_unsuitable
 from train.data.texts import TextSampler
 from train.data.tokenizer import TextTokenizer, TokenIds
+from train.data.unrefuted import find_unrefuted
 from train.losses.batch import Ragged
 
 _VIEWS: Final = {"before": 0, "after": 1, "while": 2}
@@ -50,6 +51,7 @@ class Batch:
         views: Composition of each row (`losses.batch.Embedded`), -1 where it is no triplet.
         groups: Number of each row's group.
         classes: Numbers of the first and the last label of each row.
+        unrefuted: Which caption (column) may be true of which other sound (row) of its group, too.
         whole: Rows that are heard whole although they are longer than `crop_s`.
     """
 
@@ -64,6 +66,7 @@ class Batch:
     views: Int[Tensor, " batch"]
     groups: Int[Tensor, " batch"]
     classes: Int[Tensor, "batch 2"]
+    unrefuted: Bool[Tensor, "batch batch"]
     whole: int
 
 
@@ -147,6 +150,7 @@ class Assembler:
             views=_to_tensor([_view(row) for row in rows]),
             groups=_to_tensor([number_of(row["group"]) for row in rows]),
             classes=_to_tensor([_classes(row) for row in rows]).reshape(len(rows), 2),
+            unrefuted=find_unrefuted(rows, texts.claims, self.data.stated_audible),
             whole=whole,
         )
 

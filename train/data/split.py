@@ -185,14 +185,19 @@ class SplitData:
         Raises:
             CorpusError: If the corpus does not say.
         """
-        value = (self._rows.schema.metadata or {}).get(AUDIBLE.encode())
-        if value is None:
+        if self.stated_audible is None:
             raise CorpusError(
                 f"{self.corpus.folder}: does not say from which overlap on sounds are heard "
                 "together, so no caption can be judged on a part of a sample",
                 fix="build the corpus again, or leave `crop_s` out",
             )
-        return int(value)
+        return self.stated_audible
+
+    @property
+    def stated_audible(self) -> Frames | None:
+        """The same; None where the corpus, of an older version, does not say."""
+        value = (self._rows.schema.metadata or {}).get(AUDIBLE.encode())
+        return None if value is None else int(value)
 
     def find_clips(self) -> set[str]:
         """Ids of the clips that samples are made of."""

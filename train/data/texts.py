@@ -36,13 +36,15 @@ class Texts:
 
     Args:
         captions: One true caption.
-        meanings: What the caption claims, equal where claims are equal.
+        claims: What the caption claims, as JSON.
+        meanings: The same in one form, equal where claims are equal.
         positives: Further true captions; none unless the loss asks for them.
         negatives: False captions; likewise.
         denied: The fully negated caption, if there is one; likewise.
     """
 
     captions: tuple[str, ...]
+    claims: tuple[str, ...]
     meanings: tuple[str, ...]
     positives: tuple[Sequence[str], ...]
     negatives: tuple[Sequence[str], ...]
@@ -100,6 +102,7 @@ class TextSampler:
             denied = tuple(_select_denied(row) for row in rows)
         return Texts(
             captions=tuple(text for text, _ in drawn),
+            claims=tuple(said["claim"] for _, said in drawn),
             meanings=tuple(meaning(said["claim"]) for _, said in drawn),
             positives=positives,
             negatives=negatives,

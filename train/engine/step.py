@@ -253,6 +253,7 @@ def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
         views=batch.views.to(device),
         groups=batch.groups.to(device),
         classes=batch.classes.to(device),
+        unrefuted=batch.unrefuted.to(device),
         scale=scale,
         bias=bias,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 
@@ -55,6 +55,7 @@ class Embedded:
         groups: Number of each row's minimal-pair group, equal where groups are, on every process.
         classes: Numbers of the first and the last label heard in each row, equal where labels are,
             on every process; twice the same for a single sound.
+        unrefuted: Which caption (column) may be true of which other sound (row) of its group, too.
         scale: Factor from cosine to logit, one over the temperature.
         bias: Added to every logit of the sigmoid loss.
     """
@@ -69,6 +70,7 @@ class Embedded:
     views: Int[Tensor, " batch"]
     groups: Int[Tensor, " batch"]
     classes: Int[Tensor, "batch 2"]
+    unrefuted: Bool[Tensor, "batch batch"]
     scale: Float[Tensor, ""]
     bias: Float[Tensor, ""]
 

@@ -84,7 +84,8 @@ class Candidates:
         audio: Unit-length embeddings; gradients flow back to the processes that hold the rows.
         captions: Likewise.
         own: Which candidate is the row itself, one a row.
-        same: Which captions say the same as the row's, its own among them.
+        same: Which captions say the same as the row's, its own among them; and those of its group
+            that may be true of its sound, or its own of theirs.
         mine: Where the rows of this process stand among the candidates.
     """
 
@@ -103,11 +104,13 @@ def candidates_of(batch: Embedded, world: World) -> Candidates:
     keys = world.gather(torch.stack([batch.texts, batch.meanings], dim=1))
     first = world.first(len(batch.audio))
     mine = slice(first, first + len(batch.audio))
+    same = same_meaning_mask(*keys.unbind(dim=1))[mine]
+    same[:, mine] |= batch.unrefuted | batch.unrefuted.T
     return Candidates(
         audio=audio,
         captions=captions,
         own=torch.eye(len(both), dtype=torch.bool, device=both.device)[mine],
-        same=same_meaning_mask(*keys.unbind(dim=1))[mine],
+        same=same,
         mine=mine,
     )
 

@@ -34,6 +34,7 @@ class Bar:
         left: Where it begins, in percent of the whole.
         width: How long it is, in percent.
         colour: From 0 to `COLOURS` - 1; equal labels have equal colours.
+        heard: Where it is clearly heard: left and width of each stretch, in percent of the whole.
     """
 
     label: str
@@ -44,6 +45,7 @@ class Bar:
     left: float
     width: float
     colour: int
+    heard: tuple[tuple[float, float], ...]
 
     @property
     def is_late(self) -> bool:
@@ -113,7 +115,11 @@ class Drawing:
 
 
 def draw(
-    scene: Scene, frames: Frames, sample_rate: int, colours: Mapping[str, int] | None = None
+    scene: Scene,
+    frames: Frames,
+    sample_rate: int,
+    colours: Mapping[str, int] | None = None,
+    heard: Timeline | None = None,
 ) -> Drawing:
     """The shapes of a scene in audio of `frames` frames.
 
@@ -122,11 +128,12 @@ def draw(
         frames: Of the audio, which may end after the scene.
         sample_rate: In Hz.
         colours: Of labels; the others take the colours that come next.
+        heard: Its timeline, where it is known when each event is heard.
 
     Raises:
         SceneError: If the scene cannot be placed in time.
     """
-    heard = timeline(scene)
+    heard = heard or timeline(scene)
     whole = max(frames, heard.frames, 1)
     colours = _assign_colours(heard, colours or {})
 
@@ -144,6 +151,10 @@ def draw(
                 left=to_percent(place.onset),
                 width=to_percent(place.frames),
                 colour=colours[place.label],
+                heard=tuple(
+                    (to_percent(onset), to_percent(offset - onset))
+                    for onset, offset in place.heard.clear
+                ),
             )
             for place in heard.placements
         ),

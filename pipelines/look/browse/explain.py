@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import assert_never
 
 from synth.labels.lexicon import could_be_called
+from synth.scene.activity import hull, intersect, measure
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, operands
@@ -77,10 +78,10 @@ class Explainer:
         first, second = describe_claim(pair.first), describe_claim(pair.second)
         times = f"{self._describe_times(pair.first)}; {self._describe_times(pair.second)}"
         if isinstance(pair, Concat):
-            return f"{first} does not start before {second}: {times}"
+            return f"{first} does not start first, nor does {second} go on alone: {times}"
         shared = max(
             (
-                min(one.offset, other.offset) - max(one.onset, other.onset)
+                measure(intersect(one.heard.faint, other.heard.faint))
                 for one in self._find_sounds(pair.first)
                 for other in self._find_sounds(pair.second)
             ),
@@ -110,11 +111,12 @@ class Explainer:
 
     def _describe_times(self, claim: Claim) -> str:
         sounds = self._find_sounds(claim)
-        told = [
-            f"{place.label} {self._format_seconds(place.onset)} to "
-            f"{self._format_seconds(place.offset)} s"
-            for place in sorted(sounds, key=lambda place: place.onset)
-        ]
+        told = []
+        for place in sorted(sounds, key=lambda place: place.onset):
+            onset, offset = hull(place.heard.clear) or (place.onset, place.offset)
+            told.append(
+                f"{place.label} {self._format_seconds(onset)} to {self._format_seconds(offset)} s"
+            )
         return ", ".join(told) or "none of it is heard"
 
     def _format_seconds(self, frames: int) -> str:

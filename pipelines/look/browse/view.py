@@ -84,7 +84,7 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
         tolerance = Tolerance(audible=manifest.audible)
         judge = Explainer(heard, tolerance, row["sample_rate"])
     main = {"text": row["caption"], "claim": row["claim"], "kind": row["relation"]}
-    drawing = draw(scene, row["frames"], row["sample_rate"])
+    drawing = draw(scene, row["frames"], row["sample_rate"], heard=read_timeline(row))
     siblings = manifest.find_siblings(row)
     licences = [clips[name]["licence"] if name in clips else "" for name in row["clips"]]
     return SampleView(

@@ -87,7 +87,7 @@ def _example(
     sound, silence = listening.hear(row)
     return Example(
         row=row,
-        drawing=drawing_of(scene, row["frames"], row["sample_rate"]),
+        drawing=drawing_of(scene, row["frames"], row["sample_rate"], heard=read_timeline(row)),
         negatives=tuple(
             Negative(
                 text=each["text"],

@@ -16,7 +16,6 @@ import numpy as np
 
 from synth.base.rng import Randomness
 from synth.derived.questions.choosing import Choosing
-from synth.derived.questions.judge import is_affirmed, is_denied
 from synth.derived.questions.question import (
     ANCHORED,
     ENDS,
@@ -108,7 +107,7 @@ def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: QuestionKind) -> None
     for claim in _claims(sounds, kind, sheet.rng):
         both = [i for i in members if all(sheet.has(i, label) for label in labels(claim))]
         yes = [i for i in both if i in free[YES] and sheet.subjects[i].proves(claim)]
-        no = [i for i in both if i in free[NO] and is_denied(sheet.subjects[i], kind, claim)]
+        no = [i for i in both if i in free[NO] and sheet.subjects[i].refutes(claim)]
         for one, other in zip(shuffle(yes, sheet.rng), shuffle(no, sheet.rng), strict=False):
             _ask_yes_no(sheet, kind, claim, {one: YES, other: NO})
             free[YES].discard(one)
@@ -123,8 +122,8 @@ def _ask_alone(sheet: Sheet, alone: Sequence[int], kind: QuestionKind) -> None:
         sounds = [label for label in subject.sounds if sheet.has(index, label)]
         claims = _claims(sounds, kind, sheet.rng)
         for answer in sorted(found, key=lambda each: len(found[each])):
-            judge = is_affirmed if answer == YES else is_denied
-            claim = next((each for each in claims if judge(subject, kind, each)), None)
+            holds = subject.proves if answer == YES else subject.refutes
+            claim = next(filter(holds, claims), None)
             if claim is not None:
                 found[answer].append((index, claim))
                 break

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from synth.derived.questions.judge import is_denied, only_answer
+from synth.derived.questions.judge import only_answer
 from synth.derived.questions.question import ENDS, QuestionKind, choice_claim
 from synth.derived.questions.sheet import Sheet, group_members, shuffle
 from synth.derived.questions.wording import wordings
@@ -140,6 +140,6 @@ class Choosing:
         for index, answer in answers.items():
             subject = self.sheet.subjects[index]
             claim = choice_claim(self.kind, label, anchor, subject.heard.labels())
-            if claim is None or (label != answer and not is_denied(subject, self.kind, claim)):
+            if claim is None or (label != answer and not subject.refutes(claim)):
                 return False
         return True

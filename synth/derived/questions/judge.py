@@ -22,32 +22,7 @@ from synth.derived.questions.question import (
 from synth.derived.questions.subject import Subject
 from synth.derived.questions.wording import is_worded
 from synth.labels.lexicon import are_confusable
-from synth.scene.claim import Claim, Not, claim_labels
-from synth.scene.scene import Concat, Event
-
-
-def is_affirmed(subject: Subject, kind: QuestionKind, claim: Claim) -> bool:
-    """Whether a claim is true of a sample under every reading of a question of this kind."""
-    if isinstance(claim, Not):
-        return is_denied(subject, kind, claim.claim)
-    return subject.proves(claim)
-
-
-def is_denied(subject: Subject, kind: QuestionKind, claim: Claim) -> bool:
-    """Whether a claim is false of a sample under every reading of a question of this kind.
-
-    "Do you hear rain after a bark?" leaves more room than the statement: rain that falls all the
-    time is also heard when the barking is over, whichever set in first.
-    """
-    match claim:
-        case Not(inner):
-            return is_affirmed(subject, kind, inner)
-        case Concat(Event(first), Event(second)) if kind in (
-            QuestionKind.ORDER,
-            QuestionKind.AFTER,
-        ):
-            return subject.refutes(claim) and not subject.outlasts(second, first)
-    return subject.refutes(claim)
+from synth.scene.claim import Not, claim_labels
 
 
 def only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str | None:
@@ -61,9 +36,9 @@ def only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str
         claim = choice_claim(kind, label, anchor, heard)
         if claim is None:
             return None
-        if is_affirmed(subject, kind, claim):
+        if subject.proves(claim):
             right.append(label)
-        elif not is_denied(subject, kind, claim):
+        elif not subject.refutes(claim):
             return None
     return right[0] if len(right) == 1 else None
 
@@ -83,9 +58,9 @@ def fault(question: Question, subject: Subject) -> str | None:
         return "the answer is none of the options"
     for option, claim in zip(options, claims, strict=True):
         if option == question.answer:
-            if not is_affirmed(subject, question.kind, claim):
+            if not subject.proves(claim):
                 return f"the timeline does not prove {option!r}"
-        elif not is_denied(subject, question.kind, claim):
+        elif not subject.refutes(claim):
             return f"the timeline does not refute {option!r}"
     if question.kind in YES_NO:
         why = _yes_no_fault(question)

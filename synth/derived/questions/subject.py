@@ -8,7 +8,7 @@ from typing import Any
 
 from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
-from synth.labels.lexicon import Phrase, could_be_called
+from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim, claim_from_text, claim_labels
 from synth.scene.scene import Event, events, from_text
 from synth.scene.timeline import Timeline
@@ -49,13 +49,6 @@ class Subject:
     def has(self, label: str) -> bool:
         """Whether a label is one of its sounds, and no other sound could be meant."""
         return label in self.sounds and self.proves(Event(label))
-
-    def outlasts(self, label: str, other: str) -> bool:
-        """Whether a sound that may be called `label` ends after one that may be called `other`."""
-        places = self.heard.placements
-        ends = [place.offset for place in places if could_be_called(place.label, label)]
-        others = [place.offset for place in places if could_be_called(place.label, other)]
-        return bool(ends and others) and max(ends) > min(others)
 
     def phrase(self, label: str) -> Phrase:
         """How a label is said of it; a whole caption stands in quotation marks."""

@@ -29,9 +29,9 @@ CAPTIONS = [
 ]
 
 
-@pytest.fixture
-def audiocaps(tmp_path: Path) -> Path:
-    root = tmp_path / "audiocaps"
+@pytest.fixture(scope="module")
+def audiocaps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("acba") / "audiocaps"
     (root / "audio").mkdir(parents=True)
     rng = np.random.default_rng(0)
     for split in ("train", "test"):
@@ -48,8 +48,10 @@ def audiocaps(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def make(audiocaps: Path, tmp_path: Path) -> Callable[..., Corpus]:
+@pytest.fixture(scope="module")
+def make(audiocaps: Path) -> Callable[..., Corpus]:
+    """Builds a version beside those that were built before, of the same bank."""
+
     def make(**recipe: object) -> Corpus:
         spec = Spec.model_validate(
             {
@@ -60,8 +62,9 @@ def make(audiocaps: Path, tmp_path: Path) -> Callable[..., Corpus]:
                 "splits": {"train": ["train"], "test": ["test"]},
             }
         )
-        build(spec, tmp_path / "out", 0)
-        return Corpus.open(tmp_path / "out" / "data_manifests" / "acba")
+        out = audiocaps.parent / "out"
+        build(spec, out, 0)
+        return Corpus.open(out / "data_manifests" / "acba")
 
     return make
 

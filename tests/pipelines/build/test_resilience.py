@@ -16,11 +16,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from builds import product, segue
+from builds import ingested, product
 from waiting import PATIENCE_S, wait_for
 
-KILLS = 2
-"""In all over the bare build; `make soak` kills a hundred times."""
+from pipelines.build.build import build
+from pipelines.spec.file import read_spec
+
+KILLS = {False: 2, True: 1}
+"""Over the build without and with Prefect; `make soak` kills a hundred times."""
 
 
 def start(*arguments: str | Path, output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -65,14 +68,18 @@ def processes_below(out: Path) -> list[str]:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 @pytest.mark.parametrize("prefect", [False, True], ids=["bare", "prefect"])
 def test_kills_then_the_same_bytes(
-    tiny_file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefect: bool
+    tiny_file: Callable[..., Path],
+    tiny_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    prefect: bool,
 ) -> None:
     monkeypatch.setenv("SEGUE_TEST_MARK", str(tmp_path / "out"))
-    spec = tiny_file(recipe={"triplets": {"repeats": 4 if prefect else 8}})
-    out, undisturbed = tmp_path / "out", tmp_path / "undisturbed"
+    spec = tiny_file(recipe={"triplets": {"repeats": 4}})
+    out = ingested(tiny_corpus, tmp_path)
     flags = [] if prefect else ["--no-prefect"]
     moments = random.Random(3)
-    for _ in range(KILLS):
+    for _ in range(KILLS[prefect]):
         wanted = receipts(out) + 1
         process = start(spec, "--out", out, "--workers", "2", *flags)
         assert wait_for(partial(has_receipts, out, wanted))
@@ -80,29 +87,26 @@ def test_kills_then_the_same_bytes(
         kill(process)
     assert wait_for(lambda: not processes_below(out), 0.2), processes_below(out)
     kept = receipts(out)
-    assert kept >= KILLS
+    assert kept >= KILLS[prefect]
 
-    finish = segue("build", spec, "--out", out, "--workers", "2", "--no-prefect", "--json")
-    assert finish.returncode == 0, finish.stderr
-    last = json.loads(finish.stdout.splitlines()[-1])
-    assert last["skipped"] == kept
-    assert last["rendered"] + last["skipped"] == last["shards"]
-    plain = segue("build", spec, "--out", undisturbed, "--workers", "2", "--no-prefect", "--json")
-    assert plain.returncode == 0, plain.stderr
-    assert product(out) == product(undisturbed)
+    last = build(read_spec(spec), out, 0)
+    assert last.skipped == kept
+    assert last.rendered + last.skipped == last.shards
+    build(read_spec(spec), tmp_path / "undisturbed", 0)
+    assert product(out) == product(tmp_path / "undisturbed")
     assert not list(out.rglob("*.partial"))
 
-    journal = Path(last["paths"]["manifests"]) / "journal.jsonl"
+    journal = Path(last.paths["manifests"]) / "journal.jsonl"
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     rendered = Counter(event["shard"] for event in events if event["event"] == "rendered")
     assert max(rendered.values()) == 1, "a finished shard was rendered again"
 
 
 def test_interrupt_ends_cleanly_and_says_how_to_go_on(
-    tiny_file: Callable[..., Path], tmp_path: Path
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
     spec = tiny_file(recipe={"triplets": {"repeats": 16}})
-    out = tmp_path / "out"
+    out = ingested(tiny_corpus, tmp_path)
     process = start(spec, "--out", out, "--workers", "2", "--no-prefect", output=subprocess.PIPE)
     assert wait_for(lambda: receipts(out) > 1)
     os.killpg(process.pid, signal.SIGINT)
@@ -112,18 +116,18 @@ def test_interrupt_ends_cleanly_and_says_how_to_go_on(
         r"^stopped; run the same command again: \d+ of 96 shards are done$", errors, re.M
     )
     assert "Traceback" not in errors
-    again = segue("build", spec, "--out", out, "--workers", "2", "--no-prefect", "--json")
-    assert json.loads(again.stdout.splitlines()[-1])["skipped"] > 1
+    assert build(read_spec(spec), out, 0).skipped > 1
 
 
 def test_killed_worker_is_a_clear_error_and_costs_no_finished_shard(
-    tiny_file: Callable[..., Path], tmp_path: Path
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
     spec = tiny_file(recipe={"triplets": {"repeats": 16}})
-    out = tmp_path / "out"
+    out = ingested(tiny_corpus, tmp_path)
     process = start(spec, "--out", out, "--workers", "2", "--no-prefect", output=subprocess.PIPE)
     assert wait_for(lambda: receipts(out) > 1)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    threads = Path(f"/proc/{process.pid}/task").iterdir()
+    children = [child for thread in threads for child in (thread / "children").read_text().split()]
     workers = [
         child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
@@ -133,5 +137,4 @@ def test_killed_worker_is_a_clear_error_and_costs_no_finished_shard(
     assert "a worker process was killed" in errors
     assert "Traceback" not in errors
     kept = receipts(out)
-    again = segue("build", spec, "--out", out, "--workers", "2", "--no-prefect", "--json")
-    assert json.loads(again.stdout.splitlines()[-1])["skipped"] == kept
+    assert build(read_spec(spec), out, 0).skipped == kept

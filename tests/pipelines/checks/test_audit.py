@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import TINY, merged, product, segue
+from builds import TINY, merged, product, segue_here
 
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import Audit, audit
@@ -278,7 +278,7 @@ def test_json_holds_the_first_ten_examples() -> None:
 
 
 def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
-    done = segue("audit", scenes_corpus, "--json", "--blind", "--samples", "100")
+    done = segue_here("audit", scenes_corpus, "--json", "--blind", "--samples", "100")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *progress, told = map(json.loads, done.stdout.splitlines())
@@ -294,12 +294,12 @@ def test_the_command_tells_violations_and_exits_with_one(
     scenes_corpus: Path, tmp_path: Path
 ) -> None:
     folder = tampered(scenes_corpus, tmp_path, swap)
-    failed = segue("audit", folder, "--json")
+    failed = segue_here("audit", folder, "--json")
     assert failed.returncode == 1
     told = json.loads(failed.stdout.splitlines()[-1])
     assert told["violations"] == 2
     assert {example["said"] for example in told["examples"]} == {"true", "false"}
-    shown = segue("audit", folder)
+    shown = segue_here("audit", folder)
     assert shown.returncode == 1
     assert "2 violations" in shown.stdout
     assert "passes for true, but the timeline does not prove it" in shown.stdout
@@ -316,7 +316,7 @@ def test_the_command_says_that_all_is_well(
 
 
 def test_inspect_prints_the_scenes_tables(scenes_corpus: Path) -> None:
-    shown = segue("inspect", scenes_corpus, "--samples", "2")
+    shown = segue_here("inspect", scenes_corpus, "--samples", "2")
     assert shown.returncode == 0, shown.stderr
     for table in ("relation", "negatives", "sounds in a scene"):
         assert table in shown.stdout

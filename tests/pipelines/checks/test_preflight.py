@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import webdataset
-from builds import segue
+from builds import segue_here
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -160,12 +160,15 @@ def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[
         with mock.patch.dict(os.environ, {"RANK": str(rank), "WORLD_SIZE": str(ranks)}):
             data = pipeline(shard_files, batch)
             # Spawned: a fork of the test process ends as its libraries see fit.
-            loader = {"batch_size": None, "num_workers": workers}
-            loader["multiprocessing_context"] = "spawn"
-            alone = webdataset.WebLoader(data, **loader)
-            assert sum(1 for _ in alone) == deal.steps_of_ranks[rank]
-            bounded = webdataset.WebLoader(data, **loader)
-            assert sum(1 for _ in bounded.with_epoch(deal.steps)) == deal.steps
+            loader = webdataset.WebLoader(
+                data,
+                batch_size=None,
+                num_workers=workers,
+                multiprocessing_context="spawn",
+                persistent_workers=True,
+            )
+            assert sum(1 for _ in loader) == deal.steps_of_ranks[rank]
+            assert sum(1 for _ in loader.with_epoch(deal.steps)) == deal.steps
 
 
 def test_a_starved_worker_makes_no_batch_whatever_the_length_of_its_epoch(
@@ -413,7 +416,7 @@ def test_preflight_ends_with_one_json_line_and_renders_nothing(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     options = ["--gpus", "2", "--workers", "2", "--batch", "8", "--json"]
-    done = segue("plan", tiny_file(), "--out", tmp_path / "out", *options)
+    done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
     line = done.stdout.splitlines()[-1]
     found = json.loads(line)
@@ -428,14 +431,14 @@ def test_a_refusal_is_one_error_whose_fix_mends(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     options = ["--out", tmp_path / "out", "--gpus", "4", "--workers", "2", "--batch", "12"]
-    failed = segue("plan", tiny_file(shards={"samples": 60}), *options, "--json")
+    failed = segue_here("plan", tiny_file(shards={"samples": 60}), *options, "--json")
     assert failed.returncode == 1
     found = json.loads(failed.stdout.splitlines()[-1])
     assert "4 ranks x 2 loader workers = 8" in found["error"]
     assert len(failed.stderr.splitlines()) == 2
     samples = re.search(r"shards: {samples: (\d+)}", found["fix"])
     assert samples is not None
-    fixed = segue("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
+    fixed = segue_here("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
     assert fixed.returncode == 0, fixed.stderr
     assert "steps on all ranks" in fixed.stdout
 
@@ -443,7 +446,7 @@ def test_a_refusal_is_one_error_whose_fix_mends(
 def test_without_a_training_run_plan_says_what_it_always_said(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    done = segue("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
+    done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
     assert set(json.loads(done.stdout.splitlines()[-1])) == {
         "samples",
         "seconds",
@@ -452,6 +455,6 @@ def test_without_a_training_run_plan_says_what_it_always_said(
         "findings",
         "blocked",
     }
-    alone = segue("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")
+    alone = segue_here("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")
     assert alone.returncode == 1
     assert "--gpus and --batch go together" in alone.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import typer
-from builds import segue
+from builds import segue, segue_here
 
 from pipelines.cli.app import mount
 
@@ -40,7 +41,7 @@ def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path:
 def test_errors_are_told_in_one_line_with_the_fix(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: mine\nsource: {esc50: {root: nowhere}}\nrecipe: triplets\n")
-    failed = segue("build", spec, "--no-prefect")
+    failed = segue_here("build", spec, "--no-prefect")
     assert failed.returncode == 1
     assert failed.stdout == ""
     error, fix = failed.stderr.splitlines()
@@ -59,18 +60,18 @@ def test_debug_gives_the_traceback(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["bild", "build"])
 def test_wrong_usage_is_exit_code_two(command: str) -> None:
-    assert segue(command).returncode == 2
+    assert segue_here(command).returncode == 2
 
 
 def test_help_names_every_command() -> None:
-    shown = segue("--help")
+    shown = segue_here("--help")
     assert shown.returncode == 0
     for command in ("sources", "ingest", "build", "inspect", "train", "eval", "demo"):
         assert command in shown.stdout
 
 
 def test_sources_lists_what_can_be_read() -> None:
-    listed = json.loads(segue("sources", "--json").stdout)
+    listed = json.loads(segue_here("sources", "--json").stdout)
     assert {"foley", "esc50", "esc10", "audiocaps", "folder"} <= set(listed)
     assert listed["esc50"]["settings"]["root"] == "required"
 
@@ -84,7 +85,7 @@ def test_ingest_counts_clips_and_reasons(tmp_path: Path) -> None:
     soundfile.write(sounds / "drum" / "fine.wav", [0.5, -0.5] * 4000, 8000)
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: mine\nsource: {folder: {root: sounds}}\nrecipe: triplets\n")
-    done = segue("ingest", spec, "--out", tmp_path / "out", "--json")
+    done = segue_here("ingest", spec, "--out", tmp_path / "out", "--workers", "0", "--json")
     counts = json.loads(done.stdout.splitlines()[-1])
     assert (counts["clips"], counts["quarantined"]) == (1, 2)
     assert any("silent" in reason for reason in counts["reasons"])
@@ -92,7 +93,7 @@ def test_ingest_counts_clips_and_reasons(tmp_path: Path) -> None:
 
 def test_inspect_shows_checks_and_saves_audio(tiny_corpus: Path, tmp_path: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
-    done = segue(
+    done = segue_here(
         "inspect", folder, "--samples", "2", "--verify", "--save", tmp_path / "wavs", "--json"
     )
     assert done.returncode == 0, done.stderr
@@ -101,17 +102,16 @@ def test_inspect_shows_checks_and_saves_audio(tiny_corpus: Path, tmp_path: Path)
     assert shown["counts"]["split"]["train"]["samples"] == 72
     for path in shown["saved"]:
         assert soundfile.info(path).frames == 32_000
-    assert "triplets" in segue("inspect", folder).stdout
+    assert "triplets" in segue_here("inspect", folder).stdout
 
 
-def test_inspect_finds_a_changed_shard(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
-    done = segue("build", tiny_file(), "--out", tmp_path, "--no-prefect", "--json")
-    paths = json.loads(done.stdout.splitlines()[-1])["paths"]
-    shard = sorted(Path(paths["shards"]).rglob("*.tar"))[0]
+def test_inspect_finds_a_changed_shard(tiny_corpus: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_corpus, tmp_path, dirs_exist_ok=True)
+    shard = sorted((tmp_path / "shards").rglob("*.tar"))[0]
     data = bytearray(shard.read_bytes())
     data[2000] ^= 1
     shard.write_bytes(bytes(data))
-    failed = segue("inspect", paths["manifests"], "--verify")
+    failed = segue_here("inspect", tmp_path / "data_manifests" / "tiny", "--verify")
     assert failed.returncode == 1
     assert f"{shard}: differs from its receipt" in failed.stderr.replace("\n", " ")
 
@@ -120,7 +120,9 @@ def test_errors_of_the_system_are_told_in_one_line_too(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
-    failed = segue("build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json")
+    failed = segue_here(
+        "build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json"
+    )
     assert failed.returncode == 1
     assert "Traceback" not in failed.stderr
     assert failed.stderr.startswith("error: ")
@@ -158,8 +160,8 @@ def test_labels_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> N
             soundfile.write(path, rng.uniform(-0.5, 0.5, 8000), 8000)
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: odd\nsource: {folder: {root: lib}}\nrecipe: triplets\n")
-    done = segue("build", spec, "--out", tmp_path, "--no-prefect", "--json")
-    shown = segue("inspect", json.loads(done.stdout.splitlines()[-1])["paths"]["manifests"])
+    done = segue_here("build", spec, "--out", tmp_path, "--workers", "0", "--no-prefect", "--json")
+    shown = segue_here("inspect", json.loads(done.stdout.splitlines()[-1])["paths"]["manifests"])
     assert shown.returncode == 0, shown.stderr
     assert "dog [bark]" in shown.stdout
     assert "a[red]" in shown.stdout

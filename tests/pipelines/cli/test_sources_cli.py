@@ -81,7 +81,7 @@ def test_a_misspelt_source_is_no_missing_spec(library: str) -> None:
 def test_one_broken_package_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     # The whole list was an error.
     point = EntryPoint("birds", "no_such_package:Birds", "segue.sources")
-    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    monkeypatch.setattr(registry, "list_installed", lambda group, path: (point,))
     assert "birds" in sources().stdout
     assert "cannot be used" in sources().stdout
     assert isinstance(sources("birds").exception, SourceError)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from builds import segue
+from builds import segue_here
 from observers import Phases
 from waiting import PATIENCE_S, wait_for
 
@@ -94,8 +94,11 @@ def test_the_same_bytes_at_any_number_of_workers(corpus: Corpus, tmp_path: Path)
         assert content(tmp_path / f"{name}-0") == content(tmp_path / f"{name}-2")
 
 
+HERE = ("--workers", "0", "--json")
+
+
 def test_command_ends_with_one_json_line(manifests: Path, tmp_path: Path) -> None:
-    done = segue("export", manifests, "--to", "nemo", "--out", tmp_path / "out", "--json")
+    done = segue_here("export", manifests, "--to", "nemo", "--out", tmp_path / "out", *HERE)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     last = json.loads(done.stdout.splitlines()[-1])
@@ -211,7 +214,7 @@ def test_a_damaged_shard_is_a_clear_error(tiny_corpus: Path, tmp_path: Path, wor
 
 
 def test_unknown_format_names_those_there_are(manifests: Path, tmp_path: Path) -> None:
-    failed = segue("export", manifests, "--to", "mp3", "--out", tmp_path / "out")
+    failed = segue_here("export", manifests, "--to", "mp3", "--out", tmp_path / "out")
     assert failed.returncode == 1
     assert failed.stderr.startswith("error: --to mp3: no such format")
     assert f"{', '.join(FORMATS)}, transformers" in failed.stderr

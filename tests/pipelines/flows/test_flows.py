@@ -17,7 +17,7 @@ from uuid import UUID
 
 import pytest
 import yaml
-from builds import TINY, merged, product, segue
+from builds import TINY, merged, product, segue, segue_here
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, items_of
 from prefect.client.orchestration import get_client
@@ -276,7 +276,7 @@ def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", server)
     spec = tiny_file(source={"foley": {"classes": ["dog"], "takes": 5}})
-    failed = segue("build", spec, "--out", tmp_path / "out", "--workers", "1")
+    failed = segue_here("build", spec, "--out", tmp_path / "out", "--workers", "0")
     assert failed.returncode == 1
     assert "error: split train: triplets need clips of two classes, found 1" in failed.stderr
     assert "Traceback" not in failed.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builds import TINY, product, segue
+from builds import TINY, product, segue_here
 from prefect.client.orchestration import get_client
 from prefect.states import Pending
 from waiting import PATIENCE_S, wait_for
@@ -114,6 +114,7 @@ def test_schedule_of_a_few_seconds_runs_three_times_and_renders_nothing(service:
     with known_server(service.out):
         (listed,) = list_scheduled()
         runs = last_runs("tiny", 100)
+        set_paused("tiny", True)  # each night takes seconds of a processor
     assert (listed.corpus, listed.times, listed.paused) == ("tiny", "every 4 s", False)
     assert {run.state for run in runs} <= {"Completed", "Running", "Cancelled", "Pending"}
 
@@ -126,12 +127,13 @@ def test_schedule_is_paused_resumed_and_run_at_will(service: Service) -> None:
         set_paused("tiny", False)
         assert not list_scheduled()[0].paused
         assert run_now("tiny")
+        set_paused("tiny", True)
         with pytest.raises(SpecError, match="corpus other has no schedule"):
             run_now("other")
 
 
 def test_second_schedule_over_the_same_root_is_refused(service: Service) -> None:
-    second = segue("schedule", service.spec, "--out", service.out, "--every", "1h")
+    second = segue_here("schedule", service.spec, "--out", service.out, "--every", "1h")
     assert second.returncode == 1
     assert "a schedule runs here already" in second.stderr
 
@@ -173,8 +175,12 @@ def test_run_that_was_killed_while_pending_keeps_no_slot(service: Service, tmp_p
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(service: Service) -> None:
-    """It ends the schedule."""
+def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_next_start_goes_on(
+    service: Service,
+) -> None:
+    """It ends the schedule. Ctrl-C reaches the run that is under way, too."""
+    with known_server(service.out):
+        run_now("tiny")
     assert wait_for(lambda: running(service) == "Running", 0.5)
     service.process.kill()
     service.process.wait()
@@ -187,13 +193,7 @@ def test_killed_schedule_leaves_nobody_behind_and_its_next_start_goes_on(service
     assert wait_for(lambda: service.completed() > done, 0.5), "a dead run keeps the only slot"
     assert running(service) != "Running"
     assert product(service.out) == service.before
-    service.process.terminate()
-    service.process.wait(PATIENCE_S)
 
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_interrupted_schedule_says_one_line_and_leaves_nobody_behind(service: Service) -> None:
-    """Ctrl-C reaches the run that is under way, too. It ends the schedule."""
     with known_server(service.out):
         run_now("tiny")
     assert wait_for(lambda: len(named(str(service.out))) > 2)  # the schedule, its server, the run

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from builds import segue
+from builds import segue_here
 from libraries import write_csv
 
 from pipelines.build.build import build, plan_library
@@ -162,11 +162,13 @@ def test_a_corpus_blocks_what_it_is_made_of(
     build(over(source=other, block=[str(manifests)]), tmp_path / "training", 0)
     _, _, quarantine = read(tmp_path / "training")
     assert {row["location"] for row in quarantine} == {f"{label}-1.wav" for label in LABELS}
-    apart = segue("audit", "--leakage", tmp_path / "training/data_manifests/tiny", manifests)
+    apart = segue_here("audit", "--leakage", tmp_path / "training/data_manifests/tiny", manifests)
     assert apart.returncode == 0, apart.stdout
     assert "0 shared" in apart.stdout
     build(over(source=other), tmp_path / "leaky", 0)
-    leaky = segue("audit", "--leakage", tmp_path / "leaky/data_manifests/tiny", manifests, "--json")
+    leaky = segue_here(
+        "audit", "--leakage", tmp_path / "leaky/data_manifests/tiny", manifests, "--json"
+    )
     assert leaky.returncode == 1
     found = json.loads(leaky.stdout.splitlines()[-1])
     assert (found["disjoint"], found["shared"]) == (False, len(LABELS))

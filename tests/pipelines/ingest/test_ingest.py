@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from builds import segue
+from builds import segue_here
 from hostile import RATE, Hostile, is_alive
 from waiting import PATIENCE_S, wait_for
 
@@ -228,13 +228,14 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def test_a_library_is_ingested_by_name_and_folder(mixed: Path, tmp_path: Path) -> None:
-    shown = segue("ingest", f"folder:{mixed}", "--out", tmp_path / "out", "--workers", "1")
+    given = (f"folder:{mixed}", "--out", tmp_path / "out")
+    shown = segue_here("ingest", *given, "--workers", "1")
     assert shown.returncode == 0, shown.stderr
     assert "6 accepted + 5 quarantined + 0 outside of splits = 11 listed" in shown.stdout
     assert "2 quarantined: is truncated: its header promises 16,000 bytes, …" in shown.stdout
     assert "1 quarantined: has 8 channels, at most 2 are mixed down" in shown.stdout
     assert "1 quarantined: is sampled at 192,000 Hz, the limit is 96,000 Hz" in shown.stdout
-    again = segue("ingest", f"folder:{mixed}", "--out", tmp_path / "out", "--limit", "4", "--json")
+    again = segue_here("ingest", *given, "--workers", "0", "--limit", "4", "--json")
     counts = json.loads(again.stdout.splitlines()[-1])
     assert (counts["listed"], counts["clips"], counts["quarantined"]) == (4, 3, 1)
     assert counts["splits"] == {"train": 3}
@@ -251,7 +252,7 @@ def test_what_is_accepted_is_a_setting_of_the_spec(mixed: Path, tmp_path: Path) 
         16_000,
         format="FLAC",
     )
-    again = segue("ingest", spec, "--out", tmp_path / "out", "--json")
+    again = segue_here("ingest", spec, "--out", tmp_path / "out", "--workers", "0", "--json")
     counts = json.loads(again.stdout.splitlines()[-1])
     assert (counts["clips"], counts["quarantined"]) == (9, 3)
 
@@ -260,7 +261,7 @@ def test_a_table_without_its_audio_says_what_it_lists(
     tmp_path: Path, shared_data: Callable[[str], Path]
 ) -> None:
     root = shared_data("AudioCaps")
-    shown = segue("ingest", f"audiocaps:{root}", "--out", tmp_path / "out", "--limit", "50")
+    shown = segue_here("ingest", f"audiocaps:{root}", "--out", tmp_path / "out", "--limit", "50")
     assert shown.returncode == 0, shown.stderr
     assert not (tmp_path / "out").exists()
     assert "lists 50 clips" in shown.stdout
@@ -270,7 +271,7 @@ def test_a_table_without_its_audio_says_what_it_lists(
 
 def test_neither_a_spec_nor_a_source_is_one_clear_error(tmp_path: Path) -> None:
     for text in ("nosuch:/data", "folder:"):
-        failed = segue("ingest", text, "--out", tmp_path)
+        failed = segue_here("ingest", text, "--out", tmp_path)
         assert failed.returncode == 1
         assert failed.stderr.startswith("error: ")
         assert "Traceback" not in failed.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builds import segue
+from builds import segue_here
 from llm_tasks import KEY, write_rows
 
 COMMON = ("--model", "tiny", "--local", "--base-url", "http://127.0.0.1:9/v1")
@@ -13,7 +13,9 @@ COMMON = ("--model", "tiny", "--local", "--base-url", "http://127.0.0.1:9/v1")
 def told(folder: Path, *options: str, task: str = "paraphrase", **row: object) -> str:
     rows = write_rows(folder / "rows.jsonl", [{"id": "a", "caption": "A dog barks"} | row])
     store = ("--store", str(folder / "store.sqlite"))
-    done = segue("llm", "run", task, rows, "--out", folder / "o.parquet", *COMMON, *store, *options)
+    done = segue_here(
+        "llm", "run", task, rows, "--out", folder / "o.parquet", *COMMON, *store, *options
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr + done.stdout

@@ -24,7 +24,7 @@ WITH_SIREN: Scene = Concat(DOG_THEN_RAIN, sound("siren", 1))
 
 
 def why(scene: Scene, claim: Claim) -> str | None:
-    tolerance = Tolerance.of_scene(scene, audible=20)
+    tolerance = Tolerance(audible=20)
     return Explainer(timeline(scene), tolerance, RATE).explain(claim)
 
 
@@ -34,7 +34,8 @@ def why(scene: Scene, claim: Claim) -> str | None:
         (parse("cat"), "“cat” is not heard; heard: dog, rain"),
         (
             parse("rain + dog"),
-            "“rain” does not start before “dog”: rain 1.50 to 4.50 s; dog 0.00 to 2.00 s",
+            "“rain” does not start first, nor does “dog” go on alone: rain 1.50 to 4.50 s; "
+            "dog 0.00 to 2.00 s",
         ),
         (
             parse("dog * rain"),
@@ -60,7 +61,8 @@ def test_the_part_that_fails_is_told(claim: Claim, reason: str) -> None:
 def test_of_several_sounds_the_pair_that_fails_is_told() -> None:
     told = why(WITH_SIREN, parse("dog + siren + rain"))
     assert told == (
-        "“siren” does not start before “rain”: siren 4.50 to 5.50 s; rain 1.50 to 4.50 s"
+        "“siren” does not start first, nor does “rain” go on alone: siren 4.50 to 5.50 s; "
+        "rain 1.50 to 4.50 s"
     )
     nested = why(WITH_SIREN, parse("dog + (rain * siren)"))
     assert nested is not None

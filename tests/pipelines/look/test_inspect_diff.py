@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builds import TINY, merged, segue
+from builds import TINY, merged, segue_here
 from libraries import sound, write_csv
 
 from pipelines.build.build import build, plan_library
@@ -108,7 +108,7 @@ def test_what_is_the_same_is_said_to_be(base: Path) -> None:
     assert found.same
     only(found)
     assert (found.samples.same, found.shards.same, found.clips.same) == (36, 6, 9)
-    told = segue("inspect", "--diff", base, base)
+    told = segue_here("inspect", "--diff", base, base)
     assert told.returncode == 0, told.stderr
     assert told.stdout.splitlines()[-1] == "the same: nothing differs"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from builds import segue
+from builds import segue_here
 
 from pipelines.cli.look.console import ask, print_tables
 from pipelines.look.console.database import Database
@@ -378,7 +378,7 @@ def test_a_query_comes_from_standard_input(
 
 
 def test_an_error_is_one_line_and_its_mend(folder: Path) -> None:
-    failed = segue("inspect", folder, "--sql", "select captin from plan")
+    failed = segue_here("inspect", folder, "--sql", "select captin from plan")
     assert (failed.returncode, failed.stdout) == (1, "")
     error, fix = failed.stderr.splitlines()
     assert error.startswith("error: --sql: ")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 from browsing import edited, variant
-from builds import segue
+from builds import segue_here
 from chromium import Reader
 from pages import check_page
 
@@ -204,7 +204,7 @@ def test_only_a_report_is_replaced(page: Page, tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "sounds").mkdir()
-    failed = segue("report", tmp_path / "sounds", "--json")
+    failed = segue_here("report", tmp_path / "sounds", "--json")
     assert failed.returncode == 1
     error, fix = failed.stderr.splitlines()
     assert error == f"error: {tmp_path}/sounds: neither a corpus nor a training run"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import BESIDE, TINY, merged, product, segue
+from builds import BESIDE, TINY, merged, product, segue_here
 from s3_store import SECRET, Refusal, Request, Store, running_store
 from waiting import PATIENCE_S, wait_for
 
@@ -207,9 +207,7 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
     assert all(shards_put(s3)[name] == 1 for name in survived)
 
     put = shards_put(s3)  # one that was put but not certified when it was killed was put again
-    again = segue("build", *command)
-    assert again.returncode == 0, again.stderr
-    assert last_line(again.stdout)["skipped"] == len(kept)
+    assert build(Spec.model_validate(TINY), Path(out.url), 0).skipped == len(kept)
     assert stored(out) == product(tiny_corpus)
     assert all(shards_put(s3)[name] == put[name] for name in kept)
 
@@ -240,7 +238,9 @@ def test_what_cannot_work_is_told_before_any_work(
     if wrong == "rights":
         s3.door.fault = lambda each: Refusal(403, "AccessDenied") if each.method == "PUT" else None
     stage = tmp_path / "stage"
-    found = segue("build", tiny_file(), "--out", url, "--stage", stage, "--no-prefect", "--json")
+    found = segue_here(
+        "build", tiny_file(), "--out", url, "--stage", stage, "--no-prefect", "--json"
+    )
     assert found.returncode == 1
     words = "there is no bucket 'nowhere'" if wrong == "bucket" else "access denied"
     assert words in last_line(found.stdout)["error"]
@@ -293,9 +293,9 @@ def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
     assert not s3.door.count("GET", ".tar"), "an audit reads no sound"
     exported = export_corpus(Corpus.open(Path(corpus)), "laion", tmp_path / "exported")
     assert exported.written == exported.parts == 4
-    trained = segue("train", corpus, "--steps", "2", "--out", tmp_path / "run", "--json")
+    trained = segue_here("train", corpus, "--steps", "2", "--out", tmp_path / "run", "--json")
     assert trained.returncode == 0, trained.stderr
-    shown = segue("inspect", corpus, "--samples", "2", "--verify", "--json")
+    shown = segue_here("inspect", corpus, "--samples", "2", "--verify", "--json")
     assert shown.returncode == 0, shown.stderr
     assert last_line(shown.stdout)["checks"]["shards as certified"] == 4
     gets = Counter(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import product, segue
+from builds import ingested, product, segue
 
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.flows.nights.schedule import Night, Times
@@ -97,10 +97,11 @@ def test_build_on_prefects_own_server_makes_the_same_bytes_and_speaks_to_this_ma
     tiny_corpus: Path,
     tmp_path: Path,
 ) -> None:
-    done = segue("build", tiny_file(), "--out", tmp_path / "out", "--workers", "2", "--json")
+    out = ingested(tiny_corpus, tmp_path)
+    done = segue("build", tiny_file(), "--out", out, "--workers", "2", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["rendered"] == 12
-    assert product(tmp_path / "out") == product(tiny_corpus)
+    assert product(out) == product(tiny_corpus)
     heard = listening()
     assert strangers(heard) == set()
     started = [line for line in heard if line["event"] == "started"]

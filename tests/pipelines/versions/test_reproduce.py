@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import TINY, merged, product, segue
+from builds import TINY, merged, product, segue_here
 
 import pipelines.versions.remake
 from pipelines.build.build import build
@@ -335,18 +335,18 @@ def test_the_command_line_builds_a_new_version_and_reproduces_an_old_one(
 ) -> None:
     arguments = ["build", tiny_file(), "--version", "1.0", "--workers", "0", "--json"]
     root = ["--out", tmp_path]
-    built = segue(*arguments, *root, "--no-prefect")
+    built = segue_here(*arguments, *root, "--no-prefect")
     assert json.loads(built.stdout.splitlines()[-1])["version"] == "1.0"
     before = product(tmp_path)
     shutil.rmtree(tmp_path / "shards")
-    again = json.loads(segue(*arguments, *root).stdout.splitlines()[-1])
+    again = json.loads(segue_here(*arguments, *root).stdout.splitlines()[-1])
     assert (again["reproduced"], again["rendered"]) == (True, 12)
     assert product(tmp_path) == before
     folder = tmp_path / "data_manifests" / "tiny"
-    shown = segue("build", folder, "--workers", "0")
+    shown = segue_here("build", folder, "--workers", "0")
     assert shown.returncode == 0, shown.stderr
     assert "all 12 shards are what their receipts say" in shown.stdout
-    changed = segue("build", tiny_file(seed=8), "--version", "1.0", "--workers", "0", *root)
+    changed = segue_here("build", tiny_file(seed=8), "--version", "1.0", "--workers", "0", *root)
     assert changed.returncode == 1
     assert "setting seed: 7 there, 8 in the spec given" in changed.stdout
     assert product(tmp_path) == before

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-from builds import product, segue
+from builds import product, segue_here
 from typer.testing import CliRunner
 from waiting import PATIENCE_S
 
@@ -124,7 +124,7 @@ def test_no_cell_is_cut_on_a_narrow_terminal(out: Path) -> None:
 
 
 def test_hard_links_are_counted_once(out: Path) -> None:
-    shown = json.loads(segue("versions", manifests(out), "--json").stdout)
+    shown = json.loads(segue_here("versions", manifests(out), "--json").stdout)
     folders = [root / name for root in (manifests(out), out / "shards" / "tiny") for name in NAMES]
     assert shown["bytes"] == on_disk(*folders)
     for name, version in zip(NAMES, shown["versions"], strict=True):
@@ -301,7 +301,7 @@ def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> 
 def test_a_running_build_blocks_gc(out: Path) -> None:
     before = product(out)
     with sole_writer(manifests(out)):
-        refused = segue("gc", manifests(out), "--keep", "1")
+        refused = segue_here("gc", manifests(out), "--keep", "1")
         assert refused.returncode == 1
         assert "another process is building this corpus" in refused.stderr
     assert product(out) == before
@@ -434,13 +434,17 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
 
 
 def test_gc_on_the_command_line(out: Path) -> None:
-    foreseen = json.loads(segue("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout)
-    done = json.loads(segue("gc", manifests(out), "--keep", "1", "--json").stdout.splitlines()[-1])
+    foreseen = json.loads(
+        segue_here("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout
+    )
+    done = json.loads(
+        segue_here("gc", manifests(out), "--keep", "1", "--json").stdout.splitlines()[-1]
+    )
     assert {**foreseen, "dry_run": False} == done
     assert (done["corpus"], done["kept"]) == ("tiny", ["three"])
     assert [each["name"] for each in done["versions"]] == ["one", "two"]
     assert done["freed"] == sum(each["freed"] for each in done["versions"])
-    told = segue("versions", manifests(out)).stdout
+    told = segue_here("versions", manifests(out)).stdout
     assert "manifests only" in told
     assert "rendered, latest" in told
 
@@ -450,8 +454,8 @@ def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
         with pytest.raises(CorpusError, match="no versions of a corpus here") as raised:
             collect_garbage(path, keep=1)
         assert fix in raised.value.fix
-    assert segue("versions", out).returncode == 1
+    assert segue_here("versions", out).returncode == 1
 
 
 def test_gc_needs_to_be_told_how_many_to_keep(out: Path) -> None:
-    assert segue("gc", manifests(out)).returncode == 2
+    assert segue_here("gc", manifests(out)).returncode == 2

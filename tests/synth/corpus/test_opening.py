@@ -9,13 +9,14 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from browsing import edited, variant
-from builds import TINY, merged, segue
+from browsing import edited, served, variant
+from builds import TINY, merged, segue_here
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
@@ -37,6 +38,8 @@ from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import read_member
 from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
+from train.config.run import Mode
+from train.data.split import SplitData
 
 Row = dict[str, Any]
 Change = Callable[[Row], Row]
@@ -331,6 +334,66 @@ def test_a_clip_of_no_rate_is_named(corpus: Corpus, tmp_path: Path) -> None:
         Corpus.open(folder)
 
 
+def write_segments(folder: Path, *second: tuple[int, int]) -> None:
+    """Give the second clip of a catalogue other segments."""
+    table = pq.read_table(folder / CLIPS_FILE)
+    at = table.schema.get_field_index("segments")
+    found = table["segments"].to_pylist()
+    found[1] = [{"onset": onset, "offset": offset} for onset, offset in second]
+    column = pa.array(found, table.schema.field(at).type)
+    pq.write_table(table.set_column(at, table.schema.field(at), column), folder / CLIPS_FILE)
+
+
+@pytest.mark.parametrize(
+    ("segments", "expected"),
+    [
+        ([(5, 5)], "none of them empty"),
+        ([(-1, 5)], "apart and in order"),
+        ([(50, 60), (10, 20)], "apart and in order"),
+        ([(10, 20), (20, 30)], "apart and in order"),
+        ([(10, 20), (30, 1 << 40)], "within the file"),
+    ],
+)
+def test_segments_that_cannot_be_are_named(
+    corpus: Corpus, tmp_path: Path, segments: list[tuple[int, int]], expected: str
+) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
+    write_segments(folder, *segments)
+    with pytest.raises(CorpusError, match=rf"clips\.parquet: row 1 .*segments is .*{expected}"):
+        Corpus.open(folder)
+    for good in ([], [(0, 1)], [(10, 20), (30, 40)]):
+        write_segments(folder, *good)
+        Corpus.open(folder)
+
+
+def test_a_corpus_of_before_there_were_segments_is_read_by_all(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    version = tmp_path / "old"
+    shutil.copytree(corpus.folder, version)
+    table = pq.read_table(version / CLIPS_FILE).drop_columns(["levels_dba", "segments"])
+    pq.write_table(table, version / CLIPS_FILE)
+    facts = {**corpus.facts, "shards": str(corpus.shards)}
+    (version / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
+    old = Corpus.open(version)
+    data = SplitData(old, "train", Mode.SHARDS)
+    assert len(data.waveforms(data.rows([0, 1]))) == 2
+    assert data.find_clips()
+    for name in ("hf", "questions"):
+        export_corpus(old, name, tmp_path / name)
+    with served(version) as address, urlopen(f"{address}/results") as answer:
+        assert answer.status == 200
+    for arguments in (
+        ("audit", version),
+        ("inspect", version),
+        ("inspect", version, "--sql", "SELECT count(levels_db) FROM clips"),
+        ("inspect", "--diff", version, corpus.folder),
+        ("report", version, "--out", tmp_path / "report.html"),
+    ):
+        done = segue_here(*arguments)
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_manifest_that_is_a_pipe_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table)
     for file in (SAMPLES_FILE, CLIPS_FILE):
@@ -451,7 +514,7 @@ def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path,
 def test_audit_of_a_garbage_corpus_json_fails(corpus: Corpus, tmp_path: Path, text: str) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table)
     (folder / CORPUS_FILE).write_text(text, encoding="utf-8")
-    done = segue("audit", folder)
+    done = segue_here("audit", folder)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "fix:" in done.stderr

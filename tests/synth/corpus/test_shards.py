@@ -51,7 +51,7 @@ def sample(index: int, together: bool = False) -> Sample:
     wording = Wording(
         (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, Style.NATURAL
     )
-    captions = contrast(scene, word, wording, timeline(scene), Tolerance(100))
+    captions = contrast(scene, word, wording, timeline(scene), Tolerance(audible=100))
     return Sample(
         id=f"demo-train-{index:08d}",
         index=index,
@@ -60,6 +60,7 @@ def sample(index: int, together: bool = False) -> Sample:
         shard="demo-train-000000.tar",
         recipe="triplets",
         scene=scene,
+        activity=tuple(place.heard for place in timeline(scene).placements),
         caption=captions.caption,
         positives=captions.positives,
         negatives=captions.negatives,
@@ -171,12 +172,12 @@ def test_text_holds_true_captions_only_and_the_main_one_first(row: dict[str, Any
     claims[row["caption"]] = row["claim"]
     assert found["text"][0] == row["caption"]
     for text in found["text"]:
-        assert proves(heard, claim_from_json(json.loads(claims[text])), Tolerance(100))
+        assert proves(heard, claim_from_json(json.loads(claims[text])), Tolerance(audible=100))
     assert found["negatives"]
     assert len(found["negative_kinds"]) == len(found["negatives"])
     for text in found["negatives"]:
         assert text not in found["text"]
-        assert refutes(heard, claim_from_json(json.loads(claims[text])), Tolerance(100))
+        assert refutes(heard, claim_from_json(json.loads(claims[text])), Tolerance(audible=100))
     assert found["tag"] == ["dog", "sea_waves"]
     assert "relation" in found
 

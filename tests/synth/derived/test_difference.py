@@ -23,10 +23,10 @@ from synth.derived.differences.difference import (
 from synth.derived.differences.wording import FRAMES, DifferenceKind, reverse_kind, wordings
 from synth.derived.questions.subject import Subject
 from synth.recipes.triplets import Triplets
-from synth.scene.claim import Claim, Not
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.truth import Tolerance
+from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -50,7 +50,7 @@ def subject(heard: Timeline, number: int = 0, tolerance: Tolerance | None = None
 @st.composite
 def groups(draw: st.DrawFn) -> list[Subject]:
     """Two to four scenes over the same few names."""
-    tolerance = Tolerance(draw(st.integers(0, 4)), draw(st.integers(1, 4)))
+    tolerance = Tolerance(audible=draw(st.integers(1, 4)))
 
     def compose(part: list[str]) -> Scene:
         if len(part) == 1:
@@ -69,47 +69,15 @@ def groups(draw: st.DrawFn) -> list[Subject]:
     return members
 
 
-# The oracle: intervals of single sounds, each heard once.
-
-
-def surely(who: Subject, claim: Claim) -> bool:
-    at = {place.label: (place.onset, place.offset) for place in who.heard.placements}
-    match claim:
-        case Event(label):
-            return label in at
-        case Not(Event(label)):
-            return label not in at
-        case Concat(Event(a), Event(b)) | Overlay(Event(a), Event(b)):
-            if not {a, b} <= set(at):
-                return False
-            (start, end), (begin, stop) = at[a], at[b]
-            shared = min(end, stop) - max(start, begin)
-            if isinstance(claim, Concat):
-                return start < begin and end < stop and shared <= who.tolerance.transition
-            inside = shared == min(end - start, stop - begin)
-            return inside and shared >= who.tolerance.audible and shared > who.tolerance.transition
-    raise AssertionError(claim)
-
-
-def perhaps(who: Subject, claim: Claim) -> bool:
-    at = {place.label: (place.onset, place.offset) for place in who.heard.placements}
-    match claim:
-        case Event() | Not():
-            return surely(who, claim)
-        case Concat(Event(a), Event(b)):
-            return {a, b} <= set(at) and at[a][0] < at[b][0]
-        case Overlay(Event(a), Event(b)):
-            if not {a, b} <= set(at):
-                return False
-            return min(at[a][1], at[b][1]) - max(at[a][0], at[b][0]) > who.tolerance.transition
-    raise AssertionError(claim)
-
-
 def confirmed(difference: Difference, by_id: dict[str, Subject]) -> bool:
-    first, second = by_id[difference.first], by_id[difference.second]
+    """Whether a second judge finds each half true of its own sample and false of the other."""
+    first, second = (
+        Oracle(who.heard, who.tolerance.audible, find_borders(who.heard))
+        for who in (by_id[difference.first], by_id[difference.second])
+    )
     mine, theirs = difference.claims
-    true = surely(first, mine) and surely(second, theirs)
-    return true and not perhaps(second, mine) and not perhaps(first, theirs)
+    true = first.proves(mine) and second.proves(theirs)
+    return true and second.refutes(mine) and first.refutes(theirs)
 
 
 @given(groups(), st.integers(0, 9))

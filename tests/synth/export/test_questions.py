@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,11 @@ def test_what_could_not_be_made_is_counted_in_the_readme(
         samples = corpus.samples().num_rows
         assert f"| count | {samples} |" in text
     else:
-        assert "Of 0 pairs nothing could be said" in text
+        members = Counter(corpus.samples()["group"].to_pylist())
+        pairs = sum(comb(count, 2) for count in members.values())
+        told = len(read(exported(corpus, name), corpus))
+        assert f"Of {pairs - told} pairs nothing could be said" in text
+        assert told > 0.9 * pairs
 
 
 @pytest.mark.parametrize("name", ["questions", "differences"])

@@ -12,7 +12,9 @@ from synth.llm.checks.truth_check import scene_fields
 from synth.llm.item import PromptItem
 from synth.scene.claim import claim_to_json
 from synth.scene.notation import parse
+from synth.scene.activity import Activity, Stretch
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.scene.timeline import timeline
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]
 
@@ -110,6 +112,7 @@ SCENE = Overlay(
     Concat(Event("Bark", Excerpt("d", 0, 1000)), Event("Doorbell", Excerpt("b", 0, 1000))),
     Event("Rain", Excerpt("r", 0, 2000)),
 )
+ALL_THROUGH = [place.heard for place in timeline(SCENE).placements]
 EVENTS = [
     {"label": "Bark", "onset": 0.0, "offset": 1.0},
     {"label": "Doorbell", "onset": 1.0, "offset": 2.0},
@@ -117,7 +120,7 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize("fields", [scene_fields(SCENE, 10), {"events": EVENTS}])
+@pytest.mark.parametrize("fields", [scene_fields(SCENE, ALL_THROUGH, 10), {"events": EVENTS}])
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
@@ -125,7 +128,9 @@ EVENTS = [
         ("(Bark + Doorbell) * Rain", "proven"),
         ("Doorbell + Bark", "refuted"),
         ("Bark * Doorbell", "refuted"),
-        ("Bark + Rain", "refuted"),
+        ("Rain + Bark", "refuted"),
+        # The rain goes on when the barking is over.
+        ("Bark + Rain", "neither"),
         ("Rain + Doorbell", "neither"),
         ("Bark + Goose", "absent"),
         ("Bark +", "broken"),
@@ -134,6 +139,17 @@ EVENTS = [
 def test_truth(text: str, verdict: str, fields: dict[str, Any]) -> None:
     for expect in ("proven", "refuted"):
         assert bool(faults({"truth": expect}, [text], **fields)) is not (verdict == expect)
+
+
+def test_truth_goes_by_what_is_heard() -> None:
+    # The barking is over long before the doorbell's clip begins, and the rain is heard with it.
+    bark, doorbell = ALL_THROUGH[:2]
+    early = [bark, doorbell, Activity((Stretch(0, 1000),), (Stretch(0, 1000),))]
+    heard = scene_fields(SCENE, early, 10)
+    assert not faults({"truth": "proven"}, ["Bark * Rain", "Rain + Doorbell"], **heard)
+    assert faults({"truth": "proven"}, ["Rain + Doorbell"], **scene_fields(SCENE, ALL_THROUGH, 10))
+    assert not faults({"truth": "refuted"}, ["Doorbell * Rain"], **heard)
+    assert "no timeline" in faults({"truth": "proven"}, ["Rain"], **heard | {"activity": [{}]})[0]
 
 
 def test_truth_without_a_timeline_or_with_a_broken_one() -> None:

@@ -16,10 +16,11 @@ from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Only
 from synth.scene.scene import Concat, Event, Overlay, events
-from synth.scene.timeline import duration, timeline
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.scene.timeline import duration
+from tests.synth.truth.oracle import judge_draft
 
 RATE = 16_000
+AUDIBLE = 1_600
 
 
 def clips(classes: int, each: int = 3, frames: int = 4 * RATE) -> list[Clip]:
@@ -39,7 +40,7 @@ def clips(classes: int, each: int = 3, frames: int = 4 * RATE) -> list[Clip]:
 
 
 def setting(max_frames: int | None = None, seed: int = 7) -> Setting:
-    return Setting(RATE, max_frames, Levels(-23.0, 20.0, 15.0), 0, Randomness(seed))
+    return Setting(RATE, max_frames, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(seed))
 
 
 def plan(
@@ -50,13 +51,6 @@ def plan(
 
 def drafts(groups: Groups) -> list[list[Draft]]:
     return [list(groups.group(index)) for index in range(len(groups))]
-
-
-def rejudge(draft: Draft, tolerance: Tolerance) -> None:
-    heard = timeline(draft.scene)
-    found = draft.captions
-    assert all(proves(heard, c.claim, tolerance) for c in (found.caption, *found.positives))
-    assert all(refutes(heard, c.claim, tolerance) for c in found.negatives)
 
 
 def test_fifty_classes_give_2450_groups_and_7350_samples() -> None:
@@ -100,7 +94,7 @@ def test_every_sentence_is_true_of_one_member_and_false_of_the_others(
     recipe = Triplets(style=style, crossfade_s=crossfade_s, max_event_s=2.0, repeats=2)
     for group in drafts(plan(recipe, clips(4))):
         for draft in group:
-            rejudge(draft, Tolerance(round(crossfade_s * RATE)))
+            assert judge_draft(draft, RATE, AUDIBLE / RATE) == []
         true = [c.text for d in group for c in (d.captions.caption, *d.captions.positives)]
         false = [c.text for d in group for c in d.captions.negatives]
         assert len(set(true)) == len(true) == 6
@@ -179,7 +173,7 @@ def test_stage_a_makes_single_and_combined_sounds() -> None:
         assert [c.text for c in single.captions.negatives] == [combined.captions.caption.text]
         assert [c.text for c in combined.captions.negatives] == [single.captions.caption.text]
         for draft in (single, combined):
-            rejudge(draft, Tolerance())
+            assert judge_draft(draft, RATE, AUDIBLE / RATE) == []
 
 
 def test_clips_that_cannot_be_used_are_refused_with_the_reason() -> None:

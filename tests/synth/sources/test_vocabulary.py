@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from builds import product, segue
+from builds import product, segue_here
 from pydantic import ValidationError
 
 from pipelines.build.build import build, plan_library
@@ -208,7 +208,7 @@ def spec_file(tmp_path: Path) -> Callable[[str], Path]:
 
 
 def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: Path) -> None:
-    done = segue("plan", spec_file(), "--out", tmp_path, "--json")
+    done = segue_here("plan", spec_file(), "--out", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     line = done.stdout.splitlines()[-1]
@@ -221,7 +221,7 @@ def test_plan_ends_with_one_json_line(spec_file: Callable[..., Path], tmp_path: 
 def test_build_refuses_it_in_one_line_with_the_fix(
     spec_file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    failed = segue("build", spec_file(), "--out", tmp_path / "out", "--no-prefect", "--json")
+    failed = segue_here("build", spec_file(), "--out", tmp_path / "out", "--no-prefect", "--json")
     assert failed.returncode == 1
     error, fix = failed.stderr.splitlines()
     assert error == "error: source vocabulary has no recordings, so nothing can be rendered"

@@ -9,6 +9,7 @@ may be here that should not.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, pairwise, product
@@ -18,10 +19,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.labels.lexicon import could_be_called
+from synth.corpus.schema import caption_row
+from synth.labels.lexicon import are_kin, could_be_called
+from synth.recipes.base import Draft
 from synth.scene.activity import Activity, Stretch, Stretches
-from synth.scene.claim import And, Claim, Not, Only, claim_from_text, claim_labels
-from synth.scene.scene import Concat, Event, Scene, events, from_text, operands
+from synth.scene.claim import And, Claim, Not, Only, claim_from_text, claim_labels, claim_to_text
+from synth.scene.scene import Concat, Event, Scene, events, from_text, operands, to_text
 from synth.scene.timeline import Timeline, timeline
 
 MOST_IN_EVERY_WAY: Final = 5
@@ -66,8 +69,6 @@ class Oracle:
         audible: Less than so many frames nobody can tell.
         borders: Between them every sound is heard or not; without, every frame is a moment.
         seed: Of what the listeners hear of the faint.
-        alike: Whether it is enough that one sound lies within another where both are heard at their
-            clearest, and where both are at their faintest.
     """
 
     def __init__(
@@ -76,11 +77,9 @@ class Oracle:
         audible: int,
         borders: Sequence[int] | None = None,
         seed: int = 0,
-        alike: bool = False,
     ) -> None:
         self.timeline = heard
         self.audible = audible
-        self.alike = alike
         last = max((place.offset for place in heard.placements), default=0)
         self.borders = np.array(range(last + 1) if borders is None else borders, dtype=np.int64)
         self.lasting = np.diff(self.borders)
@@ -134,7 +133,20 @@ class Oracle:
         names = [event.label for event in events(scene)]
         for chosen in product(*(self._called(name, strict=False) for name in names)):
             holds, _ = self._fits(scene, iter(chosen), strict=False)
-            found = found | (holds & self._hears_all(chosen))
+            found = found | (holds & self._hears_all(chosen) & self._may_mean(names, chosen))
+        return found
+
+    def _may_mean(self, names: Sequence[str], chosen: Sequence[int]) -> Verdict:
+        """Whether the names can mean the sounds that are chosen for them.
+
+        Where a sentence names a sound by its own name, and a sound of the other name is heard, too,
+        each name means its own: no airplane is the engine of "an airplane and an engine".
+        """
+        found = ~self._nobody
+        for name, each in zip(names, chosen, strict=True):
+            label = self.sounds[each].label
+            if label != name and label in names and not are_kin(label, name):
+                found = found & ~self._hears(self._called(name, strict=True))
         return found
 
     def _called(self, name: str, strict: bool) -> list[int]:
@@ -180,8 +192,6 @@ class Oracle:
         other_start, other_end = self._span(theirs)
         within = (start >= other_start) & (end <= other_end)
         around = (start <= other_start) & (end >= other_end)
-        if self.alike:
-            within, around = (each | each[:2].all() for each in (within, around))
         holds = within | around
         for one, others in [(i, theirs) for i in ours] + [(j, ours) for j in theirs]:
             company = [self._pair("keeps company", one, other) for other in others]
@@ -323,9 +333,7 @@ class Fault(NamedTuple):
     claim: str
 
 
-def judge_row(
-    row: Mapping[str, Any], audible_s: float = 0.1, seed: int = 0, alike: bool = False
-) -> list[Fault]:
+def judge_row(row: Mapping[str, Any], audible_s: float = 0.1, seed: int = 0) -> list[Fault]:
     """The captions of a manifest row that are not proven, and its negatives that are not refuted.
 
     Nothing is rounded: the moments are those between any two borders of activity, each cut in two,
@@ -336,7 +344,6 @@ def judge_row(
             event in the scene's order, `activity` on the scene's clock, in frames at that rate.
         audible_s: Less than so many seconds nobody can tell.
         seed: Of what the listeners hear of the faint.
-        alike: As of `Oracle`.
     """
     activities = [
         Activity(_read_stretches(each["clear"]), _read_stretches(each["faint"]))
@@ -344,7 +351,7 @@ def judge_row(
     ]
     heard = timeline(from_text(row["scene"]), activities)
     audible = round(audible_s * row["sample_rate"])
-    oracle = Oracle(heard, audible, _find_borders(heard), seed, alike)
+    oracle = Oracle(heard, audible, find_borders(heard), seed)
     faults = []
     if not oracle.proves(claim_from_text(row["claim"])):
         faults.append(Fault("caption", 0, row["caption"], row["claim"]))
@@ -357,11 +364,28 @@ def judge_row(
     return faults
 
 
+def judge_draft(draft: Draft, rate: int, audible_s: float = 0.1) -> list[Fault]:
+    """The same of a sample that is not written yet, as it would stand in the manifest."""
+    assert draft.heard is not None
+    captions = draft.captions
+    row = {
+        "scene": to_text(draft.scene),
+        "activity": [place.heard.to_json() for place in draft.heard.placements],
+        "caption": captions.caption.text,
+        "claim": claim_to_text(captions.caption.claim),
+        "positives": list(map(caption_row, captions.positives)),
+        "negatives": list(map(caption_row, captions.negatives)),
+        "sample_rate": rate,
+    }
+    return judge_row(json.loads(json.dumps(row)), audible_s)
+
+
 def _read_stretches(values: Iterable[Mapping[str, int]]) -> Stretches:
     return tuple(Stretch(int(each["onset"]), int(each["offset"])) for each in values)
 
 
-def _find_borders(heard: Timeline) -> list[int]:
+def find_borders(heard: Timeline) -> list[int]:
+    """All between which no sound begins or ends, and the middle of each two."""
     found = {0, heard.frames}
     for place in heard.placements:
         for stretch in place.heard.clear + place.heard.faint:

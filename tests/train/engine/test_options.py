@@ -81,7 +81,8 @@ def test_kill_9_at_any_moment_costs_nothing(settings: Settings, tmp_path: Path) 
 
 
 def test_a_compiled_model_learns_the_same(settings: Settings, tmp_path: Path) -> None:
-    plain = settings(out=tmp_path / "plain")
+    # Few steps without validation: compiling is most of the time, once for each shape of a batch.
+    plain = settings(out=tmp_path / "plain", stages=(Stage(steps=3),), eval_every=0)
     train(plain)
     # In a process of its own: what checks types in tests cannot be compiled.
     compiled = plain.model_copy(update={"out": tmp_path / "compiled", "compile": "aot_eager"})

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from s3_store import free_port
 from waiting import PATIENCE_S
 
 from train.config.model import Group, HeadConfig
@@ -33,7 +32,7 @@ def config(settings: Settings, tmp_path: Path) -> TrainConfig:
     return base.model_copy(update={"model": base.model.model_copy(update=changes)})
 
 
-def torchrun(config: TrainConfig, *flags: str) -> subprocess.Popen[str]:
+def torchrun(config: TrainConfig) -> subprocess.Popen[str]:
     file = config.out.with_suffix(".yaml")
     file.write_text(yaml.safe_dump(config.model_dump(mode="json")))
     return subprocess.Popen(
@@ -41,20 +40,19 @@ def torchrun(config: TrainConfig, *flags: str) -> subprocess.Popen[str]:
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
             *("--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"),
             *("-m", "pipelines.cli", "train", str(config.corpus), "--config", str(file)),
-            *("--out", str(config.out), "--json", *flags),
+            *("--out", str(config.out), "--json"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
 
 
-def finished(config: TrainConfig, *flags: str) -> str:
+def finished(config: TrainConfig) -> str:
     """What a run prints. torchrun is given a second chance to bring the processes together."""
     for _ in range(2):
-        process = torchrun(config, *flags)
+        process = torchrun(config)
         output, errors = process.communicate(timeout=PATIENCE_S)
         if process.returncode == 0 or config.out.exists():
             break
@@ -67,7 +65,9 @@ def logged(folder: Path) -> dict[int, dict[str, Any]]:
     return {line["step"]: line for line in lines if "loss" in line}
 
 
-def test_two_processes_learn_as_one_and_resume_to_equal_bits(config: TrainConfig) -> None:
+def test_two_processes_learn_as_one_and_resume_to_equal_bits(
+    config: TrainConfig, tmp_path: Path
+) -> None:
     train(config)
     two = config.model_copy(update={"out": config.out.with_name("two")})
     told = [json.loads(line) for line in finished(two).splitlines()]
@@ -84,19 +84,15 @@ def test_two_processes_learn_as_one_and_resume_to_equal_bits(config: TrainConfig
             )
 
     broken = config.model_copy(update={"out": config.out.with_name("broken")})
-    process = torchrun(broken)
-    while process.poll() is None:
-        if (broken.out / "log.jsonl").is_file() and len(logged_so_far(broken.out)) > 9:
-            os.killpg(process.pid, signal.SIGKILL)
-            break
-        time.sleep(0.002)
-    assert process.wait() == -signal.SIGKILL
-    finished(broken, "--resume")
+    file = tmp_path / "broken.json"
+    file.write_text(broken.model_dump_json())
+    ports = [str(free_port()) for _ in range(2)]
+    subprocess.run(
+        [sys.executable, Path(__file__).with_name("forked_ranks.py"), file, *ports],
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
     weights = [
         torch.load(run.out / "model.pt", weights_only=True)["model"] for run in (two, broken)
     ]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-
-
-def logged_so_far(folder: Path) -> list[str]:
-    return (folder / "log.jsonl").read_text().splitlines()

@@ -69,6 +69,7 @@ def batch() -> Batch:
         views=torch.arange(ROWS) % 3,
         groups=torch.arange(ROWS) // 3,
         classes=torch.stack([torch.arange(ROWS) // 3, torch.arange(ROWS) % 2], dim=1),
+        unrefuted=torch.zeros(ROWS, ROWS, dtype=torch.bool),
         whole=0,
     )
 

@@ -1,4 +1,4 @@
-"""One of two processes that validate: `two_validators.py RANK FOLDER` (see test_validation.py).
+"""Two processes that validate: `two_validators.py FOLDER` (see test_validation.py).
 
 Within validation each waits until the other is there, too, outside any collective call: a process
 that validates alone waits in vain, and the other one's collective call runs into its timeout.
@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch
+from forked import fork_ranks
 from torch import distributed
 from waiting import PATIENCE_S, wait_for
 
@@ -86,4 +87,4 @@ def main(rank: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    fork_ranks(lambda rank: main(rank, Path(sys.argv[1])))

@@ -49,6 +49,9 @@ def make_batch(seed: int, rows: int | None = None, most: int = 3) -> Embedded:
         views=torch.tensor([draw.randrange(3) for _ in range(rows)]),
         groups=torch.tensor([draw.randrange(max(rows // 2, 1)) for _ in range(rows)]),
         classes=classes,
+        unrefuted=torch.tensor(
+            [[i != j and draw.random() < 0.2 for j in range(rows)] for i in range(rows)]
+        ),
         scale=torch.tensor(4.0, dtype=torch.float64),
         bias=torch.tensor(-2.0, dtype=torch.float64),
     )
@@ -57,7 +60,8 @@ def make_batch(seed: int, rows: int | None = None, most: int = 3) -> Embedded:
 def make_distinct(batch: Embedded) -> Embedded:
     """The batch, with captions that all say different things."""
     each = torch.arange(len(batch.texts))
-    return dataclasses.replace(batch, texts=each, meanings=each)
+    none = torch.zeros_like(batch.unrefuted)
+    return dataclasses.replace(batch, texts=each, meanings=each, unrefuted=none)
 
 
 def make_bare(batch: Embedded) -> Embedded:
@@ -83,6 +87,7 @@ def taken(batch: Embedded, order: Tensor) -> Embedded:
     return dataclasses.replace(
         batch,
         **{name: getattr(batch, name)[order] for name in rows},
+        unrefuted=batch.unrefuted[order][:, order],
         **{name: extras(getattr(batch, name)) for name in ("positives", "negatives", "denied")},
     )
 
@@ -109,12 +114,18 @@ class Plain:
         return math.exp(self.logit(left, right))
 
     def seen(self, row: int) -> list[int]:
-        """The row itself, and the rows whose captions say something else."""
+        """The row itself, and the rows whose captions say something else that is false of it."""
         texts, meanings = self._batch.texts.tolist(), self._batch.meanings.tolist()
+        unrefuted = self._batch.unrefuted.tolist()
         return [
             other
             for other in self.rows
-            if other == row or (texts[other] != texts[row] and meanings[other] != meanings[row])
+            if other == row
+            or (
+                texts[other] != texts[row]
+                and meanings[other] != meanings[row]
+                and not (unrefuted[row][other] or unrefuted[other][row])
+            )
         ]
 
     def of(self, role: str, row: int) -> list[list[float]]:

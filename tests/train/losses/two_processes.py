@@ -1,4 +1,4 @@
-"""One of two processes that share a batch: `two_processes.py RANK FOLDER` (see test_world.py).
+"""Two processes that share a batch: `two_processes.py FOLDER` (see test_world.py).
 
 Reads FOLDER/batch.pt, whose embeddings are features here; encodes its share of the rows; and writes
 what each loss and its gradients are in FOLDER/RANK.pt, with what they are in one process.
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from forked import fork_ranks
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.nn.parallel import DistributedDataParallel
@@ -87,6 +88,7 @@ def part(batch: Embedded, start: int, stop: int) -> Embedded:
     return dataclasses.replace(
         batch,
         **{name: getattr(batch, name)[start:stop] for name in ROWS},
+        unrefuted=batch.unrefuted[start:stop, start:stop],
         **{role: extras(getattr(batch, role)) for role in ROLES},
     )
 
@@ -122,6 +124,10 @@ def gradients(learner: nn.Module) -> list[Tensor]:
 def compared(name: str, whole: Embedded, uniform: Tensor, rank: int, cut: int) -> dict[str, Any]:
     """The loss and gradients of a batch cut in two, and of the batch in one process."""
     start, stop = (0, cut) if rank == 0 else (cut, len(whole.audio))
+    # A group lies whole in one process, and a row knows of its own group only.
+    second = torch.arange(len(whole.audio)) >= cut
+    known = whole.unrefuted & (second[:, None] == second[None, :])
+    whole = dataclasses.replace(whole, unrefuted=known)
     learner = Learner(Encoder(), name, Ranks(torch.device("cpu")))
     shared = DistributedDataParallel(learner, find_unused_parameters=True)
     loss = shared(part(whole, start, stop), uniform[start:stop])
@@ -168,4 +174,4 @@ def main(rank: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    fork_ranks(lambda rank: main(rank, Path(sys.argv[1])))

@@ -1,0 +1,203 @@
+"""Fitting: two sounds together, of which neither comes first or last to anybody."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import pytest
+from envelopes import envelope
+
+from synth.base.errors import PlanError
+from synth.base.rng import Randomness
+from synth.recipes.base import Clip, Draft, Levels, Setting, make_listener
+from synth.recipes.fitting import Fitting
+from synth.recipes.triplets import ClassPairs, Triplets
+from synth.scene.scene import Concat, Event, Overlay, events
+from tests.synth.truth.oracle import judge_draft
+
+RATE = 16_000
+BLOCK = RATE // 20
+AUDIBLE = 1_600
+LEAST_S = 1.0
+
+
+def levels_like_esc50(label: int, take: int) -> tuple[float, ...]:
+    """Up to 5 s, as in ESC-50: steady, in bursts, dying away, or one short event."""
+    rng = np.random.default_rng([label, take])
+    count = int(rng.integers(60, 101))
+    kind = label % 4
+    if kind == 0:
+        levels = np.full(count, -25.0)
+    elif kind == 1:
+        on, off = int(rng.integers(3, 12)), int(rng.integers(3, 20))
+        levels = np.where(np.arange(count) % (on + off) < on, -20.0, -75.0)
+    elif kind == 2:
+        levels = -20.0 - np.arange(count) * rng.uniform(0.2, 1.0)
+    else:
+        levels = np.full(int(rng.integers(6, 30)), -18.0)
+    heard = np.flatnonzero(levels > -60)
+    jitter = rng.normal(0, 1.5, len(levels))
+    return tuple((levels + jitter)[: heard[-1] + 1].tolist())
+
+
+def clip(label: int, take: int, levels: tuple[float, ...] = ()) -> Clip:
+    levels = levels or levels_like_esc50(label, take)
+    frames = BLOCK * len(levels)
+    power = float(np.mean(10 ** (np.asarray(levels) / 10)))
+    return Clip(
+        f"lib/{label}-{take}",
+        (f"class_{label:02d}",),
+        (),
+        f"r{label}-{take}",
+        frames,
+        10 * float(np.log10(power)),
+        envelope(frames, levels, RATE),
+    )
+
+
+LIBRARY = [clip(label, take) for label in range(20) for take in range(8)]
+SETTING = Setting(RATE, 10 * RATE, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(7))
+RECIPE = Triplets(least_event_s=LEAST_S)
+
+
+def pairs() -> ClassPairs:
+    found = RECIPE.groups({"train": LIBRARY}, SETTING)["train"]
+    assert isinstance(found, ClassPairs)
+    return found
+
+
+@cache
+def groups() -> list[list[Draft]]:
+    made = pairs()
+    return [list(made.group(index)) for index in range(len(made))]
+
+
+def test_all_pairs_are_kept() -> None:
+    made = [tuple(event.label for event in events(group[0].scene)) for group in groups()]
+    names = {clip.labels[0] for clip in LIBRARY}
+    assert sorted(made) == sorted(permutations(names, 2))
+    for group in groups():
+        forward, reversed_, together = (draft.scene for draft in group)
+        one, other = events(forward)
+        assert tuple(events(reversed_)) == (other, one)
+        assert tuple(events(together)) == (one, other)
+
+
+def test_of_most_that_are_together_neither_order_may_be_said() -> None:
+    unordered = [
+        {negative.text for negative in group[2].captions.negatives} for group in groups()
+    ]
+    assert sum(len(each) == 4 for each in unordered) >= 0.8 * len(unordered)
+    # Each order is told in two words: "before" and "after".
+    assert all(len(each) in (0, 2, 4) for each in unordered)
+    # Some fit as they are, some are cut.
+    whole = sum(
+        event.heard.frames == lengths()[event.heard.clip]
+        for group in groups()
+        for event in events(group[0].scene)
+    )
+    assert 0.1 < whole / (2 * len(groups())) < 0.9
+
+
+def test_every_member_is_right_to_a_second_judge() -> None:
+    for group in groups()[::3]:
+        for draft in group:
+            assert judge_draft(draft, RATE, AUDIBLE / RATE) == []
+
+
+@cache
+def lengths() -> dict[str, int]:
+    return {clip.id: clip.frames for clip in LIBRARY}
+
+
+def test_no_sound_is_cut_to_less_than_asked() -> None:
+    shortest = []
+    for group in groups():
+        for event in events(group[0].scene):
+            whole = lengths()[event.heard.clip]
+            assert 0 <= event.heard.start <= whole - event.heard.frames
+            assert event.heard.frames >= min(whole, LEAST_S * RATE)
+            if event.heard.frames < whole:
+                shortest.append(event.heard.frames)
+    assert min(shortest) < 1.5 * LEAST_S * RATE
+
+
+def test_longer_sounds_may_be_asked_for() -> None:
+    recipe = Triplets(least_event_s=2.5)
+    found = recipe.groups({"train": LIBRARY}, SETTING)["train"]
+    for index in range(0, len(found), 9):
+        for event in events(found.group(index)[0].scene):
+            assert event.heard.frames >= min(lengths()[event.heard.clip], 2.5 * RATE)
+
+
+def test_the_same_pairs_are_found_in_any_order_and_again() -> None:
+    again = pairs()
+    for index in reversed(range(0, len(again), 7)):
+        assert list(again.group(index)) == groups()[index]
+    other = Setting(RATE, 10 * RATE, SETTING.levels, AUDIBLE, Randomness(8))
+    assert list(RECIPE.groups({"train": LIBRARY}, other)["train"].group(0)) != groups()[0]
+
+
+def fitting(found: list[Clip], least_s: float = LEAST_S, crossfade: int = 0) -> Fitting:
+    return Fitting(make_listener(found, SETTING), SETTING, None, round(least_s * RATE), crossfade)
+
+
+def steady(label: int, blocks: int) -> Clip:
+    return clip(label, 0, (-25.0,) * blocks)
+
+
+def test_sounds_of_one_length_are_heard_whole() -> None:
+    one, other = steady(0, 60), steady(1, 62)
+    found = fitting([one, other]).draw([one], [other], np.random.default_rng(0))
+    assert found.unordered == 2
+    assert [event.heard.frames for event in events(found.overlay)] == [60 * BLOCK, 62 * BLOCK]
+
+
+def test_the_longer_of_two_sounds_is_cut_to_the_shorter() -> None:
+    one, other = steady(0, 90), steady(1, 40)
+    for first, second in ((one, other), (other, one)):
+        found = fitting([one, other]).draw([first], [second], np.random.default_rng(0))
+        assert found.unordered == 2
+        assert [event.heard.frames for event in events(found.overlay)] == [40 * BLOCK, 40 * BLOCK]
+        assert (found.first, found.second) == (found.overlay.first, found.overlay.second)
+
+
+def test_silence_before_a_sound_counts_for_nothing() -> None:
+    late = clip(0, 0, (-85.0,) * 20 + (-25.0,) * 40)
+    other = steady(1, 40)
+    found = fitting([late, other]).draw([late], [other], np.random.default_rng(0))
+    assert found.unordered == 2
+    assert isinstance(found.overlay, Overlay)
+    heard = fitting([late, other]).listener.hear(found.overlay)
+    assert len({place.heard.clear for place in heard.placements}) == 1
+
+
+def test_what_cannot_be_cut_short_enough_is_kept_and_counted() -> None:
+    long, blink = steady(0, 90), steady(1, 6)
+    found = fitting([long, blink]).draw([long], [blink], np.random.default_rng(0))
+    # After a sound of 0.3 s the other goes on for 0.7 s at least.
+    assert found.unordered == 1
+    lasting = [event.heard.frames for event in events(found.overlay)]
+    assert min(lasting) == 6 * BLOCK
+    assert max(lasting) >= LEAST_S * RATE
+    shorter = fitting([long, blink], least_s=0.3).draw([long], [blink], np.random.default_rng(0))
+    assert shorter.unordered == 2
+
+
+def test_a_crossfade_that_would_cover_a_sound_by_half_is_a_clear_error() -> None:
+    one, other = steady(0, 60), steady(1, 10)
+    rng = np.random.default_rng(0)
+    assert fitting([one, other], crossfade=2 * BLOCK).draw([one], [other], rng)
+    with pytest.raises(PlanError, match="'class_00' and 'class_01'") as caught:
+        fitting([one, other], crossfade=6 * BLOCK).draw([one], [other], rng)
+    assert caught.value.fix
+
+
+def test_joined_members_are_the_fitted_sounds() -> None:
+    forward, _, together = (draft.scene for draft in groups()[0])
+    assert isinstance(forward, Concat)
+    assert isinstance(together, Overlay)
+    assert isinstance(forward.first, Event)
+    assert (forward.first, forward.second) == (together.first, together.second)
