@@ -118,6 +118,8 @@ def slow_hear(scene: Scene, levels: dict[str, Levels], ear: Ear) -> list[Activit
             Activity(
                 *(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
             )
+                *(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
+            )
         )
     return found
 
