@@ -264,34 +264,55 @@ class Listener:
                 moments + place.excerpt.start, weighted
             )
             row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
-        self._fade(placed, powers)
+        centres = (np.arange(powers.shape[1]) + 0.5) * block
+        self._fade(placed, powers, centres, centres)
         return powers
 
     def _bounds(self, placed: Timeline) -> _Bounds:
-        """How loud each event may be in each block of the scene's time."""
+        """How loud each event may be in each block of the scene's time.
+
+        A block that is an event's in part only may be its silence: it is not known to be loud.
+        """
         block = BLOCK_S * self.rate
-        found = _Bounds(*np.zeros((2, len(placed.placements), int(-(-placed.frames // block)))))
+        count = int(-(-placed.frames // block))
+        edges = np.minimum(np.arange(count + 1) * block, placed.frames)
+        found = _Bounds(*np.zeros((2, len(placed.placements), count)))
         for number, place in enumerate(placed.placements):
             first, last = self._blocks(place)
-            moments = np.arange(first, last + 1) * block - place.onset
-            moments[0], moments[-1] = 0, place.frames
-            shares = np.diff(moments) * (to_gain(place.excerpt.gain_db) ** 2 / block)
-            ends = self._envelope(place.excerpt.clip).bounds(moments + place.excerpt.start)
-            for bound, powers in zip(found, ends, strict=True):
-                bound[number, first:last] = powers * shares
-        for bound in found:
-            self._fade(placed, bound)
+            moments = np.clip(edges[first : last + 1], place.onset, place.offset) - place.onset
+            gain = to_gain(place.excerpt.gain_db) ** 2
+            low, high = self._envelope(place.excerpt.clip).bounds(moments + place.excerpt.start)
+            lengths = np.diff(edges[first : last + 1])
+            is_whole = np.diff(moments) >= (1 - _BRUSHED) * lengths
+            found.low[number, first:last] = low * gain * is_whole
+            found.high[number, first:last] = high * gain
+        self._fade(placed, found.low, rising=edges[:-1], falling=edges[1:])
+        self._fade(placed, found.high, rising=edges[1:], falling=edges[:-1])
         return found
 
-    def _fade(self, placed: Timeline, powers: Float[np.ndarray, "events blocks"]) -> None:
-        """Apply the crossfades of a scene to its powers."""
-        block = BLOCK_S * self.rate
+    @staticmethod
+    def _fade(
+        placed: Timeline,
+        powers: Float[np.ndarray, "events blocks"],
+        rising: Float[np.ndarray, " blocks"],
+        falling: Float[np.ndarray, " blocks"],
+    ) -> None:
+        """Apply the crossfades of a scene to its powers.
+
+        Args:
+            placed: The scene.
+            powers: They are changed.
+            rising: The moment of each block whose gain a rising sound has in it.
+            falling: The same of a falling one.
+        """
         for join in placed.joins:
             if join.crossfade:
-                centres = (np.arange(powers.shape[1]) + 0.5) * block
-                rising = np.clip((centres - join.seam) / join.crossfade, 0, 1)
-                powers[join.start : join.middle] *= (1 - rising) ** 2
-                powers[join.middle : join.stop] *= rising**2
+                gone, come = (
+                    np.clip((moments - join.seam) / join.crossfade, 0, 1)
+                    for moments in (falling, rising)
+                )
+                powers[join.start : join.middle] *= (1 - gone) ** 2
+                powers[join.middle : join.stop] *= come**2
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""
