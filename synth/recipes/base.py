@@ -19,8 +19,7 @@ from synth.captions.caption import Connective, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
-from synth.scene.activity import measure
-from synth.scene.scene import Event, Excerpt, Scene
+from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Timeline
 from synth.text.grammar.words import whole_words
 from synth.truth.ear import Ear, Envelope, Listener
@@ -213,21 +212,13 @@ def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
 
 
 def explain_too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
-    """Why a clip is too short: half of what is heard of it at least must be heard alone."""
-    heard = count_heard_frames(clip, setting)
-    if heard >= max(2 * crossfade, setting.audible):
+    """Why a clip is too short: half of it at least must be heard alone, and be audible."""
+    if clip.frames >= max(2 * crossfade, setting.audible):
         return None
-    told = f"is audible for {heard / setting.rate:.2f} s"
-    if heard < setting.audible:
-        return f"{told}; less than {setting.audible / setting.rate:g} s cannot be made out"
-    return f"{told}; a crossfade of {crossfade / setting.rate:g} s needs twice its length"
-
-
-def count_heard_frames(clip: Clip, setting: Setting) -> Frames:
-    """How long a clip is clearly heard, by itself and as a whole."""
-    whole = Excerpt(clip.id, 0, clip.frames)
-    (place,) = make_listener([clip], setting).hear(Event(clip.id, whole)).placements
-    return measure(place.heard.clear)
+    heard = f"sounds for {clip.frames / setting.rate:.2f} s"
+    if clip.frames < setting.audible:
+        return f"{heard}; less than {setting.audible / setting.rate:g} s cannot be made out"
+    return f"{heard}; a crossfade of {crossfade / setting.rate:g} s needs twice its length"
 
 
 def explain_misleading(label: str, style: Style) -> str | None:

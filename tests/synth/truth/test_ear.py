@@ -114,8 +114,13 @@ def slow_hear(scene: Scene, levels: dict[str, Levels], ear: Ear) -> list[Activit
         faint = runs_of(
             ["f" if each >= max(own) - ear.faint_db and each >= -120 else "-" for each in own], "f"
         )
-        bounds = (clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
-        found.append(Activity(*bounds))
+        found.append(
+            Activity(
+                *(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
+            )
+                *(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
+            )
+        )
     return found
 
 
