@@ -10,9 +10,9 @@ from synth.llm.checks.check import Case
 from synth.llm.checks.registry import read_checks
 from synth.llm.checks.truth_check import scene_fields
 from synth.llm.item import PromptItem
+from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_json
 from synth.scene.notation import parse
-from synth.scene.activity import Activity, Stretch
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 

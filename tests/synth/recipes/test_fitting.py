@@ -86,9 +86,7 @@ def test_all_pairs_are_kept() -> None:
 
 
 def test_of_most_that_are_together_neither_order_may_be_said() -> None:
-    unordered = [
-        {negative.text for negative in group[2].captions.negatives} for group in groups()
-    ]
+    unordered = [{negative.text for negative in group[2].captions.negatives} for group in groups()]
     assert sum(len(each) == 4 for each in unordered) >= 0.8 * len(unordered)
     # Each order is told in two words: "before" and "after".
     assert all(len(each) in (0, 2, 4) for each in unordered)

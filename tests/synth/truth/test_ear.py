@@ -11,7 +11,7 @@ import pytest
 from synth.base.errors import SceneError
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import duration, timeline
+from synth.scene.timeline import Placement, duration, timeline
 from synth.truth.ear import Ear, Envelope, Listener
 
 RATE = 400
@@ -114,15 +114,14 @@ def slow_hear(scene: Scene, levels: dict[str, Levels], ear: Ear) -> list[Activit
         faint = runs_of(
             ["f" if each >= max(own) - ear.faint_db and each >= -120 else "-" for each in own], "f"
         )
-        found.append(
-            Activity(*(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint)))
-        )
+        bounds = (clip_runs(runs, first, place) for runs in (clear, faint))
+        found.append(Activity(*bounds))
     return found
 
 
-def clip_runs(runs: list[tuple[int, int]], first: int, onset: int, offset: int) -> Stretches:
+def clip_runs(runs: list[tuple[int, int]], first: int, place: Placement) -> Stretches:
     return tuple(
-        Stretch(max(BLOCK * (first + start), onset), min(BLOCK * (first + end), offset))
+        Stretch(max(BLOCK * (first + start), place.onset), min(BLOCK * (first + end), place.offset))
         for start, end in runs
     )
 
@@ -202,7 +201,7 @@ def test_only_what_is_masked_is_missed() -> None:
 
 
 def test_two_soft_sounds_mask_a_third_together() -> None:
-    levels = {name: (LOUD,) * 20 for name in "abc"}
+    levels = dict.fromkeys("abc", (LOUD,) * 20)
     alone = Overlay(sound("a", 0, 400), sound("c", 0, 400, -13.0))
     assert hear(alone, levels)[1].clear == blocks((0, 20))
     both = Overlay(Overlay(sound("a", 0, 400), sound("b", 0, 400)), sound("c", 0, 400, -13.0))
