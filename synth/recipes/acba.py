@@ -103,7 +103,10 @@ class Acba(RecipeSettings):
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
         if not clip.captions and (reason := explain_misleading(clip.labels[0], self.style)):
             return reason
-        return explain_too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
+        crossfade = to_frames(self.crossfade_s, setting.rate)
+        if reason := explain_too_short(clip, crossfade, setting):
+            return reason
+        return explain_too_sparse(clip, crossfade, self.max_event_s, setting)
 
     def sentences(self, clip: Clip) -> list[str]:
         """The captions that can be joined."""
@@ -138,6 +141,26 @@ class Acba(RecipeSettings):
         if not isinstance(self.pairs, int):
             return self.pairs
         return share_out(self.pairs, clips)
+
+
+def explain_too_sparse(
+    clip: Clip, crossfade: Frames, max_event_s: Seconds | None, setting: Setting
+) -> str | None:
+    """Why a clip cannot be joined to any: not even to itself, so much of it the crossfade covers.
+
+    It would lead, as every clip does, and find no partner.
+    """
+    longest = longest_event(max_event_s, crossfade, setting)
+    rng = setting.randomness.at("acba/sparse", 0)
+    part = excerpt(clip, longest, setting, rng)
+    joined = Concat(Event("one", part), Event("other", part), crossfade)
+    heard = make_listener([clip], setting).hear(joined)
+    if proves(heard, statement(joined), Tolerance(audible=setting.audible)):
+        return None
+    return (
+        "is heard too seldom: half of what is heard of it must be left by a crossfade of "
+        f"{crossfade / setting.rate:g} s"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from synth.base.errors import SceneError
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import duration, timeline
+from synth.scene.timeline import Placement, duration, timeline
 from synth.truth.ear import Ear, Envelope, Listener
 
 RATE = 400
@@ -114,19 +114,14 @@ def slow_hear(scene: Scene, levels: dict[str, Levels], ear: Ear) -> list[Activit
         faint = runs_of(
             ["f" if each >= max(own) - ear.faint_db and each >= -120 else "-" for each in own], "f"
         )
-        found.append(
-            Activity(
-                *(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
-            )
-                *(clip_runs(runs, first, place.onset, place.offset) for runs in (clear, faint))
-            )
-        )
+        bounds = (clip_runs(runs, first, place) for runs in (clear, faint))
+        found.append(Activity(*bounds))
     return found
 
 
-def clip_runs(runs: list[tuple[int, int]], first: int, onset: int, offset: int) -> Stretches:
+def clip_runs(runs: list[tuple[int, int]], first: int, place: Placement) -> Stretches:
     return tuple(
-        Stretch(max(BLOCK * (first + start), onset), min(BLOCK * (first + end), offset))
+        Stretch(max(BLOCK * (first + start), place.onset), min(BLOCK * (first + end), place.offset))
         for start, end in runs
     )
 
