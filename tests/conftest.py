@@ -58,12 +58,12 @@ def missing(reason: str) -> None:
 
 
 LONG = (
-    "pipelines/flows/test_schedule.py",
+    "pipelines/flows/test_flows.py",
     "train/engine/test_ranks.py",
     "train/engine/test_options.py",
-    "pipelines/store/test_s3.py",
+    "pipelines/flows/test_schedule.py",
     "pipelines/flows/test_prefect_postgres.py",
-    "pipelines/flows/test_flows.py",
+    "pipelines/store/test_s3.py",
     "pipelines/build/test_resilience.py",
     "pipelines/store/test_telemetry.py",
     "test_benchmarks.py",
@@ -72,7 +72,10 @@ LONG = (
     "pipelines/ingest/test_busy_machine.py",
     "pipelines/ingest/test_ingest.py",
 )
-"""Files of tests that last or wait long. They come first: at the end all would wait for them."""
+"""Files of tests that last or wait long. They come first: at the end all would wait for them.
+
+The first of all has a database made that those after it take over from it.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
