@@ -44,28 +44,46 @@ def build_corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
     return make
 
 
+def _settings(corpus: Path, out: Path, changes: dict[str, object]) -> TrainConfig:
+    config = TrainConfig(
+        corpus=corpus,
+        out=out,
+        model=ModelConfig(
+            dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16)
+        ),
+        stages=(Stage(steps=5, relations=("before",), loss=InfoNce()), Stage(steps=7)),
+        batch=9,
+        keep_groups=True,
+        tensorboard=False,
+        log_every=1,
+        eval_every=4,
+        checkpoint_every=4,
+    )
+    return config.model_copy(update=changes)
+
+
 @pytest.fixture
 def settings(corpus: Path, tmp_path: Path) -> Callable[..., TrainConfig]:
     """A run of 12 steps, with changes."""
+    return lambda **changes: _settings(corpus, tmp_path / "run", changes)
 
-    def make(**changes: object) -> TrainConfig:
-        config = TrainConfig(
-            corpus=corpus,
-            out=tmp_path / "run",
-            model=ModelConfig(
-                dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16)
-            ),
-            stages=(Stage(steps=5, relations=("before",), loss=InfoNce()), Stage(steps=7)),
-            batch=9,
-            keep_groups=True,
-            tensorboard=False,
-            log_every=1,
-            eval_every=4,
-            checkpoint_every=4,
-        )
-        return config.model_copy(update=changes)
 
-    return make
+@pytest.fixture(scope="session")
+def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Folder of such a run that nothing disturbed, learnt once; not to be changed."""
+    done: dict[str, Path] = {}
+
+    def learn(**changes: object) -> Path:
+        from train.engine.loop import train
+
+        key = repr(sorted(changes.items()))
+        if key not in done:
+            config = _settings(corpus, tmp_path_factory.mktemp("undisturbed") / "run", changes)
+            train(config)
+            done[key] = config.out
+        return done[key]
+
+    return learn
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +40,12 @@ def tell_of_hub(model: str) -> None:
 
 
 def quieten_transformers() -> None:
-    """Leave the terminal to us: no bars of transformers over loading and saving."""
-    from transformers.utils.logging import disable_progress_bar
+    """Leave the terminal to us: no bars of transformers over loading and saving.
 
-    disable_progress_bar()
+    It is not imported for that, which takes half a second: few models are of it.
+    """
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # read when it is imported
+    if "huggingface_hub" in sys.modules:
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()

@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 from builds import ingested, product
+from prefect_database import lend_database
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.build.build import build
+from pipelines.flows.holder import HOME
 from pipelines.spec.file import read_spec
 
 KILLS = {False: 2, True: 1}
@@ -71,12 +73,15 @@ def test_kills_then_the_same_bytes(
     tiny_file: Callable[..., Path],
     tiny_corpus: Path,
     tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     prefect: bool,
 ) -> None:
     monkeypatch.setenv("SEGUE_TEST_MARK", str(tmp_path / "out"))
     spec = tiny_file(recipe={"triplets": {"repeats": 4}})
     out = ingested(tiny_corpus, tmp_path)
+    if prefect:
+        lend_database(out / HOME, tmp_path_factory)
     flags = [] if prefect else ["--no-prefect"]
     moments = random.Random(3)
     for _ in range(KILLS[prefect]):

@@ -33,6 +33,7 @@ from prefect.settings import (
     PREFECT_LOGGING_TO_API_ENABLED,
     temporary_settings,
 )
+from prefect_database import keep_database, lend_database
 
 from pipelines.build.build import Summary, build
 from pipelines.build.plan import ShardPlan
@@ -71,10 +72,12 @@ flow_of("nightly")(sys.argv[1], sys.argv[2], workers=0)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Prefect server for the whole module."""
     home = tmp_path_factory.mktemp("prefect")
+    lend_database(home, tmp_path_factory)
     with (
         own_server(home) as address,
         temporary_settings({PREFECT_API_URL: address, PREFECT_LOGGING_TO_API_ENABLED: False}),
     ):
+        keep_database(home, tmp_path_factory)
         yield address
 
 

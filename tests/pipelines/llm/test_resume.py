@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from llm_commands import Command
 from llm_server import LlmServer
 from llm_tasks import (
     KEY,
@@ -24,28 +24,7 @@ from llm_tasks import (
     write_prompt,
     write_rows,
 )
-from waiting import PATIENCE_S, wait_for
-
-_PROGRAM = """
-import os, signal, sys, typer
-from pipelines.cli.texts import llm
-from pipelines.llm import runner
-from pipelines.llm.money.tickets import Tickets
-
-def dies(function, after):
-    left = [after]
-    def dying(*args, **kwargs):
-        left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*args, **kwargs)
-    return dying
-
-{patch}
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(llm.llm_run_command)
-app()
-"""
+from waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +34,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _start(
     folder: Path, server: LlmServer, count: int, *more: str, patch: str = "", out: str = "out"
-) -> subprocess.Popen[str]:
+) -> Command:
     (folder / "prices.yaml").write_text(PRICES)
     source = write_rows(folder / f"{out}.jsonl", captions(count))
     given = {
@@ -69,19 +48,14 @@ def _start(
         "--poll": "0.02",
     }
     options = [str(part) for pair in given.items() for part in pair]
-    program = [sys.executable, "-c", _PROGRAM.format(patch=patch)]
     task = str(write_prompt(folder, 4))
-    return subprocess.Popen(
-        [*program, task, str(source), *options, "--json", *more],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    printed = Path(tempfile.mkdtemp(dir=folder))
+    return Command(printed, [task, str(source), *options, "--json", *more], patch)
 
 
-def _end(process: subprocess.Popen[str], code: int = 0) -> dict[str, Any]:
-    told, wrong = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == code, wrong
+def _end(process: Command, code: int = 0) -> dict[str, Any]:
+    status, told, wrong = process.end()
+    assert status == code, wrong
     assert KEY not in told + wrong
     return dict(json.loads(told.splitlines()[-1])) if told else {}
 
@@ -112,8 +86,8 @@ def test_kill_and_resume(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, latency_s=0.05) as server:
         first = _start(tmp_path, server, 200, "--concurrency", "8")
         assert wait_for(lambda: len(server.bodies) > 20)
-        first.kill()
-        first.communicate()
+        first.send_signal(signal.SIGKILL)
+        _end(first, -signal.SIGKILL)
         kept = _kept(tmp_path)
         done = _end(_start(tmp_path, server, 200, "--concurrency", "8"))
         asked = _asked(server)
@@ -162,7 +136,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     [
         "Tickets.keep = dies(Tickets.keep, 0)",
         "Tickets.close = dies(Tickets.close, 0)",
-        "import pipelines.llm.batches as b; b.judge_reply = dies(b.judge_reply, 5)",
+        "batches.judge_reply = dies(batches.judge_reply, 5)",
     ],
     ids=["before the ticket is kept", "before the ticket is closed", "while replies are read"],
 )

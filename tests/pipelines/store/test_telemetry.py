@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 from builds import ingested, product, segue
+from prefect_database import lend_database
 
 from pipelines.cli.common.prefect_settings import quieten_prefect
+from pipelines.flows.holder import HOME
 from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.servers.server import QUIET
 
@@ -96,8 +98,10 @@ def test_build_on_prefects_own_server_makes_the_same_bytes_and_speaks_to_this_ma
     tiny_file: Callable[..., Path],
     tiny_corpus: Path,
     tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     out = ingested(tiny_corpus, tmp_path)
+    lend_database(out / HOME, tmp_path_factory)
     done = segue("build", tiny_file(), "--out", out, "--workers", "2", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["rendered"] == 12

@@ -1,62 +1,61 @@
-"""A run of two processes that are killed, and resumed: `forked_ranks.py CONFIG PORT`.
+"""torchrun whose ranks are forks of it: `forked_ranks.py FILE`, a JSON list of (command, dies).
 
-The processes are forks of this one, which has imported what they need.
+Each command is torchrun's own: it is read by torchrun, and its agent brings the ranks together,
+watches and ends them. The ranks run Segue's command line, which is imported here, once. Where
+`dies` names a run's log, its ranks kill themselves when some of it is written.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
-import traceback
+import threading
 from pathlib import Path
 
 import torch
+import torch._dynamo  # as the first optimizer does
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import elastic_launch
+from torch.distributed.run import config_from_args, parse_args
 from waiting import wait_for
 
-from train.config.run import TrainConfig
-from train.engine.loop import train
+import train.cli.train  # noqa: F401
+from pipelines.cli.app import main as segue
 
-RANKS = 2
 LINES = 9
-"""So many lines of the log, and the processes are killed."""
 
 
-def start(config: TrainConfig, port: str, resume: bool) -> list[int]:
-    return [_fork(config, port, resume, rank) for rank in range(RANKS)]
-
-
-def _fork(config: TrainConfig, port: str, resume: bool, rank: int) -> int:
-    child = os.fork()
-    if child:
-        return child
-    status = 1
+def torchrun(command: list[str], dies: str | None) -> None:
+    config, program, arguments = config_from_args(parse_args(command))
+    assert program == "segue"
+    config.start_method = "fork"
     try:
-        os.environ |= {
-            **{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(RANKS)},
-            **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
-        }
-        train(config, resume=resume)
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+        elastic_launch(config, run_rank)(arguments, dies)
+    except ChildFailedError:
+        assert dies is not None
+    else:
+        assert dies is None, "the run ended before it could be killed"
 
 
-def main(file: Path, ports: list[str]) -> None:
+def run_rank(arguments: list[str], dies: str | None) -> None:
     torch.set_num_threads(1)
-    config = TrainConfig.model_validate_json(file.read_text())
-    log = config.out / "log.jsonl"
-    processes = start(config, ports[0], resume=False)
+    if dies is not None:
+        threading.Thread(target=die, args=(Path(dies),), daemon=True).start()
+    sys.argv = ["segue", *arguments]
+    try:
+        segue()
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f"exit status {end.code}") from end
+
+
+def die(log: Path) -> None:
     assert wait_for(lambda: log.is_file() and len(log.read_text().splitlines()) > LINES)
-    for process in processes:
-        os.kill(process, signal.SIGKILL)
-    ended = [os.waitpid(process, 0)[1] for process in processes]
-    assert ended == [signal.SIGKILL] * RANKS, "the run ended before it could be killed"
-    processes = start(config, ports[1], resume=True)
-    assert [os.waitpid(process, 0)[1] for process in processes] == [0] * RANKS
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    for each in json.loads(Path(sys.argv[1]).read_text()):
+        torchrun(*each)

@@ -36,9 +36,10 @@ class Interrupts(Dies):
 
 
 @pytest.mark.parametrize("step", [2, 4, 7, 11])
-def test_a_killed_run_resumes_to_equal_bits(settings: Settings, tmp_path: Path, step: int) -> None:
-    whole = settings(out=tmp_path / "whole")
-    train(whole)
+def test_a_killed_run_resumes_to_equal_bits(
+    settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path, step: int
+) -> None:
+    whole = undisturbed()
     broken = settings(out=tmp_path / "broken")
     with pytest.raises(RuntimeError, match="killed"):
         train(broken, Dies(step))
@@ -47,41 +48,39 @@ def test_a_killed_run_resumes_to_equal_bits(settings: Settings, tmp_path: Path, 
     torch.rand(3)  # the caller's random state must not matter
     result = train(broken, resume=True)
     assert result.finished
-    assert equal(whole.out, broken.out)
+    assert equal(whole, broken.out)
     logs = [
         [
             {key: value for key, value in json.loads(line).items() if key != "samples_per_s"}
             for line in (folder / "log.jsonl").read_text().splitlines()
         ]
-        for folder in (whole.out, broken.out)
+        for folder in (whole, broken.out)
     ]
     for line in logs[0] + logs[1]:
         line.pop("data_wait", None)
     assert logs[0] == logs[1]
 
 
-def test_ctrl_c_ends_cleanly_and_resumes(settings: Settings, tmp_path: Path) -> None:
-    whole = settings(out=tmp_path / "whole")
-    train(whole)
+def test_ctrl_c_ends_cleanly_and_resumes(
+    settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path
+) -> None:
     stopped = settings(out=tmp_path / "stopped")
     result = train(stopped, Interrupts(6))
     assert (result.finished, result.step) == (False, 6)
     assert train(stopped, resume=True).finished
-    assert equal(whole.out, stopped.out)
+    assert equal(undisturbed(), stopped.out)
 
 
 def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
-    settings: Settings, tmp_path: Path
+    settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path
 ) -> None:
-    cached = settings(out=tmp_path / "cached")
+    cached = undisturbed()
     streamed = settings(out=tmp_path / "streamed", cache_mb=0, workers=2)
     virtual = settings(out=tmp_path / "virtual", mode=Mode.VIRTUAL)
-    for config in (cached, streamed, virtual):
+    for config in (streamed, virtual):
         train(config)
-    assert equal(cached.out, virtual.out)
-    for left, right in zip(
-        weights(cached.out).values(), weights(streamed.out).values(), strict=True
-    ):
+    assert equal(cached, virtual.out)
+    for left, right in zip(weights(cached).values(), weights(streamed.out).values(), strict=True):
         assert torch.allclose(left.float(), right.float(), atol=1e-3)
 
 

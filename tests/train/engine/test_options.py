@@ -37,22 +37,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_each_option_resumes_to_equal_bits(settings: Settings, tmp_path: Path, name: str) -> None:
-    whole = settings(out=tmp_path / "whole", **OPTIONS[name])
+def test_each_option_resumes_to_equal_bits(
+    settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
     broken = settings(out=tmp_path / "broken", **OPTIONS[name])
-    train(whole)
     with pytest.raises(RuntimeError, match="killed"):
         train(broken, Dies(6))
     assert train(broken, resume=True).finished
-    assert equal(whole.out, broken.out)
-
-
-def test_options_do_change_the_run(settings: Settings, tmp_path: Path) -> None:
-    runs = {"none": {}} | OPTIONS
-    for name, changes in runs.items():
-        train(settings(out=tmp_path / name, **changes))
-    for name in OPTIONS:
-        assert not equal(tmp_path / "none", tmp_path / name), name
+    whole = undisturbed(**OPTIONS[name])
+    assert equal(whole, broken.out)
+    assert not equal(whole, undisturbed()), "the option changes nothing"
 
 
 def command(config: TrainConfig, file: Path) -> list[str]:

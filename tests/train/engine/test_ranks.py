@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from s3_store import free_port
 from waiting import PATIENCE_S
 
 from train.config.model import Group, HeadConfig
@@ -32,32 +31,31 @@ def config(settings: Settings, tmp_path: Path) -> TrainConfig:
     return base.model_copy(update={"model": base.model.model_copy(update=changes)})
 
 
-def torchrun(config: TrainConfig) -> subprocess.Popen[str]:
+def command(config: TrainConfig, *more: str) -> list[str]:
+    """torchrun's, for two processes on this machine."""
     file = config.out.with_suffix(".yaml")
     file.write_text(yaml.safe_dump(config.model_dump(mode="json")))
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"),
-            *("-m", "pipelines.cli", "train", str(config.corpus), "--config", str(file)),
-            *("--out", str(config.out), "--json"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    return [
+        *("--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"),
+        *("--no-python", "segue", "train", str(config.corpus), "--config", str(file)),
+        *("--out", str(config.out), "--json", *more),
+    ]
+
+
+def torchrun(commands: list[tuple[list[str], str | None]], folder: Path) -> list[dict[str, Any]]:
+    """What the runs print, one after another."""
+    file = folder / "commands.json"
+    file.write_text(json.dumps(commands))
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("forked_ranks.py"), file],
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=PATIENCE_S,
     )
-
-
-def finished(config: TrainConfig) -> str:
-    """What a run prints. torchrun is given a second chance to bring the processes together."""
-    for _ in range(2):
-        process = torchrun(config)
-        output, errors = process.communicate(timeout=PATIENCE_S)
-        if process.returncode == 0 or config.out.exists():
-            break
-    assert process.returncode == 0, errors
-    return output
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def logged(folder: Path) -> dict[int, dict[str, Any]]:
@@ -69,11 +67,19 @@ def test_two_processes_learn_as_one_and_resume_to_equal_bits(
     config: TrainConfig, tmp_path: Path
 ) -> None:
     train(config)
-    two = config.model_copy(update={"out": config.out.with_name("two")})
-    told = [json.loads(line) for line in finished(two).splitlines()]
-    ended = [each["progress"] for each in told[:-1] if each["done"] == each["total"]]
-    assert len(ended) == len(set(ended))  # the first process alone speaks
-    assert "progress" not in told[-1]
+    two, broken = (
+        config.model_copy(update={"out": config.out.with_name(name)}) for name in ("two", "broken")
+    )
+    commands = [
+        (command(two), None),
+        (command(broken), str(broken.out / "log.jsonl")),
+        (command(broken, "--resume"), None),
+    ]
+    told = torchrun(commands, tmp_path)
+    results = [place for place, line in enumerate(told) if "progress" not in line]
+    assert len(results) == 2  # the first process alone speaks; of those killed, none ended
+    ended = [line["progress"] for line in told[: results[0]] if line["done"] == line["total"]]
+    assert len(ended) == len(set(ended))
     alone, shared = logged(config.out), logged(two.out)
     assert alone.keys() == shared.keys()
     for step, facts in alone.items():
@@ -83,15 +89,6 @@ def test_two_processes_learn_as_one_and_resume_to_equal_bits(
                 name,
             )
 
-    broken = config.model_copy(update={"out": config.out.with_name("broken")})
-    file = tmp_path / "broken.json"
-    file.write_text(broken.model_dump_json())
-    ports = [str(free_port()) for _ in range(2)]
-    subprocess.run(
-        [sys.executable, Path(__file__).with_name("forked_ranks.py"), file, *ports],
-        check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
     weights = [
         torch.load(run.out / "model.pt", weights_only=True)["model"] for run in (two, broken)
     ]
