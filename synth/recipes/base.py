@@ -70,8 +70,8 @@ def _envelope(row: Mapping[str, Any], rate: int, frames: Frames) -> Envelope:
     """That of a row of `schema.CLIPS`; a clip that was never heard is taken to be steady."""
     if not row["levels_db"]:
         return Envelope((row["loudness_lufs"],), (row["loudness_lufs"],), float(frames), frames)
-    block = block_frames(row["sample_rate"]) * rate / row["sample_rate"]
-    return Envelope(tuple(row["levels_db"]), tuple(row["levels_dba"]), block, frames)
+    levels, weighted = tuple(row["levels_db"]), tuple(row["levels_dba"])
+    return Envelope(levels, weighted, float(block_frames(rate)), frames)
 
 
 @dataclass(frozen=True, slots=True)

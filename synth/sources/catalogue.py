@@ -15,7 +15,6 @@ from synth.audio.dsp import (
     SILENCE_DB,
     Audio,
     active_span,
-    block_frames,
     levels,
     loudness,
     peak,
@@ -91,7 +90,8 @@ def catalogue(
 ) -> CataloguedClip:
     """Open, check and measure one clip.
 
-    Levels are those of the active span alone: padding and silence do not count.
+    Levels are those of the active span alone, padding and silence do not count; those of blocks
+    are measured at the bank's rate, as it may lack what is loud in the file.
 
     Raises:
         ClipError: If the clip cannot be used, with the reason.
@@ -119,6 +119,8 @@ def catalogue(
         )
     if float(audio.max() - audio.min()) < CONSTANT:
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
+    # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
+    played = resample(active, rate, bank_rate)
     row = library_columns(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
@@ -127,12 +129,12 @@ def catalogue(
         "offset": span.offset,
         "loudness_lufs": round(loudness(active, rate), 3),
         "peak_db": round(to_decibels(peak(active)), 3),
-        "levels_db": np.round(levels(active, rate), 1).tolist(),
-        "levels_dba": np.round(weighted_levels(active, rate), 1).tolist(),
+        "levels_db": np.round(levels(played, bank_rate), 1).tolist(),
+        "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
         "sha256": recording.sha256,
         "fingerprint": to_bytes(fingerprint(active, rate)),
     }
-    return CataloguedClip(row, resample(active, rate, bank_rate))
+    return CataloguedClip(row, played)
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:
@@ -147,9 +149,9 @@ def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:
     onset, offset = row["onset"], row["offset"]
     if not row["levels_db"]:
         return [{"onset": onset, "offset": offset}]
-    block = block_frames(row["sample_rate"])
+    block = LEVEL_HOP_S * row["sample_rate"]
     return [
-        {"onset": onset + start * block, "offset": min(onset + end * block, offset)}
+        {"onset": onset + round(start * block), "offset": min(onset + round(end * block), offset)}
         for start, end in _find_clear(row, ear)
     ]
 

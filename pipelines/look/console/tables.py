@@ -96,7 +96,8 @@ TABLES: Final = (
             "offset": "First frame after the active span, at the file's rate.",
             "loudness_lufs": "Loudness of the active span, in LUFS.",
             "peak_db": "Peak level of the active span, in dBFS.",
-            "levels_db": "RMS level of each 50 ms of the active span, in dBFS.",
+            "levels_db": "RMS level of each 50 ms of the active span, at the corpus's rate, in "
+            "dBFS.",
             "levels_dba": "The same, A-weighted.",
             "segments": "Where the clip is audible: onset and offset, at the file's rate.",
             "sha256": "SHA-256 of the file.",
