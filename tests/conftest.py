@@ -7,11 +7,15 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Generator
+from functools import wraps
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
+from jaxtyping import install_import_hook, jaxtyped
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED = REPO.parent / "shared"
@@ -32,7 +36,43 @@ def modules_with_shapes() -> list[str]:
     return sorted(".".join(name.parts) for name in names)
 
 
-# Checks the shapes there at every call. An int is a float here, as it is to mypy.
+CHECKED = 100
+"""So many calls of each function are checked in each test: a build makes tens of thousands."""
+_test = [0]
+
+
+def checked_at_first(*, typechecker: Any) -> Callable[[Any], Any]:
+    """As `jaxtyped`, which it stands for, but for calls after the first of a test."""
+    check = jaxtyped(typechecker=typechecker)
+
+    def decorate(what: Any) -> Any:
+        checked = check(what)
+        if not isinstance(what, FunctionType):
+            return checked
+        test, left = 0, CHECKED
+
+        @wraps(checked)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal test, left
+            if test != _test[0]:
+                test, left = _test[0], CHECKED
+            if left:
+                left -= 1
+                return checked(*args, **kwargs)
+            return what(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def pytest_runtest_setup() -> None:
+    """Check the first calls anew."""
+    _test[0] += 1
+
+
+# Checks the shapes there. An int is a float here, as it is to mypy.
+jaxtyping.jaxtyped = checked_at_first  # type: ignore[assignment]
 install_import_hook(
     modules_with_shapes(),
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
