@@ -1,6 +1,6 @@
 """The rules of truth as small pictures, each with verdicts that the judge itself gives.
 
-`<!-- rule: NAME -->` shows the pictures that `docs/examples/rules.yaml` lists under that name.
+`<!-- rule: NAME -->` shows the pictures that `docs/hooks/rules.yaml` lists under that name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synth.scene.scene import Excerpt
 from synth.scene.timeline import Join, Placement, Timeline
 from synth.truth.truth import Hearing, Tolerance
 
-RULES: Final = Path(__file__).resolve().parents[1] / "examples" / "rules.yaml"
+RULES: Final = Path(__file__).with_name("rules.yaml")
 MARKER: Final = re.compile(r"<!-- rule: (\w+) -->")
 
 _SECONDS: Final = 4

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
 from pydantic import Field, PositiveInt, field_validator
@@ -46,7 +46,7 @@ from synth.truth.ear import Listener
 from synth.truth.truth import Tolerance, proves
 
 ORDER_WORDS: Final = ("before", "after", "then", "followed by")
-MAX_DRAWS: Final = 1000
+MAX_DRAWS: Final = 300
 _OPPOSITE: Final = {
     Connective.BEFORE: Connective.AFTER,
     Connective.AFTER: Connective.BEFORE,
@@ -176,12 +176,19 @@ class Saying:
     phrase: Phrase
 
 
+class Told(NamedTuple):
+    """A clip as it is heard, and as it is called."""
+
+    event: Event
+    saying: Saying
+
+
 @dataclass(frozen=True)
 class ClipPairs:
     """The groups of one split, each computed alone.
 
     Every clip leads equally often: group i is led by the clip at i in a permutation that is drawn
-    anew each time all clips have led.
+    anew each time all clips have led. One that finds no partner leaves its place to the next.
     """
 
     settings: Acba
@@ -204,13 +211,18 @@ class ClipPairs:
         round_, position = divmod(index, len(self.clips))
         operation = f"acba/{self.split}/order"
         order = permutation(self.setting.randomness, operation, round_, len(self.clips))
-        leader = self.clips[order[position]]
-        said = self._draw_saying(leader, rng)
-        a = Event(said.label, excerpt(leader, self.longest, self.setting, rng))
-        b, answer = self._find_partner(leader, a, said, rng)
-        phrases = {said.label: said.phrase, answer.label: answer.phrase}
-        members = self._members(a, b, phrases, rng)
-        return members[: self.samples - index * self._group_size]
+        # A clip that none can follow leaves its place to the next.
+        for step in range(len(self.clips)):
+            leader = self.clips[order[(position + step) % len(self.clips)]]
+            found = self._find_pair(leader, rng)
+            if found is not None:
+                members = self._members(*found, rng)
+                return members[: self.samples - index * self._group_size]
+        raise PlanError(
+            f"split {self.split}: no two clips found that can be told apart and heard one after "
+            "the other: whose captions share no word, nor name the same kind of sound",
+            fix="add clips, shorten recipe.acba.crossfade_s, or set recipe.acba.share_words: true",
+        )
 
     @property
     def crossfade(self) -> Frames:
@@ -227,9 +239,9 @@ class ClipPairs:
         """Hears the pairs."""
         return make_listener(self.clips, self.setting)
 
-    def _members(
-        self, a: Event, b: Event, phrases: Mapping[str, Phrase], rng: np.random.Generator
-    ) -> list[Draft]:
+    def _members(self, one: Told, other: Told, rng: np.random.Generator) -> list[Draft]:
+        a, b = one.event, other.event
+        phrases = {each.saying.label: each.saying.phrase for each in (one, other)}
         relations, style = self.settings.relations, self.settings.style
         word = relations[int(rng.integers(len(relations)))]
         frame = int(rng.integers(frames(style)))
@@ -266,25 +278,23 @@ class ClipPairs:
             return tuple(Saying(phrase.plain, phrase) for phrase in phrases)
         return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
 
-    def _find_partner(
-        self, leader: Clip, lead: Event, said: Saying, rng: np.random.Generator
-    ) -> tuple[Event, Saying]:
+    def _find_pair(self, leader: Clip, rng: np.random.Generator) -> tuple[Told, Told] | None:
+        """The leader and a partner; None where there seems to be no partner."""
+        lead = self._tell(leader, self._draw_saying(leader, rng), rng)
         for _ in range(MAX_DRAWS):
             partner = pick(self.clips, rng)
             if partner.recording == leader.recording:
                 continue
             answer = self._draw_saying(partner, rng)
-            if not self._can_meet(said, answer):
+            if not self._can_meet(lead.saying, answer):
                 continue
-            event = Event(answer.label, excerpt(partner, self.longest, self.setting, rng))
-            if self._is_plain(lead, event):
-                return event, answer
-        raise PlanError(
-            f"split {self.split}: no clip found that can be told from {said.label!r}, and be heard "
-            "before and after it: one whose caption shares no word with it, nor names the same "
-            "kind of sound",
-            fix="add clips, shorten recipe.acba.crossfade_s, or set recipe.acba.share_words: true",
-        )
+            other = self._tell(partner, answer, rng)
+            if self._is_plain(lead.event, other.event):
+                return lead, other
+        return None
+
+    def _tell(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> Told:
+        return Told(Event(saying.label, excerpt(clip, self.longest, self.setting, rng)), saying)
 
     def _can_meet(self, said: Saying, answer: Saying) -> bool:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""

@@ -117,12 +117,8 @@ class Fitting:
         """What is heard of an event, without what is faint before and behind."""
         extent = self.listener.extent(event)
         heard = event.heard
-        frames = extent.offset - extent.onset
-        if frames < min(self._least, heard.frames):
-            return event
-        return Event(
-            event.label, Excerpt(heard.clip, heard.start + extent.onset, frames, heard.gain_db)
-        )
+        start, frames = heard.start + extent.onset, extent.offset - extent.onset
+        return Event(event.label, Excerpt(heard.clip, start, frames, heard.gain_db))
 
     def _windows(self, event: Event, length: Frames) -> Iterator[Event]:
         """Excerpts of a length, each from where a stretch of the sound begins."""
