@@ -139,7 +139,7 @@ def test_the_same_pairs_are_found_in_any_order_and_again() -> None:
 
 
 def fitting(found: list[Clip], least_s: float = LEAST_S, crossfade: int = 0) -> Fitting:
-    return Fitting(make_listener(found, SETTING), SETTING, None, round(least_s * RATE), crossfade)
+    return Fitting(make_listener(found, SETTING), SETTING, None, least_s, crossfade)
 
 
 def steady(label: int, blocks: int) -> Clip:
