@@ -114,10 +114,11 @@ class Fitting:
                 yield (kept, window) if event is one else (window, kept)
 
     def _trim(self, event: Event) -> Event:
-        """What is heard of an event, without what is faint before and behind."""
+        """What is heard of an event, without what is faint before and behind if that may go."""
         extent = self.listener.extent(event)
         heard = event.heard
-        start, frames = heard.start + extent.onset, extent.offset - extent.onset
+        frames = max(extent.offset - extent.onset, min(self._least, heard.frames))
+        start = heard.start + min(extent.onset, heard.frames - frames)
         return Event(event.label, Excerpt(heard.clip, start, frames, heard.gain_db))
 
     def _windows(self, event: Event, length: Frames) -> Iterator[Event]:

@@ -40,7 +40,8 @@ class SceneSettings(RecipeSettings):
             or `any`: a list, a mapping to weights, or a file with one a line (empty lines and lines
             that start with # do not count). Without, operators and nesting are drawn.
         captions: Most true captions of a sample, the main one included, and most false ones.
-        crossfade: Share of the shorter of two joined parts over which they overlap.
+        crossfade: Share of the shorter of two joined parts over which they overlap; of more than
+            half of what is heard of it, nobody says that it follows.
         mixing: How overlaid parts are weighed: `between_class`, `snr` or `sum`.
         ratio: Mixing ratio of `between_class`.
         snr_db: Range of the longer part's level over the shorter one's, for `snr`.
@@ -55,7 +56,7 @@ class SceneSettings(RecipeSettings):
     categories: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     expressions: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     captions: int = Field(default=7, ge=1, le=20)
-    crossfade: float = Field(default=0.1, ge=0, le=0.5)
+    crossfade: float = Field(default=0.1, ge=0, le=0.4)
     mixing: Mixing = Mixing.BETWEEN_CLASS
     ratio: float = Field(default=0.5, gt=0, lt=1)
     snr_db: tuple[Decibels, Decibels] = (-6.0, 6.0)

@@ -126,7 +126,7 @@ def test_excerpts_of_captioned_clips_are_counted_and_told(
     audiocaps: Path, make: Callable[..., Corpus]
 ) -> None:
     assert make().facts["excerpts_of_captioned_clips"] == 0
-    corpus = make(max_event_s=2.0)
+    corpus = make(max_event_s=2.5)
     assert corpus.facts["excerpts_of_captioned_clips"] == 2 * 14
     assert all(row["excerpts"] == 2 for row in corpus.samples(columns=["excerpts"]).to_pylist())
     assert "28 sounds are excerpts of captioned clips" in (corpus.shards / "README.md").read_text()

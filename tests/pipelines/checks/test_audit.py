@@ -148,7 +148,7 @@ def test_an_acba_corpus_has_no_violation(tmp_path: Path) -> None:
     [
         {"style": "paper"},
         {"mixing": "snr"},
-        {"crossfade": 0.5},
+        {"crossfade": 0.4},
         {"crossfade": 0.0, "variants": 2},
         {"background": {"of": ["rain", "engine"], "share": 0.5}},
         {"expressions": ["(animal + any) * (any + any)", "any * any * any * any"]},

@@ -45,7 +45,7 @@ def library(root: Path) -> Path:
 def spec_over(root: Path, **changes: Any) -> Spec:
     base = {
         "source": {"folder": {"root": str(root), "index": "index.csv"}},
-        "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 0.5}},
+        "recipe": {"triplets": {"crossfade_s": 0.2, "max_event_s": 0.5}},
         "audio": {"sample_rate": 16000, "length": "exact 2 s"},
         "splits": {"train": 1.0},
         "shards": {"samples": 6},

@@ -192,7 +192,7 @@ def test_partners_share_no_recording_and_no_content_word(minimal: bool) -> None:
 
 def test_captions_that_all_share_a_word_are_a_plan_error_with_the_fix() -> None:
     clips = [clip(i, f"A dog barks {i} times") for i in range(5)]
-    with pytest.raises(PlanError, match="shares no word") as caught:
+    with pytest.raises(PlanError, match="share no word") as caught:
         plan(Acba(pairs=2), clips)
     assert "share_words" in caught.value.fix
     assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
@@ -213,7 +213,7 @@ def test_captions_that_all_share_a_word_are_a_plan_error_with_the_fix() -> None:
 )
 def test_two_names_for_one_sound_are_never_joined(one: str, other: str) -> None:
     clips = [clip(0, one), clip(1, other)]
-    with pytest.raises(PlanError, match="names the same kind of sound"):
+    with pytest.raises(PlanError, match="name the same kind of sound"):
         plan(Acba(pairs=2), clips)
     assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
 

@@ -92,6 +92,9 @@ def test_anchors_are_own_rows_and_candidates_are_those_of_all(
     take: Callable[[Embedded, torch.Tensor], Embedded],
 ) -> None:
     whole = ragged(3, rows=6)
+    known = whole.unrefuted.clone()  # of the rows of its own process only
+    known[:2, 2:] = known[2:, :2] = False
+    whole = dataclasses.replace(whole, unrefuted=known)
     part = take(whole, torch.arange(2, 6))
     all_of = candidates_of(whole, Alone())
     seen = candidates_of(part, Second(whole, 2))

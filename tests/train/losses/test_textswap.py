@@ -103,7 +103,10 @@ def test_as_many_are_replaced_as_the_share_says_and_by_each_as_often(ragged: Mak
     # A swapped caption's logit is known by its gradient: one over the denominator, times its count.
     rows = 200
     batch = dataclasses.replace(
-        ragged(5, rows=rows, most=0), texts=torch.arange(rows), meanings=torch.arange(rows)
+        ragged(5, rows=rows, most=0),
+        texts=torch.arange(rows),
+        meanings=torch.arange(rows),
+        unrefuted=torch.zeros(rows, rows, dtype=torch.bool),
     )
     values = torch.zeros(2 * rows, 5, dtype=torch.float64)
     owner = torch.arange(rows).repeat_interleave(2)
