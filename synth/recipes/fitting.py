@@ -15,13 +15,16 @@ import numpy as np
 from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt, pick
-from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, statement
+from synth.scene.timeline import duration
 from synth.truth.ear import Listener
 from synth.truth.truth import Hearing, Tolerance
 
 _LEADS: Final = 20
 _PARTNERS: Final = 6
 _WINDOWS: Final = 8
+_PARTS: Final = (1, 2, 4, 1 << 40)
+"""Crossfades that are tried: all, half, a quarter, none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,14 @@ class FittedPair:
         first: One.
         second: The other.
         overlay: Both at once. It proves that they are together.
+        crossfade: By how much they overlap where one follows the other, in either order.
         unordered: How many of the two orders it refutes.
     """
 
     first: Event
     second: Event
     overlay: Overlay
+    crossfade: Frames
     unordered: int
 
 
@@ -50,7 +55,8 @@ class Fitting:
         setting: As the recipe is given.
         longest: Frames that a sound may last, None for any.
         least_s: No sound is cut to less.
-        crossfade: Overlap in frames of the two where they follow one another.
+        crossfade: Overlap in frames of the two where they follow one another; shorter where it
+            would cover more than half of what is heard of one.
     """
 
     listener: Listener
@@ -86,7 +92,7 @@ class Fitting:
         raise PlanError(
             f"{first[0].labels[0]!r} and {second[0].labels[0]!r}: no two clips can be made out "
             "both one after the other and together",
-            fix="add clips of these labels, or shorten crossfade_s",
+            fix="add clips of these labels, or raise max_event_s",
         )
 
     def _event(self, clip: Clip, rng: np.random.Generator) -> Event:
@@ -142,13 +148,26 @@ class Fitting:
         a, b = Event(one.label), Event(other.label)
         if not hearing.proves(Overlay(a, b)):
             return None
-        for scene, claim in (
-            (Concat(one, other, self.crossfade), Concat(a, b)),
-            (Concat(other, one, self.crossfade), Concat(b, a)),
-        ):
-            if min(one.heard.frames, other.heard.frames) < 2 * self.crossfade:
-                return None
-            if not Hearing(self.listener.hear(scene), tolerance).proves(claim):
-                return None
+        crossfade = self._find_crossfade(one, other)
+        if crossfade is None:
+            return None
         unordered = sum(hearing.refutes(claim) for claim in (Concat(a, b), Concat(b, a)))
-        return FittedPair(one, other, overlay, unordered)
+        return FittedPair(one, other, overlay, crossfade, unordered)
+
+    def _find_crossfade(self, one: Event, other: Event) -> Frames | None:
+        """The longest by which they can be joined in both orders, None where none is."""
+        tolerance = Tolerance(audible=self.setting.audible)
+        for crossfade in dict.fromkeys(self.crossfade // part for part in _PARTS):
+            joined = Concat(one, other, crossfade), Concat(other, one, crossfade)
+            if crossfade > min(one.heard.frames, other.heard.frames) or self._is_long(joined[0]):
+                continue
+            if all(
+                Hearing(self.listener.hear(scene), tolerance).proves(statement(scene))
+                for scene in joined
+            ):
+                return crossfade
+        return None
+
+    def _is_long(self, scene: Concat) -> bool:
+        most = self.setting.max_frames
+        return most is not None and duration(scene) > most

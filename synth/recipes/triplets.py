@@ -54,7 +54,8 @@ class Triplets(RecipeSettings):
     Args:
         repeats: Groups for each ordered pair of classes, each over newly drawn clips; in all splits
             alike, or by split.
-        crossfade_s: Overlap of joined sounds; the paper joins without.
+        crossfade_s: Overlap of joined sounds; less where it would cover more than half of what is
+            heard of one. The paper joins without.
         max_event_s: Longer sounds are heard in an excerpt of this length.
         least_event_s: Sounds that do not fit one another are cut, but never shorter than this.
         style: Caption style.
@@ -160,8 +161,8 @@ class ClassPairs:
         if self.settings.stage_a:
             return self._draft_single_and_combined(pair)
         members: tuple[tuple[Pair, Connective], ...] = (
-            (Concat(pair.first, pair.second, self.crossfade), Connective.BEFORE),
-            (Concat(pair.second, pair.first, self.crossfade), Connective.AFTER),
+            (Concat(pair.first, pair.second, pair.crossfade), Connective.BEFORE),
+            (Concat(pair.second, pair.first, pair.crossfade), Connective.AFTER),
             (pair.overlay, Connective.WHILE),
         )
         return [

@@ -128,7 +128,7 @@ def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make:
     other = make(recipe={"triplets": {"crossfade_s": 0.125}})
     found = compare(base, other)
     only(found, "settings")
-    assert found.settings == (Change("recipe.triplets.crossfade_s", 0.25, 0.125),)
+    assert found.settings == (Change("recipe.triplets.crossfade_s", 0.2, 0.125),)
     assert kinds(found.samples) == {"changed": differing(base, other, "scene")}
     assert set(reasons(found.samples, "changed")) == {"scene", "audio"}
     assert found.samples.same == differing(base, other, "scene", same=True) > 0

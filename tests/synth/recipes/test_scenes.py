@@ -456,7 +456,7 @@ def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> Non
         ({"max_events": 5}, "less than or equal to 4"),
         ({"max_events": 1}, "greater than or equal to 2"),
         ({"variants": 1}, "greater than or equal to 2"),
-        ({"crossfade": 0.6}, "less than or equal to 0.5"),
+        ({"crossfade": 0.6}, "less than or equal to 0.4"),
         ({"ratio": 1.0}, "less than 1"),
         ({"snr_db": (3, -3)}, "snr_db: 3 is above -3"),
         ({"categories": {"animal": -1}}, "greater than or equal to 0"),
