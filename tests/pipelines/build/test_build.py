@@ -175,8 +175,8 @@ def test_natural_length_is_that_of_the_scene(tiny: Tiny, tmp_path: Path) -> None
     build(tiny(audio={"length": "natural"}), tmp_path, 0)
     corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
     rows = corpus.samples().to_pylist()
-    # Two excerpts of 1 s at most, joined with 0.25 s or laid over each other.
-    assert max(row["frames"] for row in rows) == 28_000
+    # Two excerpts of 1 s at most, joined with 0.25 s at most, or laid over each other.
+    assert 28_000 <= max(row["frames"] for row in rows) <= 32_000
     assert all(row["frames"] == read_timeline(row).frames for row in rows)
 
 
