@@ -172,8 +172,9 @@ def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
 
 
 def _find_clear(row: Mapping[str, Any], ear: Ear) -> list[tuple[int, int]]:
-    powers = 10 ** (np.asarray(row["levels_db"]) / 10)
-    return ear.find_clear(powers, float(powers.max()))
+    powers = 10 ** (np.asarray([row["levels_db"]], dtype=np.float64) / 10)
+    (runs,) = ear.find_clear(powers, powers.max(axis=1))
+    return runs
 
 
 def _length(frames: Frames, rate: int) -> str:

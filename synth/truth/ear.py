@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -27,8 +27,11 @@ _KEPT: Final = 1 << 16
 _BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
 
-Levels = Float[np.ndarray, " blocks"]
-Powers = Float[np.ndarray, " blocks"]
+Powers = Float[np.ndarray, "events blocks"]
+Marks = Bool[np.ndarray, "events blocks"]
+Loudest = Float[np.ndarray, " events"]
+Run: TypeAlias = tuple[int, int]
+"""Blocks, as [start, end)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +55,34 @@ class Ear:
     masked_db: Decibels = 15.0
 
     def find_clear(
-        self, powers: Powers, loudest: float, audible: Bool[np.ndarray, " blocks"] | None = None
-    ) -> list[tuple[int, int]]:
-        """The runs of blocks, as [start, end), that everybody hears.
+        self, powers: Powers, loudest: Loudest, audible: Marks | None = None
+    ) -> list[list[Run]]:
+        """The runs of blocks that everybody hears of each sound.
 
         Args:
             powers: Mean square of each block.
-            loudest: That of the loudest one, with which they are compared.
+            loudest: That of the loudest one of each sound, with which they are compared.
             audible: Which blocks can be heard beside the rest, all by default.
         """
-        stays = powers >= max(loudest * to_gain(-self.leave_db) ** 2, _SILENCE)
+        leaves = np.maximum(loudest * to_gain(-self.leave_db) ** 2, _SILENCE)
+        stays = powers >= leaves[:, np.newaxis]
         if audible is not None:
             stays &= audible
-        begins = powers >= loudest * to_gain(-self.clear_db) ** 2
-        runs = [(start, end) for start, end in _runs(stays) if begins[start:end].any()]
-        bridged = self._bridge(runs)
-        return [(start, end) for start, end in bridged if (end - start) * BLOCK_S >= self.blip_s]
+        begins = powers >= (loudest * to_gain(-self.clear_db) ** 2)[:, np.newaxis]
+        return [
+            [(start, end) for start, end in runs if (end - start) * BLOCK_S >= self.blip_s]
+            for runs in map(self._bridge, _runs(stays, begins))
+        ]
 
-    def find_faint(self, powers: Powers, loudest: float) -> list[tuple[int, int]]:
-        """The runs of blocks, as [start, end), that somebody may hear."""
-        return self._bridge(_runs(powers >= max(loudest * to_gain(-self.faint_db) ** 2, _SILENCE)))
+    def find_faint(self, powers: Powers, loudest: Loudest) -> list[list[Run]]:
+        """The runs of blocks that somebody may hear of each sound; as for `find_clear`."""
+        leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, _SILENCE)
+        marked = powers >= leaves[:, np.newaxis]
+        return [self._bridge(runs) for runs in _runs(marked, marked)]
 
-    def _bridge(self, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _bridge(self, runs: list[Run]) -> list[Run]:
         """The runs without pauses that interrupt nothing."""
-        bridged: list[tuple[int, int]] = []
+        bridged: list[Run] = []
         for start, end in runs:
             if bridged and (start - bridged[-1][1]) * BLOCK_S < self.pause_s:
                 bridged[-1] = bridged[-1][0], end
@@ -84,11 +91,22 @@ class Ear:
         return bridged
 
 
-def _runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:
-    padded = np.zeros(len(marked) + 2, dtype=np.bool_)
-    padded[1:-1] = marked
-    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
+def _runs(marked: Marks, wanted: Marks) -> list[list[Run]]:
+    """The runs of marked blocks, of each sound, that hold a wanted block."""
+    events, blocks = marked.shape
+    width = blocks + 1  # no run goes on from one sound to the next
+    padded = np.zeros((2, events * width + 1), dtype=np.bool_)
+    padded[:, 1:].reshape(2, events, width)[:, :, :-1] = marked, wanted
+    edges = np.flatnonzero(padded[0, 1:] != padded[0, :-1])
+    found: list[list[Run]] = [[] for _ in range(events)]
+    if len(edges):
+        is_wanted = np.logical_or.reduceat(padded[1, 1:], edges)[::2].tolist()
+        starts, ends = edges[::2].tolist(), edges[1::2].tolist()
+        for start, end, is_kept in zip(starts, ends, is_wanted, strict=True):
+            if is_kept:
+                event, first = divmod(start, width)
+                found[event].append((first, end - event * width))
+    return found
 
 
 @dataclass(frozen=True)
@@ -137,35 +155,17 @@ class Envelope:
         energy = self._weighted_energy if weighted else self._energy
         return np.asarray(np.interp(moments, self._edges, energy))
 
-    def bounds(
-        self, moments: Float[np.ndarray, " edges"]
-    ) -> tuple[Float[np.ndarray, " blocks"], Float[np.ndarray, " blocks"]]:
-        """The least and the greatest mean square that a stretch of the clip may have.
-
-        Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
-        may be as quiet as the quieter one, and as loud as the louder one.
-
-        Args:
-            moments: From each of these to the next, in frames from the clip's start; no two of
-                them more than a block apart.
-        """
-        powers, slack = self._powers, _BRUSHED * self.block
-        last = len(powers) - 1
-        first = np.clip((moments[:-1] + slack) // self.block, 0, last).astype(np.int64)
-        final = np.clip(-(-(moments[1:] - slack) // self.block) - 1, first, last).astype(np.int64)
-        one, other = powers[first], powers[final]
-        return np.minimum(one, other), np.maximum(one, other)
-
     @cached_property
-    def _powers(self) -> Powers:
+    def powers(self) -> Float[np.ndarray, " blocks"]:
+        """Mean square of each block."""
         return np.asarray(10 ** (np.asarray(self.levels_db) / 10))
 
 
 class _Bounds(NamedTuple):
-    """Least and greatest mean square of each event in each block of the scene's time."""
+    """Least and greatest mean square of each event in each block of time."""
 
-    low: Float[np.ndarray, "events blocks"]
-    high: Float[np.ndarray, "events blocks"]
+    low: Powers
+    high: Powers
 
 
 class _Alone(NamedTuple):
@@ -198,25 +198,28 @@ class Listener:
         placed = timeline(scene)
         low, high = self._bounds(placed)
         rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
-        heard = []
-        for number, place in enumerate(placed.placements):
-            blocks = slice(*self._blocks(place))
-            quiet, loud = low[number, blocks], high[number, blocks]
-            loudest = float(loud.max())
-            gain = to_gain(place.excerpt.gain_db) ** 2
-            whole = max(loudest, self._envelope(place.excerpt.clip).loudest * gain)
-            amplitude = np.sqrt(quiet)
-            loudest_mix = amplitude + rest[number, blocks]  # where they are in step
-            audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-            clear = self.ear.find_clear(quiet, whole, audible)
-            faint = self.ear.find_faint(loud, loudest)
-            activity = Activity(*(self._to_frames(runs, place) for runs in (clear, faint)))
-            heard.append(
-                Placement(
-                    place.label, place.onset, place.offset, place.excerpt, place.event, activity
-                )
+        amplitude = np.sqrt(low)
+        loudest_mix = amplitude + rest  # where they are in step
+        audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
+        loudest = high.max(axis=1)
+        whole = [
+            self._envelope(place.excerpt.clip).loudest * to_gain(place.excerpt.gain_db) ** 2
+            for place in placed.placements
+        ]
+        clear = self.ear.find_clear(low, np.maximum(loudest, whole), audible)
+        faint = self.ear.find_faint(high, loudest)
+        heard = tuple(
+            Placement(
+                place.label,
+                place.onset,
+                place.offset,
+                place.excerpt,
+                place.event,
+                Activity(self._to_frames(clear_runs, place), self._to_frames(faint_runs, place)),
             )
-        return Timeline(tuple(heard), placed.frames, placed.joins)
+            for place, clear_runs, faint_runs in zip(placed.placements, clear, faint, strict=True)
+        )
+        return Timeline(heard, placed.frames, placed.joins)
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""
@@ -265,7 +268,7 @@ class Listener:
             )
             row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
         centres = (np.arange(powers.shape[1]) + 0.5) * block
-        self._fade(placed, powers, centres, centres)
+        self._fade(placed, powers[np.newaxis], centres[np.newaxis], centres[np.newaxis])
         return powers
 
     def _bounds(self, placed: Timeline) -> _Bounds:
@@ -276,26 +279,54 @@ class Listener:
         block = BLOCK_S * self.rate
         count = int(-(-placed.frames // block))
         edges = np.minimum(np.arange(count + 1) * block, placed.frames)
-        found = _Bounds(*np.zeros((2, len(placed.placements), count)))
-        for number, place in enumerate(placed.placements):
+        places = placed.placements
+        extents = [(place.onset, place.offset, place.excerpt.start) for place in places]
+        onsets, offsets, starts = np.array(extents).T[:, :, np.newaxis]
+        moments = np.minimum(np.maximum(edges, onsets), offsets)
+        bounds = self._bound_clips(placed, moments + (starts - onsets))
+        gains = np.zeros((len(places), count))
+        for place, row in zip(places, gains, strict=True):
             first, last = self._blocks(place)
-            moments = np.clip(edges[first : last + 1], place.onset, place.offset) - place.onset
-            gain = to_gain(place.excerpt.gain_db) ** 2
-            low, high = self._envelope(place.excerpt.clip).bounds(moments + place.excerpt.start)
-            lengths = np.diff(edges[first : last + 1])
-            is_whole = np.diff(moments) >= (1 - _BRUSHED) * lengths
-            found.low[number, first:last] = low * gain * is_whole
-            found.high[number, first:last] = high * gain
-        self._fade(placed, found.low, rising=edges[:-1], falling=edges[1:])
-        self._fade(placed, found.high, rising=edges[1:], falling=edges[:-1])
-        return found
+            row[first:last] = to_gain(place.excerpt.gain_db) ** 2
+        bounds *= gains
+        lengths = (1 - _BRUSHED) * (edges[1:] - edges[:-1])
+        bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
+        ends = np.array((edges[:-1], edges[1:]))
+        self._fade(placed, bounds, rising=ends, falling=ends[::-1])
+        return _Bounds(*bounds)
+
+    def _bound_clips(
+        self, placed: Timeline, moments: Float[np.ndarray, "events edges"]
+    ) -> Float[np.ndarray, "2 events blocks"]:
+        """The least and the greatest mean square that stretches of the events' clips may have.
+
+        Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
+        may be as quiet as the quieter one, and as loud as the louder one.
+
+        Args:
+            placed: The scene.
+            moments: From each of these to the next, in frames from the clip's start; no two of
+                them more than a block apart.
+        """
+        clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
+        powers = np.concatenate([clip.powers for clip in clips])
+        counts = np.array([[len(clip.levels_db)] for clip in clips])
+        blocks = np.array([[float(clip.block)] for clip in clips])
+        slack = _BRUSHED * blocks
+        first = np.floor((moments[:, :-1] + slack) / blocks)
+        final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
+        final = np.maximum(first, final)
+        numbers = np.minimum(np.array((first, final)), counts - 1)
+        before = np.cumsum(counts, axis=0) - counts
+        one, other = powers[(numbers + before).astype(np.int64)]
+        return np.array((np.minimum(one, other), np.maximum(one, other)))
 
     @staticmethod
     def _fade(
         placed: Timeline,
-        powers: Float[np.ndarray, "events blocks"],
-        rising: Float[np.ndarray, " blocks"],
-        falling: Float[np.ndarray, " blocks"],
+        powers: Float[np.ndarray, "bounds events blocks"],
+        rising: Float[np.ndarray, "bounds blocks"],
+        falling: Float[np.ndarray, "bounds blocks"],
     ) -> None:
         """Apply the crossfades of a scene to its powers.
 
@@ -308,11 +339,11 @@ class Listener:
         for join in placed.joins:
             if join.crossfade:
                 gone, come = (
-                    np.clip((moments - join.seam) / join.crossfade, 0, 1)
+                    np.minimum(np.maximum((moments - join.seam) / join.crossfade, 0), 1)
                     for moments in (falling, rising)
                 )
-                powers[join.start : join.middle] *= (1 - gone) ** 2
-                powers[join.middle : join.stop] *= come**2
+                powers[:, join.start : join.middle] *= ((1 - gone) ** 2)[:, np.newaxis]
+                powers[:, join.middle : join.stop] *= (come**2)[:, np.newaxis]
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""
@@ -325,14 +356,10 @@ class Listener:
             raise SceneError(f"no levels are known of clip {clip!r}", fix="build again")
         return found
 
-    def _to_frames(self, runs: list[tuple[int, int]], place: Placement) -> Stretches:
-        """Runs of blocks of a placement as stretches of the scene's time."""
+    def _to_frames(self, runs: list[Run], place: Placement) -> Stretches:
+        """Runs of blocks as stretches of a placement."""
         block = BLOCK_S * self.rate
-        first, _ = self._blocks(place)
         return tuple(
-            Stretch(
-                max(round((first + start) * block), place.onset),
-                min(round((first + end) * block), place.offset),
-            )
+            Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
             for start, end in runs
         )
