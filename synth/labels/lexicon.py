@@ -54,7 +54,7 @@ class Phrase:
         the noun and the gerund are both "the sound of theremin". So a sentence must not put "the
         sound of" before the noun of a label that is not listed.
         """
-        plain = label.replace("_", " ")
+        plain = label.replace("_", " ") if label.strip("_ ") else label
         sound = f"the sound of {_lower_initial(plain)}"
         return cls(plain, sound, f"{sound} is heard", sound)
 

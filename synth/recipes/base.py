@@ -240,10 +240,10 @@ def longest_event(
     if setting.max_frames is not None:
         limits.append((setting.max_frames + crossfade) // 2)
     longest = min(limits, default=None)
-    if longest is not None and longest < max(1, 2 * crossfade + bool(crossfade) * setting.audible):
+    if longest is not None and longest < max(1, 2 * crossfade):
         raise PlanError(
             f"events of {longest / setting.rate:g} s are too short for a crossfade of "
-            f"{crossfade / setting.rate:g} s: more than half of each must be heard alone",
+            f"{crossfade / setting.rate:g} s: half of each must be heard alone",
             fix="shorten crossfade_s, or raise max_event_s or audio.length",
         )
     return longest

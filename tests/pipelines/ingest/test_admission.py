@@ -171,7 +171,8 @@ def test_a_corpus_blocks_what_it_is_made_of(
     )
     assert leaky.returncode == 1
     found = json.loads(leaky.stdout.splitlines()[-1])
-    assert (found["disjoint"], found["shared"]) == (False, len(LABELS))
+    assert not found["disjoint"]
+    assert 0 < found["shared"] <= len(LABELS)
 
 
 def test_wrong_names_are_told_before_any_clip_is_read(tmp_path: Path) -> None:
