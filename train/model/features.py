@@ -6,8 +6,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from train.model.mel import mel_filters
-
 # Level in dB that becomes 0, and the dB that become 1: full scale to silence spans about -1 to 1.
 _CENTRE_DB = -50.0
 _SPAN_DB = 40.0
@@ -21,7 +19,7 @@ class LogMel(nn.Module):
 
     Args:
         sample_rate: In Hz, any.
-        mels: Number of mel bands (Slaney scale, area-normalised, as librosa's).
+        mels: Number of mel bands (Slaney scale, area-normalised, from librosa).
         window_s: Window of the Fourier transform in seconds, rounded up to a power of two samples.
         hop_s: Step between frames in seconds.
     """
@@ -30,10 +28,13 @@ class LogMel(nn.Module):
     window: Tensor
 
     def __init__(self, sample_rate: int, mels: int, window_s: float, hop_s: float) -> None:
+        # It takes a second to import, and only who makes a model needs it.
+        from librosa.filters import mel as mel_filters
+
         super().__init__()
         self.n_fft = 1 << (max(round(window_s * sample_rate), 2) - 1).bit_length()
         self.hop = max(round(hop_s * sample_rate), 1)
-        bank = mel_filters(sample_rate, self.n_fft, mels, lowest_hz=20.0)
+        bank = mel_filters(sr=sample_rate, n_fft=self.n_fft, n_mels=mels, fmin=20.0)
         self.register_buffer("bank", torch.from_numpy(bank), persistent=False)
         self.register_buffer("window", torch.hann_window(self.n_fft), persistent=False)
 

@@ -1,7 +1,5 @@
 """Features, towers and heads: what hears order, and what must not."""
 
-import warnings
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -10,7 +8,6 @@ from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.model.clap import Clap, build_model
 from train.model.features import LogMel, split_chunks
 from train.model.heads import MeanPoolHead, Tokens, TransformerHead, sinusoids
-from train.model.mel import mel_filters
 from train.model.network import LogitScale
 
 RATE = 16_000
@@ -38,24 +35,6 @@ def test_log_mel_is_finite_at_any_rate_and_for_silence(rate: int) -> None:
         assert found.shape == (2, 40, 1 + samples // features.hop)
         assert torch.isfinite(found).all()
     assert features(noise(0, 1, samples)).mean() > features(torch.zeros(1, samples)).mean()
-
-
-def test_mel_bands_are_those_of_librosa_to_the_last_bit() -> None:
-    from librosa.filters import mel
-
-    for rate in (8_000, 16_000, 22_050, 44_100, 48_000):
-        for n_fft, mels in ((512, 16), (1024, 40), (2048, 64), (2048, 128), (4096, 128)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                wanted = mel(sr=rate, n_fft=n_fft, n_mels=mels, fmin=20.0)
-                found = mel_filters(rate, n_fft, mels, lowest_hz=20.0)
-            assert found.dtype == wanted.dtype
-            assert found.tobytes() == wanted.tobytes(), (rate, n_fft, mels)
-
-
-def test_mel_bands_that_are_too_many_are_warned_of() -> None:
-    with pytest.warns(UserWarning, match="256 mel bands are too many for a window of 512 samples"):
-        mel_filters(16_000, 512, 256, lowest_hz=20.0)
 
 
 def test_log_mel_puts_a_tone_where_it_belongs() -> None:
