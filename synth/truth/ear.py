@@ -138,22 +138,12 @@ class Envelope:
 
     @cached_property
     def _energy(self) -> Float[np.ndarray, " edges"]:
-        return self._accumulate(self.levels_db)
-
-    @cached_property
-    def _weighted_energy(self) -> Float[np.ndarray, " edges"]:
-        return self._accumulate(self.weighted_db)
-
-    def _accumulate(self, levels: tuple[float, ...]) -> Float[np.ndarray, " edges"]:
-        powers = 10 ** (np.asarray(levels) / 10)
+        powers = 10 ** (np.asarray(self.weighted_db) / 10)
         return np.concatenate([[0.0], np.cumsum(powers * np.diff(self._edges))])
 
-    def energy(
-        self, moments: Float[np.ndarray, " moments"], weighted: bool = False
-    ) -> Float[np.ndarray, " moments"]:
-        """The energy from the clip's start to each moment, in frames of full scale squared."""
-        energy = self._weighted_energy if weighted else self._energy
-        return np.asarray(np.interp(moments, self._edges, energy))
+    def energy(self, moments: Float[np.ndarray, " moments"]) -> Float[np.ndarray, " moments"]:
+        """The A-weighted energy from the clip's start on, in frames of full scale squared."""
+        return np.asarray(np.interp(moments, self._edges, self._energy))
 
     @cached_property
     def powers(self) -> Float[np.ndarray, " blocks"]:
@@ -233,7 +223,7 @@ class Listener:
         """A-weighted level in dB of the scene's loudest block."""
         if isinstance(scene, Event):
             return self._hear_alone(scene.heard).loudest_weighted + scene.heard.gain_db
-        powers = self._powers(timeline(scene), weighted=True).sum(axis=0)
+        powers = self._weighted_powers(timeline(scene)).sum(axis=0)
         return 10 * float(np.log10(max(powers.max(), _SILENCE)))
 
     def _hear_alone(self, excerpt: Excerpt) -> _Alone:
@@ -241,7 +231,7 @@ class Listener:
         found = self._alone.get(key)
         if found is None:
             scene = Event("sound", Excerpt(*key))
-            powers = self._powers(timeline(scene), weighted=True)
+            powers = self._weighted_powers(timeline(scene))
             (place,) = self.hear(scene).placements
             extent = hull(place.heard.clear) or Stretch(0, excerpt.frames)
             found = _Alone(extent, 10 * float(np.log10(max(powers.max(), _SILENCE))))
@@ -253,19 +243,15 @@ class Listener:
     def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
         return {}
 
-    def _powers(
-        self, placed: Timeline, weighted: bool = False
-    ) -> Float[np.ndarray, "events blocks"]:
-        """Mean square of each event in each block of the scene's time."""
+    def _weighted_powers(self, placed: Timeline) -> Powers:
+        """A-weighted mean square of each event in each block of the scene's time."""
         block = BLOCK_S * self.rate
         powers = np.zeros((len(placed.placements), int(-(-placed.frames // block))))
         for place, row in zip(placed.placements, powers, strict=True):
             first, last = self._blocks(place)
             moments = np.arange(first, last + 1) * block - place.onset
             moments[0], moments[-1] = 0, place.frames
-            energy = self._envelope(place.excerpt.clip).energy(
-                moments + place.excerpt.start, weighted
-            )
+            energy = self._envelope(place.excerpt.clip).energy(moments + place.excerpt.start)
             row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
         centres = (np.arange(powers.shape[1]) + 0.5) * block
         self._fade(placed, powers[np.newaxis], centres[np.newaxis], centres[np.newaxis])

@@ -229,10 +229,10 @@ class Hearing:
         self._timeline = timeline
         self._relations = Relations(timeline, tolerance)
         self._own: dict[str, list[Sound]] = {}
-        self._others: dict[str, list[tuple[int, Placement]]] = {}
+        self._others: dict[str, list[tuple[Sound, Placement]]] = {}
         self._clear: set[str] = set()
-        for number, place in enumerate(timeline.placements):
-            sound = Sound.of(number, place)
+        self._sounds = [Sound.of(*pair) for pair in enumerate(timeline.placements)]
+        for sound, place in zip(self._sounds, timeline.placements, strict=True):
             self._own.setdefault(place.label, []).append(sound)
             if sound.clear_frames:
                 self._clear.add(place.label)
@@ -282,13 +282,13 @@ class Hearing:
             case _:
                 assert_never(claim)
 
-    def _find_called(self, name: str) -> list[tuple[int, Placement]]:
-        """The sounds of other labels that could be called by a name, with their positions."""
+    def _find_called(self, name: str) -> list[tuple[Sound, Placement]]:
+        """The sounds of other labels that could be called by a name, with their places."""
         found = self._others.get(name)
         if found is None:
             found = self._others[name] = [
-                (number, place)
-                for number, place in enumerate(self._timeline.placements)
+                (sound, place)
+                for sound, place in zip(self._sounds, self._timeline.placements, strict=True)
                 if place.label != name and could_be_called(place.label, name)
             ]
         return found
@@ -350,9 +350,7 @@ class Hearing:
             return own
         named = frozenset(labels(scene))
         return own + [
-            (Sound.of(number, place),)
-            for number, place in others
-            if self._is_meant(place, part.label, named)
+            (sound,) for sound, place in others if self._is_meant(place, part.label, named)
         ]
 
     def _fit_spans(
