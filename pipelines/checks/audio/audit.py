@@ -35,7 +35,7 @@ from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.schema import EAR, read_timeline
 from synth.scene.activity import Stretch
-from synth.scene.scene import from_text
+from synth.scene.scene import Scene, from_text
 from synth.scene.timeline import timeline
 from synth.storage import display_path
 from synth.truth.annotation import annotate
@@ -205,7 +205,8 @@ class _Auditor:
         """What is wrong with one sample."""
         sample, rate = row["id"], row["sample_rate"]
         planned = Plan(sample, read_timeline(row), row["frames"], row["gain_db"], rate)
-        stems = render_stems(from_text(row["scene"]), self.corpus.bank, self.corpus.fade)
+        scene = from_text(row["scene"])
+        stems = render_stems(scene, self.corpus.bank, self.corpus.fade)
         try:
             pcm = self.corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         except soundfile.LibsndfileError as error:
@@ -217,20 +218,20 @@ class _Auditor:
         yield from compare_activity(planned, measured, self.ear)
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
-        for violation in self._find_violations(row, measured, self.ear.leave_db):
+        for violation in self._find_violations(row, scene, measured, self.ear.leave_db):
             yield AudioFinding(
                 sample,
                 "captions",
                 f"{violation.text!r} passes for {violation.said}, but as measured {violation.why}",
             )
         for level in self.listeners:
-            self.listeners[level] += sum(1 for _ in self._find_violations(row, measured, level))
+            found = self._find_violations(row, scene, measured, level)
+            self.listeners[level] += sum(1 for _ in found)
 
     def _find_violations(
-        self, row: Mapping[str, Any], measured: Measured, within_db: Decibels
+        self, row: Mapping[str, Any], scene: Scene, measured: Measured, within_db: Decibels
     ) -> Iterator[Violation]:
         """What a listener who hears so far down finds of a sample's sentences."""
-        scene = from_text(row["scene"])
         extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]
         heard = timeline(scene, measured.hear(self.ear, within_db, extents))
         return find_violations(row, annotate(heard, self.tags), self.audible)
