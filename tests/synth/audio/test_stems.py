@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from banks import make_noise_bank
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.audio.bank import INDEX_SCHEMA, Bank, encode
+from synth.audio.bank import Bank
 from synth.audio.dsp import Fade
 from synth.audio.render import waveform
 from synth.audio.stems import render_stems
@@ -24,19 +21,7 @@ FRAMES = {"a": 900, "b": 600, "c": 1200}
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
-    folder: Path = tmp_path_factory.mktemp("bank")
-    rows, data, start = [], b"", 0
-    for seed, (clip, frames) in enumerate(FRAMES.items()):
-        audio = np.random.default_rng(seed).uniform(-0.4, 0.4, frames).astype(np.float32)
-        pcm, scale = encode(audio)
-        row = {"clip": clip, "part": "part-p.pcm", "start": start, "frames": frames, "scale": scale}
-        rows.append(row)
-        data += pcm.astype("<i2").tobytes()
-        start += frames
-    (folder / "part-p.pcm").write_bytes(data)
-    table = pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
-    pq.write_table(table.replace_schema_metadata({"sample_rate": "8000"}), folder / "i.parquet")
-    return Bank.open(folder / "i.parquet")
+    return make_noise_bank(tmp_path_factory.mktemp("bank"), FRAMES)
 
 
 @st.composite

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from envelopes import envelope
+from one_sound import PLAIN_PAIRS
 from pydantic import ValidationError
 
 from synth.base.errors import PlanError
@@ -198,19 +199,7 @@ def test_captions_that_all_share_a_word_are_a_plan_error_with_the_fix() -> None:
     assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("A man is talking", "Someone speaks"),
-        ("A dog barks", "A puppy yaps"),
-        ("Rain falls", "A downpour"),
-        ("A car engine", "A vehicle idles"),
-        ("A woman speaks", "A female voice"),
-        ("People laugh", "Children giggle"),
-        ("A toilet flushes", "Water runs"),
-        ("A crowd cheers", "People applaud"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), PLAIN_PAIRS)
 def test_two_names_for_one_sound_are_never_joined(one: str, other: str) -> None:
     clips = [clip(0, one), clip(1, other)]
     with pytest.raises(PlanError, match="name the same kind of sound"):
