@@ -22,7 +22,7 @@ from synth.recipes.base import (
     pick,
 )
 from synth.recipes.fitting import Fitting
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 
 
 class Together(RecipeSettings):

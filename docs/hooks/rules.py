@@ -17,7 +17,8 @@ from synth.scene.activity import Activity, Stretch, Stretches
 from synth.scene.notation import parse
 from synth.scene.scene import Excerpt
 from synth.scene.timeline import Join, Placement, Timeline
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 
 RULES: Final = Path(__file__).with_name("rules.yaml")
 MARKER: Final = re.compile(r"<!-- rule: (\w+) -->")

@@ -21,7 +21,8 @@ from synth.corpus.schema import caption_row, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import edit_kind, meaning, projection, recompositions
 from synth.scene.scene import Scene, from_text, labels
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 from train.data.meaning import meaning as claim_meaning
 
 _SEED: Final = 7

@@ -23,7 +23,8 @@ from synth.corpus.schema import read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import Edit, edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind, Task
 from train.bench.settings import BenchSettings
 from train.bench.sounds import CorpusSounds

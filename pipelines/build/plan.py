@@ -40,7 +40,7 @@ from synth.recipes.base import Clip, Draft, Groups, Recipe, Setting, make_listen
 from synth.scene.scene import events
 from synth.scene.timeline import duration
 from synth.sources.catalogue import explain_inaudible, quarantine_row
-from synth.truth.ear import Listener
+from synth.truth.listener import Listener
 
 _IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
 SHARDS_SCHEMA: Final = pa.schema(

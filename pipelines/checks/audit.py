@@ -18,7 +18,8 @@ from synth.corpus.schema import AUDIBLE, read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 _COLUMNS: Final = (
     "id",

@@ -14,7 +14,8 @@ from synth.base.errors import TruthError
 from synth.captions.caption import Caption, Connective, Pair, Phrases, Style, realize
 from synth.scene.scene import Concat, Overlay, statement
 from synth.scene.timeline import Timeline
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,9 @@ from synth.recipes.base import (
 from synth.scene.scene import Concat, Event, statement
 from synth.text.grammar.families import share_family
 from synth.text.grammar.words import content_words, whole_words
-from synth.truth.ear import Listener
-from synth.truth.truth import Tolerance, proves
+from synth.truth.listener import Listener
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves
 
 ORDER_WORDS: Final = ("before", "after", "then", "followed by")
 MAX_DRAWS: Final = 300

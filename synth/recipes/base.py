@@ -22,8 +22,9 @@ from synth.labels.tag import Tag
 from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Timeline
 from synth.text.grammar.words import whole_words
-from synth.truth.ear import Ear, Envelope, Listener
-from synth.truth.truth import Tolerance
+from synth.truth.ear import Ear
+from synth.truth.listener import Envelope, Listener
+from synth.truth.relations import Tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from synth.audio.dsp import between_class_gains
 from synth.base.units import Decibels, Frames, to_decibels
 from synth.scene.scene import Concat, Event, Overlay, Scene, operands
 from synth.scene.timeline import duration
-from synth.truth.ear import Listener
+from synth.truth.listener import Listener
 
 
 class Mixing(StrEnum):

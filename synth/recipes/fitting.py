@@ -17,8 +17,9 @@ from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt, pick
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, statement
 from synth.scene.timeline import duration
-from synth.truth.ear import Listener
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.listener import Listener
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 
 _LEADS: Final = 20
 _PARTNERS: Final = 6

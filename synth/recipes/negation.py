@@ -33,7 +33,7 @@ from synth.text.negation.negation import Mode, Negated, Negation, find_stated_ta
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import annotate, tag_claim
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 
 MUSIC: Final = "music"
 """The label of a clip that has none."""

@@ -21,7 +21,8 @@ from synth.recipes.scene_settings import SceneSettings
 from synth.scene.edit import Edit, Edits, Outline, recompositions, rename_labels
 from synth.scene.scene import Event, Scene, labels
 from synth.scene.timeline import Timeline
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 
 _DRAWS: Final = 500
 _PLACINGS: Final = 8

@@ -24,7 +24,7 @@ from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views,
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.textswap import Dictionary, Swapped, build, swap
 from synth.truth.annotation import annotate, tag_claim
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 
 
 class TagCaptions(RecipeSettings):

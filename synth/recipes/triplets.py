@@ -43,7 +43,7 @@ from synth.recipes.base import (
 from synth.recipes.fitting import FittedPair, Fitting
 from synth.scene.claim import And, Only
 from synth.scene.scene import Concat, Event, Scene
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
 

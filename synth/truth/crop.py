@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from synth.base.units import Frames
 from synth.scene.activity import Activity, measure
 from synth.scene.timeline import Placement, Timeline
-from synth.truth.truth import LEAST_COMPANY, Hearing, Tolerance
+from synth.truth.relations import LEAST_COMPANY, Tolerance
+from synth.truth.truth import Hearing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,21 @@
-"""The ear: where each sound of a scene is audible, from the levels that the catalogue measured.
+"""The ear: which blocks of 50 ms of a sound are audible, by their levels.
 
-Levels are those of 50 ms blocks. A block is compared with the loudest one of its own sound, and
-with all that is heard at its time. No audio is read: what a renderer would do to a clip (excerpts,
-gains, crossfades) is done to its levels.
+A block is compared with the loudest one of its own sound, and with all that is heard at its time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from synth.base.errors import SceneError
-from synth.base.units import Decibels, Frames, Seconds, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches, hull
-from synth.scene.scene import Event, Excerpt, Scene
-from synth.scene.timeline import Placement, Timeline, timeline
+from synth.base.units import Decibels, Seconds, to_gain
 
 BLOCK_S: Final[Seconds] = 0.05
-_SILENCE: Final = 1e-12
-_KEPT: Final = 1 << 16
-_BRUSHED: Final = 0.01
-"""Share of a block that does not count, as rounding moves blocks by less."""
+SILENCE: Final = 1e-12
+"""No mean square is below."""
 
 Powers = Float[np.ndarray, "events blocks"]
 Marks = Bool[np.ndarray, "events blocks"]
@@ -64,7 +54,7 @@ class Ear:
             loudest: That of the loudest one of each sound, with which they are compared.
             audible: Which blocks can be heard beside the rest, all by default.
         """
-        leaves = np.maximum(loudest * to_gain(-self.leave_db) ** 2, _SILENCE)
+        leaves = np.maximum(loudest * to_gain(-self.leave_db) ** 2, SILENCE)
         stays = powers >= leaves[:, np.newaxis]
         if audible is not None:
             stays &= audible
@@ -76,7 +66,7 @@ class Ear:
 
     def find_faint(self, powers: Powers, loudest: Loudest) -> list[list[Run]]:
         """The runs of blocks that somebody may hear of each sound; as for `find_clear`."""
-        leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, _SILENCE)
+        leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
         return [self._bridge(runs) for runs in _runs(marked, marked)]
 
@@ -107,245 +97,3 @@ def _runs(marked: Marks, wanted: Marks) -> list[list[Run]]:
                 event, first = divmod(start, width)
                 found[event].append((first, end - event * width))
     return found
-
-
-@dataclass(frozen=True)
-class Envelope:
-    """How loud a clip is over time.
-
-    Args:
-        levels_db: RMS level of each block of its active span.
-        weighted_db: The same, A-weighted.
-        block: Frames of a block at the corpus rate; the last one may be shorter.
-        frames: Length of the active span at the corpus rate.
-    """
-
-    levels_db: tuple[float, ...]
-    weighted_db: tuple[float, ...]
-    block: float
-    frames: Frames
-
-    @cached_property
-    def loudest(self) -> float:
-        """Mean square of the loudest block."""
-        return 10 ** (max(self.levels_db) / 10)
-
-    @cached_property
-    def _edges(self) -> Float[np.ndarray, " edges"]:
-        edges = np.arange(len(self.levels_db) + 1) * float(self.block)
-        edges[-1] = self.frames
-        return edges
-
-    @cached_property
-    def _energy(self) -> Float[np.ndarray, " edges"]:
-        powers = 10 ** (np.asarray(self.weighted_db) / 10)
-        return np.concatenate([[0.0], np.cumsum(powers * np.diff(self._edges))])
-
-    def energy(self, moments: Float[np.ndarray, " moments"]) -> Float[np.ndarray, " moments"]:
-        """The A-weighted energy from the clip's start on, in frames of full scale squared."""
-        return np.asarray(np.interp(moments, self._edges, self._energy))
-
-    @cached_property
-    def powers(self) -> Float[np.ndarray, " blocks"]:
-        """Mean square of each block."""
-        return np.asarray(10 ** (np.asarray(self.levels_db) / 10))
-
-
-class _Bounds(NamedTuple):
-    """Least and greatest mean square of each event in each block of time."""
-
-    low: Powers
-    high: Powers
-
-
-class _Alone(NamedTuple):
-    """A sound by itself: from where to where it is heard, and how loud it gets, A-weighted."""
-
-    extent: Stretch
-    loudest_weighted: Decibels
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Hears scenes.
-
-    Args:
-        ear: What counts as audible.
-        rate: Corpus rate in Hz.
-        envelopes: Of every clip, by its id.
-    """
-
-    ear: Ear
-    rate: int
-    envelopes: Mapping[str, Envelope]
-
-    def hear(self, scene: Scene) -> Timeline:
-        """The timeline of a scene, with the activity of each event.
-
-        Raises:
-            SceneError: If an event has no excerpt, or a clip has no envelope.
-        """
-        placed = timeline(scene)
-        low, high = self._bounds(placed)
-        rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
-        amplitude = np.sqrt(low)
-        loudest_mix = amplitude + rest  # where they are in step
-        audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        loudest = high.max(axis=1)
-        whole = [
-            self._envelope(place.excerpt.clip).loudest * to_gain(place.excerpt.gain_db) ** 2
-            for place in placed.placements
-        ]
-        clear = self.ear.find_clear(low, np.maximum(loudest, whole), audible)
-        faint = self.ear.find_faint(high, loudest)
-        heard = tuple(
-            Placement(
-                place.label,
-                place.onset,
-                place.offset,
-                place.excerpt,
-                place.event,
-                Activity(self._to_frames(clear_runs, place), self._to_frames(faint_runs, place)),
-            )
-            for place, clear_runs, faint_runs in zip(placed.placements, clear, faint, strict=True)
-        )
-        return Timeline(heard, placed.frames, placed.joins)
-
-    def extent(self, scene: Scene) -> Stretch:
-        """From where to where anything of a scene is heard clearly, each sound by itself."""
-        found = []
-        for place in timeline(scene).placements:
-            alone = self._hear_alone(place.excerpt).extent
-            found.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
-        return Stretch(min(each.onset for each in found), max(each.offset for each in found))
-
-    def loudest_weighted(self, scene: Scene) -> Decibels:
-        """A-weighted level in dB of the scene's loudest block."""
-        if isinstance(scene, Event):
-            return self._hear_alone(scene.heard).loudest_weighted + scene.heard.gain_db
-        powers = self._weighted_powers(timeline(scene)).sum(axis=0)
-        return 10 * float(np.log10(max(powers.max(), _SILENCE)))
-
-    def _hear_alone(self, excerpt: Excerpt) -> _Alone:
-        key = excerpt.clip, excerpt.start, excerpt.frames
-        found = self._alone.get(key)
-        if found is None:
-            scene = Event("sound", Excerpt(*key))
-            powers = self._weighted_powers(timeline(scene))
-            (place,) = self.hear(scene).placements
-            extent = hull(place.heard.clear) or Stretch(0, excerpt.frames)
-            found = _Alone(extent, 10 * float(np.log10(max(powers.max(), _SILENCE))))
-            if len(self._alone) < _KEPT:
-                self._alone[key] = found
-        return found
-
-    @cached_property
-    def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
-        return {}
-
-    def _weighted_powers(self, placed: Timeline) -> Powers:
-        """A-weighted mean square of each event in each block of the scene's time."""
-        block = BLOCK_S * self.rate
-        powers = np.zeros((len(placed.placements), int(-(-placed.frames // block))))
-        for place, row in zip(placed.placements, powers, strict=True):
-            first, last = self._blocks(place)
-            moments = np.arange(first, last + 1) * block - place.onset
-            moments[0], moments[-1] = 0, place.frames
-            energy = self._envelope(place.excerpt.clip).energy(moments + place.excerpt.start)
-            row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
-        centres = (np.arange(powers.shape[1]) + 0.5) * block
-        self._fade(placed, powers[np.newaxis], centres[np.newaxis], centres[np.newaxis])
-        return powers
-
-    def _bounds(self, placed: Timeline) -> _Bounds:
-        """How loud each event may be in each block of the scene's time.
-
-        A block that is an event's in part only may be its silence: it is not known to be loud.
-        """
-        block = BLOCK_S * self.rate
-        count = int(-(-placed.frames // block))
-        edges = np.minimum(np.arange(count + 1) * block, placed.frames)
-        places = placed.placements
-        extents = [(place.onset, place.offset, place.excerpt.start) for place in places]
-        onsets, offsets, starts = np.array(extents).T[:, :, np.newaxis]
-        moments = np.minimum(np.maximum(edges, onsets), offsets)
-        bounds = self._bound_clips(placed, moments + (starts - onsets))
-        gains = np.zeros((len(places), count))
-        for place, row in zip(places, gains, strict=True):
-            first, last = self._blocks(place)
-            row[first:last] = to_gain(place.excerpt.gain_db) ** 2
-        bounds *= gains
-        lengths = (1 - _BRUSHED) * (edges[1:] - edges[:-1])
-        bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
-        ends = np.array((edges[:-1], edges[1:]))
-        self._fade(placed, bounds, rising=ends, falling=ends[::-1])
-        return _Bounds(*bounds)
-
-    def _bound_clips(
-        self, placed: Timeline, moments: Float[np.ndarray, "events edges"]
-    ) -> Float[np.ndarray, "2 events blocks"]:
-        """The least and the greatest mean square that stretches of the events' clips may have.
-
-        Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
-        may be as quiet as the quieter one, and as loud as the louder one.
-
-        Args:
-            placed: The scene.
-            moments: From each of these to the next, in frames from the clip's start; no two of
-                them more than a block apart.
-        """
-        clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
-        powers = np.concatenate([clip.powers for clip in clips])
-        counts = np.array([[len(clip.levels_db)] for clip in clips])
-        blocks = np.array([[float(clip.block)] for clip in clips])
-        slack = _BRUSHED * blocks
-        first = np.floor((moments[:, :-1] + slack) / blocks)
-        final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
-        final = np.maximum(first, final)
-        numbers = np.minimum(np.array((first, final)), counts - 1)
-        before = np.cumsum(counts, axis=0) - counts
-        one, other = powers[(numbers + before).astype(np.int64)]
-        return np.array((np.minimum(one, other), np.maximum(one, other)))
-
-    @staticmethod
-    def _fade(
-        placed: Timeline,
-        powers: Float[np.ndarray, "bounds events blocks"],
-        rising: Float[np.ndarray, "bounds blocks"],
-        falling: Float[np.ndarray, "bounds blocks"],
-    ) -> None:
-        """Apply the crossfades of a scene to its powers.
-
-        Args:
-            placed: The scene.
-            powers: They are changed.
-            rising: The moment of each block whose gain a rising sound has in it.
-            falling: The same of a falling one.
-        """
-        for join in placed.joins:
-            if join.crossfade:
-                gone, come = (
-                    np.minimum(np.maximum((moments - join.seam) / join.crossfade, 0), 1)
-                    for moments in (falling, rising)
-                )
-                powers[:, join.start : join.middle] *= ((1 - gone) ** 2)[:, np.newaxis]
-                powers[:, join.middle : join.stop] *= (come**2)[:, np.newaxis]
-
-    def _blocks(self, place: Placement) -> tuple[int, int]:
-        """The blocks that a placement lies in, as [start, end)."""
-        block = BLOCK_S * self.rate
-        return int(place.onset // block), int(-(-place.offset // block))
-
-    def _envelope(self, clip: str) -> Envelope:
-        found = self.envelopes.get(clip)
-        if found is None:
-            raise SceneError(f"no levels are known of clip {clip!r}", fix="build again")
-        return found
-
-    def _to_frames(self, runs: list[Run], place: Placement) -> Stretches:
-        """Runs of blocks as stretches of a placement."""
-        block = BLOCK_S * self.rate
-        return tuple(
-            Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
-            for start, end in runs
-        )

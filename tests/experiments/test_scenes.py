@@ -26,7 +26,8 @@ from synth.scene.edit import meaning
 from synth.scene.notation import format_scene, parse
 from synth.scene.scene import from_json, labels
 from synth.scene.timeline import timeline
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, Task
 from train.config.loss import InfoNce
 

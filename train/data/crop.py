@@ -20,7 +20,7 @@ from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
 from train.data.rows import Row
 from train.data.split import SplitData

@@ -15,7 +15,8 @@ from torch import Tensor
 from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
-from synth.truth.truth import Hearing, Tolerance
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
 from train.data.meaning import meaning
 from train.data.rows import Row
 

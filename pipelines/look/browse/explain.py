@@ -15,7 +15,8 @@ from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, operands
 from synth.scene.timeline import Placement, Timeline
-from synth.truth.truth import Tolerance, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import refutes
 
 
 @dataclass(frozen=True, slots=True)

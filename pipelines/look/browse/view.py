@@ -14,7 +14,8 @@ from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.annotation import annotate
-from synth.truth.truth import Tolerance, proves
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from synth.corpus.schema import AUDIBLE, read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.annotation import annotate
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from synth.scene.claim import Claim, claim_from_text, claim_labels
 from synth.scene.scene import Event, events, from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 
 @dataclass(frozen=True)

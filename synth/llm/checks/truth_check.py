@@ -18,7 +18,8 @@ from synth.llm.checks.label_checks import parse_scene
 from synth.scene.activity import Activity
 from synth.scene.scene import Excerpt, Scene, from_json, labels, to_json
 from synth.scene.timeline import Placement, Timeline, timeline
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 
 class Expected(StrEnum):

@@ -10,7 +10,7 @@ from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.notation import parse
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import timeline
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 
 RATE = 100
 

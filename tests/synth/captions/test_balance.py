@@ -21,7 +21,8 @@ from synth.scene.claim import And, Claim, Not, claim_labels
 from synth.scene.edit import Edit, edit_kind, meaning, recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import duration, timeline
-from synth.truth.truth import Hearing, Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

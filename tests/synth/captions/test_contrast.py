@@ -15,7 +15,8 @@ from synth.captions.contrast import CaptionSet, Wording, as_main, contrast, judg
 from synth.labels.lexicon import Phrase
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -34,7 +34,8 @@ from synth.labels.lexicon import Phrase
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 RATE = 16_000
 CLIPS = {

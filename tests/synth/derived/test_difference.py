@@ -25,7 +25,7 @@ from synth.derived.questions.subject import Subject
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration, timeline
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.

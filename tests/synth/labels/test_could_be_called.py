@@ -28,7 +28,8 @@ from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_json
 from synth.scene.timeline import Placement, Timeline
 from synth.sources.own.vocabulary import VocabularySource
-from synth.truth.truth import Hearing, Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing, proves, refutes
 
 RATE = 16_000
 NO_TOLERANCE = Tolerance()

@@ -13,7 +13,8 @@ from synth.recipes.composing import Composer, Joining, Mixing, amplify
 from synth.scene.notation import parse
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import duration, timeline
-from synth.truth.ear import Ear, Envelope, Listener
+from synth.truth.ear import Ear
+from synth.truth.listener import Envelope, Listener
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

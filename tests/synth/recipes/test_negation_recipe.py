@@ -17,7 +17,8 @@ from synth.recipes.tag_captions import TagCaptions
 from synth.scene.scene import Event
 from synth.scene.timeline import duration, timeline
 from synth.truth.annotation import annotate
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 RATE = 16_000
 TAGS = (

@@ -9,7 +9,8 @@ from synth.scene.claim import And, Not
 from synth.scene.scene import Concat, Event, Excerpt
 from synth.scene.timeline import timeline
 from synth.truth.annotation import annotate, tag_claim
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 A, B = (Event(name, Excerpt(f"lib/{name}", 0, 1000)) for name in ("dog", "cat"))
 ROCK, GUITAR, PIANO = Tag("genre", "rock"), Tag("instrument", "guitar"), Tag("instrument", "piano")

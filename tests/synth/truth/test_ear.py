@@ -14,7 +14,8 @@ from synth.base.errors import SceneError
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration, timeline
-from synth.truth.ear import Ear, Envelope, Listener
+from synth.truth.ear import Ear
+from synth.truth.listener import Envelope, Listener
 
 RATE = 400
 BLOCK = 20  # frames: 50 ms

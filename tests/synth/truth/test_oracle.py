@@ -19,8 +19,9 @@ from synth.scene.claim import And, Claim, Not, Only, claim_to_text
 from synth.scene.edit import rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, to_text
 from synth.scene.timeline import Timeline, timeline
-from synth.truth import truth
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth import relations, truth
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 from tests.synth.truth.cases import AUDIBLE, Case, draw_case, draw_claim, draw_pair
 from tests.synth.truth.oracle import Oracle, judge_row
 
@@ -125,7 +126,8 @@ def test_a_wrong_rule_is_denied(
     wrong: Mapping[str, Any],
 ) -> None:
     for name, value in wrong.items():
-        monkeypatch.setattr(truth, name, value)
+        module = relations if hasattr(relations, name) else truth
+        monkeypatch.setattr(module, name, value)
     assert any(deny(each, each.case.heard) for each in simple + many)
 
 

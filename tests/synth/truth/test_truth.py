@@ -12,7 +12,8 @@ from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import Placement, Timeline, timeline
-from synth.truth.truth import Hearing, Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing, proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

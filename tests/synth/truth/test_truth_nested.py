@@ -13,7 +13,8 @@ from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import recompositions
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, statement
 from synth.scene.timeline import Placement, Timeline, duration, timeline
-from synth.truth.truth import Tolerance, proves, refutes
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

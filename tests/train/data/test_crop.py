@@ -16,7 +16,7 @@ from synth.scene.claim import And, Not, Only, claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.crop import Crop
-from synth.truth.truth import Tolerance
+from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Mode, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler
