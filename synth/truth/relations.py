@@ -123,9 +123,12 @@ class Relations:
 
     def _transition(self, one: Sound, other: Sound) -> float:
         """How long two sounds may overlap and still follow one another."""
-        joined = self._timeline.crossfade(one.event, other.event)
         shorter = min(one.clear_frames, other.clear_frames)
-        return min(max(joined, self._tolerance.transition), MOST_FADED * shorter)
+        return min(self._joined(one, other), MOST_FADED * shorter)
+
+    def _joined(self, one: Sound, other: Sound) -> Frames:
+        """How long the transition is that joins two sounds, however short they are."""
+        return max(self._timeline.crossfade(one.event, other.event), self._tolerance.transition)
 
     def _precedes(self, one: Sound, other: Sound) -> bool:
         pair = one.number, other.number
@@ -162,9 +165,10 @@ class Relations:
         if pair not in self._companies:
             shared = measure(intersect(one.activity.clear, other.activity.clear))
             shorter = min(measure(one.activity.faint), measure(other.activity.faint))
+            # Who hears more of them also grants them a longer transition.
             self._companies[pair] = (
                 shared >= self._tolerance.audible
-                and shared > self._transition(one, other)
+                and shared > min(self._joined(one, other), MOST_FADED * shorter)
                 and shared >= LEAST_COMPANY * shorter
             )
         return self._companies[pair]

@@ -255,6 +255,16 @@ def test_a_crossfade_over_most_of_a_sound_is_no_transition() -> None:
     assert not refutes(heard, Overlay(A, B), NO_TOLERANCE)
 
 
+def test_who_hears_more_of_a_sound_grants_it_a_longer_transition() -> None:
+    """What is proven to be together is so to the keenest ear, too."""
+    whole = (Stretch(0, 5), Stretch(30, 75))
+    scene = Concat(Event("A", Excerpt("a", 0, 75)), Event("B", Excerpt("b", 0, 90)), 75)
+    faint_around = Activity((Stretch(30, 45),), (Stretch(0, 75),))
+    heard = timeline(scene, [Activity(whole, whole), faint_around])
+    # Of 45 frames of B, to one ear, 20 are A's, too; a transition may cover 22.
+    assert not proves(heard, Overlay(Event("A"), Event("B")), Tolerance(audible=10))
+
+
 def test_a_crossfade_excuses_only_the_sounds_that_it_joins() -> None:
     # The scene's crossfade is 20 frames; C brushes A for 10 and is joined to nothing.
     a, b, c = (Event(n, Excerpt(n, 0, 100)) for n in "ABC")
