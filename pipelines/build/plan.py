@@ -102,7 +102,10 @@ def plan(
     every = [clip for found in clips.values() for clip in found]
     lengths = {clip.id: clip.frames for clip in every}
     listener = make_listener(every, setting)
-    groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
+    try:
+        groups = {split: each for split, each in recipe.groups(clips, setting).items() if len(each)}
+    except PlanError as error:
+        raise PlanError(error.message + _tell_refused(refused), fix=error.fix) from error
     enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
     claim_version(places, plan_digest)
@@ -185,6 +188,14 @@ def _choose_clips(
             + "give it a larger share, try another `seed`, add clips, or leave it out",
         )
     return clips, refused
+
+
+def _tell_refused(refused: Sequence[Mapping[str, str]]) -> str:
+    """Why clips are missing that the library holds."""
+    if not refused:
+        return ""
+    clips = "1 clip was" if len(refused) == 1 else f"{len(refused):,} clips were"
+    return f" ({clips} refused; {refused[0]['id']} {refused[0]['reason']})"
 
 
 def _named_splits(library: IngestedLibrary) -> str:

@@ -19,7 +19,6 @@ from pipelines.spec.values import (
     check_splits,
 )
 from synth.audio.decoding import Mislabelled
-from synth.audio.dsp import Fade
 from synth.audio.render import RENDER_VERSION, Mixdown
 from synth.base.rng import Randomness, digest
 from synth.base.units import Decibels, Frames, Seconds, to_frames
@@ -28,11 +27,12 @@ from synth.corpus.shards import AudioFormat
 from synth.labels.lexicon import words_digest
 from synth.recipes import Recipe
 from synth.recipes.base import Levels, Setting
+from synth.scene.timeline import Fade
 from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance, SplitRule
 from synth.truth.ear import Ear
 
-PLAN_VERSION: Final = 6
+PLAN_VERSION: Final = 7
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
@@ -149,7 +149,9 @@ class TruthSpec(_Model):
         faint_db: Within this, somebody may hear it.
         pause_s: Shorter pauses do not interrupt a stretch.
         blip_s: Shorter stretches may be missed.
-        masked_db: What lies further below all that is heard at its time may be missed.
+        masked_db: What lies further below all that is heard at its time may be missed. That is
+            the sum of amplitudes, as sounds may be in step: with two equal ones each lies 6 dB
+            below it.
     """
 
     min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
@@ -158,7 +160,7 @@ class TruthSpec(_Model):
     faint_db: Decibels = Field(default=35.0, gt=0, le=120)
     pause_s: Seconds = Field(default=0.1, ge=0, le=10)
     blip_s: Seconds = Field(default=0.1, ge=0, le=10)
-    masked_db: Decibels = Field(default=15.0, ge=0, le=120)
+    masked_db: Decibels = Field(default=15.0, ge=7, le=120)
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
@@ -256,6 +258,7 @@ class Spec(_Model):
             audible=to_frames(self.truth.min_overlap_s, rate),
             randomness=Randomness(self.seed),
             ear=self.truth.ear,
+            fade=self.audio.fade,
         )
 
     @property
@@ -300,7 +303,7 @@ class Spec(_Model):
             include={"corpus", "seed", "recipe", "splits", "shards", "truth"},
             exclude_none=True,
         )
-        audio = self.audio.model_dump(mode="json", exclude={"format", "fade", "peak_db"})
+        audio = self.audio.model_dump(mode="json", exclude={"format", "peak_db"})
         settings = canonical_json([determinants, audio])
         parts = [str(PLAN_VERSION), settings, words_digest(), catalogue_digest]
         return digest(*parts, *filter(None, [enrichment_digest(self.enrich)]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -13,6 +12,7 @@ import scipy  # its parts are loaded when they are used
 from jaxtyping import Float32, Float64, Int16
 
 from synth.base.units import Decibels, Frames
+from synth.scene.timeline import Fade
 
 Audio: TypeAlias = Float32[np.ndarray, "_"]
 Pcm: TypeAlias = Int16[np.ndarray, "_"]
@@ -28,17 +28,10 @@ _TOGETHER: Final = 16
 """Frames of a spectrum that fit a processor's cache."""
 
 
-class Fade(StrEnum):
-    """Crossfade law: `linear` gains add up to 1; `equal_power` gains' squares do."""
-
-    LINEAR = "linear"
-    EQUAL_POWER = "equal_power"
-
-
 def fade_in(frames: Frames, fade: Fade) -> Audio:
     """Rising gain in (0, 1), sampled at frame centres; its reverse is the matching fade-out."""
     ramp = (np.arange(frames, dtype=np.float32) + np.float32(0.5)) / np.float32(max(frames, 1))
-    return ramp if fade is Fade.LINEAR else np.sin(ramp * np.float32(np.pi / 2))
+    return fade.rise(ramp)
 
 
 def peak(audio: Audio) -> float:

@@ -13,12 +13,12 @@ from typing import Final, assert_never
 import numpy as np
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import PCM_SCALE, Audio, Fade, Pcm, fade_in, peak
+from synth.audio.dsp import PCM_SCALE, Audio, Pcm, fade_in, peak
 from synth.audio.mixing import between_class
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene
-from synth.scene.timeline import duration
+from synth.scene.timeline import Fade, duration
 
 RENDER_VERSION = 1
 _BLOCK: Final = 1 << 15

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float32
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import Fade, fade_in
+from synth.audio.dsp import fade_in
 from synth.audio.mixing import between_class
 from synth.audio.render import waveform
 from synth.base.units import to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene, events
-from synth.scene.timeline import duration
+from synth.scene.timeline import Fade, duration
 
 
 def render_stems(scene: Scene, bank: Bank, fade: Fade) -> Float32[np.ndarray, "events frames"]:

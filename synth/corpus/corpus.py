@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import Fade, Pcm
+from synth.audio.dsp import Pcm
 from synth.audio.render import Mixdown, render
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
@@ -26,6 +26,7 @@ from synth.corpus.validation import (
     make_damage_error,
 )
 from synth.scene.scene import from_text
+from synth.scene.timeline import Fade
 from synth.storage import display_path, local_place, url_of
 
 CORPUS_FILE: Final = "corpus.json"

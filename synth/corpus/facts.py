@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from synth.audio.dsp import Fade
 from synth.base.errors import CorpusError, shorten
+from synth.scene.timeline import Fade
 from synth.storage import display_path
 from synth.storage.pointer import VERSION_NAME, parse_pointer
 

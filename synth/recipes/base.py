@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64
 from pydantic import BaseModel, ConfigDict
 
-from synth.audio.dsp import LEVEL_HOP_S, block_frames
+from synth.audio.dsp import block_frames
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
@@ -20,7 +20,7 @@ from synth.captions.contrast import CaptionSet, Wording, contrast
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
 from synth.scene.scene import Excerpt, Scene
-from synth.scene.timeline import Timeline
+from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.words import whole_words
 from synth.truth.ear import Ear
 from synth.truth.listener import Envelope, Listener
@@ -111,6 +111,7 @@ class Setting:
         audible: Shortest sound that can be heard beside another, in frames.
         randomness: The corpus's randomness.
         ear: What counts as audible.
+        fade: Law of the crossfades.
     """
 
     rate: int
@@ -119,6 +120,7 @@ class Setting:
     audible: Frames
     randomness: Randomness
     ear: Ear = field(default_factory=Ear)
+    fade: Fade = Fade.LINEAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,8 @@ def excerpt(
     """The clip, or where it is longer than `longest` its stretch with the most energy.
 
     Among the stretches within 3 dB of the loudest one is drawn, so that takes vary but an excerpt
-    never falls into a pause.
+    never falls into a pause. It begins with a block of the clip's levels, as what is left of a
+    block that is cut may be silent.
     """
     gain = min(setting.levels.target_lufs - clip.loudness_lufs, setting.levels.max_gain_db)
     if longest is None or clip.frames <= longest:
@@ -266,15 +269,15 @@ def excerpt(
 
 
 def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:
-    hop: Seconds = LEVEL_HOP_S
-    window = max(1, round(frames / rate / hop))
+    block = clip.envelope.block
+    last = int((clip.frames - frames) // block)
+    window = max(1, round(frames / block))
     energy = np.concatenate([[0.0], np.cumsum(10 ** (np.asarray(clip.envelope.levels_db) / 10))])
-    if len(energy) <= window:
+    sums = (energy[window:] - energy[:-window])[: last + 1]
+    if len(sums) <= 1:
         return 0
-    sums = energy[window:] - energy[:-window]
     loud = np.flatnonzero(sums >= sums.max() / 2)
-    start = to_frames(float(rng.choice(loud)) * hop, rate)
-    return min(start, clip.frames - frames)
+    return round(float(rng.choice(loud)) * block)
 
 
 @lru_cache(maxsize=16)
@@ -303,4 +306,5 @@ def draft_contrast(
 
 def make_listener(clips: Iterable[Clip], setting: Setting) -> Listener:
     """Who hears scenes over these clips."""
-    return Listener(setting.ear, setting.rate, {clip.id: clip.envelope for clip in clips})
+    envelopes = {clip.id: clip.envelope for clip in clips}
+    return Listener(setting.ear, setting.rate, envelopes, setting.fade)

@@ -17,6 +17,7 @@ from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt, pick
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, statement
 from synth.scene.timeline import duration
+from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
@@ -91,9 +92,11 @@ class Fitting:
             if best is not None:
                 return best
         raise PlanError(
-            f"{first[0].labels[0]!r} and {second[0].labels[0]!r}: no two clips can be made out "
-            "both one after the other and together",
-            fix="add clips of these labels, or raise max_event_s",
+            f"{first[0].labels[0]!r} and {second[0].labels[0]!r}: by the thresholds of `truth` no "
+            "two clips are heard both one after the other and together",
+            fix="add clips of these labels"
+            + (", raise max_event_s" if self.longest is not None else "")
+            + ", or change `truth` (masked_db, min_overlap_s)",
         )
 
     def _event(self, clip: Clip, rng: np.random.Generator) -> Event:
@@ -125,7 +128,10 @@ class Fitting:
         extent = self.listener.extent(event)
         heard = event.heard
         frames = max(extent.offset - extent.onset, min(self._least, heard.frames))
-        start = heard.start + min(extent.onset, heard.frames - frames)
+        # What is left of a block that is cut may be silent.
+        block = BLOCK_S * self.setting.rate
+        latest = int((heard.frames - frames) // block * block)
+        start = heard.start + min(extent.onset, latest)
         return Event(event.label, Excerpt(heard.clip, start, frames, heard.gain_db))
 
     def _windows(self, event: Event, length: Frames) -> Iterator[Event]:

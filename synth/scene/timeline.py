@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import NamedTuple, assert_never
+
+import numpy as np
+from jaxtyping import Float
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.scene.activity import Activity
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+
+
+class Fade(StrEnum):
+    """Crossfade law: `linear` gains add up to 1; `equal_power` gains' squares do."""
+
+    LINEAR = "linear"
+    EQUAL_POWER = "equal_power"
+
+    def rise(self, progress: Float[np.ndarray, ...]) -> Float[np.ndarray, ...]:
+        """The gain of what comes, by how much of the crossfade is over, from 0 to 1.
+
+        That of what goes is the same of what is left.
+        """
+        if self is Fade.LINEAR:
+            return progress
+        return np.asarray(np.sin(progress * progress.dtype.type(np.pi / 2)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,8 @@ def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
 
 def _find_clear(row: Mapping[str, Any], ear: Ear) -> list[tuple[int, int]]:
     powers = 10 ** (np.asarray([row["levels_db"]], dtype=np.float64) / 10)
-    (runs,) = ear.find_clear(powers, powers.max(axis=1))
+    block = LEVEL_HOP_S * row["sample_rate"]
+    (runs,) = ear.find_clear(powers, powers.max(axis=1), (row["offset"] - row["onset"]) / block)
     return runs
 
 

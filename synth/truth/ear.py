@@ -14,6 +14,9 @@ from jaxtyping import Bool, Float
 from synth.base.units import Decibels, Seconds, to_gain
 
 BLOCK_S: Final[Seconds] = 0.05
+BRUSHED: Final = 0.01
+"""Share of a block that does not count, as rounding moves blocks by less."""
+
 SILENCE: Final = 1e-12
 """No mean square is below."""
 
@@ -34,7 +37,8 @@ class Ear:
         faint_db: Within this, somebody may hear it.
         pause_s: Shorter pauses do not interrupt a stretch.
         blip_s: Shorter stretches may be missed.
-        masked_db: What lies further below all that is heard at its time may be missed.
+        masked_db: What lies further below the mix of all sounds at its time may be missed; in that
+            their amplitudes are added, so of two equal sounds each lies 6 dB below it.
     """
 
     clear_db: Decibels = 25.0
@@ -45,13 +49,14 @@ class Ear:
     masked_db: Decibels = 15.0
 
     def find_clear(
-        self, powers: Powers, loudest: Loudest, audible: Marks | None = None
+        self, powers: Powers, loudest: Loudest, length: float, audible: Marks | None = None
     ) -> list[list[Run]]:
         """The runs of blocks that everybody hears of each sound.
 
         Args:
             powers: Mean square of each block.
             loudest: That of the loudest one of each sound, with which they are compared.
+            length: Of all blocks together; the last one may lack a part of a block.
             audible: Which blocks can be heard beside the rest, all by default.
         """
         leaves = np.maximum(loudest * to_gain(-self.leave_db) ** 2, SILENCE)
@@ -60,7 +65,7 @@ class Ear:
             stays &= audible
         begins = powers >= (loudest * to_gain(-self.clear_db) ** 2)[:, np.newaxis]
         return [
-            [(start, end) for start, end in runs if (end - start) * BLOCK_S >= self.blip_s]
+            [(start, end) for start, end in runs if self.is_lasting(min(end, length) - start)]
             for runs in map(self._bridge, _runs(stays, begins))
         ]
 
@@ -69,6 +74,10 @@ class Ear:
         leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
         return [self._bridge(runs) for runs in _runs(marked, marked)]
+
+    def is_lasting(self, length: float) -> bool:
+        """Whether nobody misses a stretch of so many blocks."""
+        return (length + BRUSHED) * BLOCK_S >= self.blip_s
 
     def _bridge(self, runs: list[Run]) -> list[Run]:
         """The runs without pauses that interrupt nothing."""

@@ -18,17 +18,15 @@ from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Event, Excerpt, Scene
-from synth.scene.timeline import Placement, Timeline, timeline
-from synth.truth.ear import BLOCK_S, SILENCE, Ear, Powers, Run
+from synth.scene.timeline import Fade, Placement, Timeline, timeline
+from synth.truth.ear import BLOCK_S, BRUSHED, SILENCE, Ear, Powers, Run
 
 _KEPT: Final = 1 << 16
-_BRUSHED: Final = 0.01
-"""Share of a block that does not count, as rounding moves blocks by less."""
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """How loud a clip is over time.
+    """How loud a clip is over time; one block tells that it is steady.
 
     Args:
         levels_db: RMS level of each block of its active span.
@@ -90,11 +88,13 @@ class Listener:
         ear: What counts as audible.
         rate: Corpus rate in Hz.
         envelopes: Of every clip, by its id.
+        fade: Law of the crossfades.
     """
 
     ear: Ear
     rate: int
     envelopes: Mapping[str, Envelope]
+    fade: Fade = Fade.LINEAR
 
     def hear(self, scene: Scene) -> Timeline:
         """The timeline of a scene, with the activity of each event.
@@ -113,7 +113,8 @@ class Listener:
             self._envelope(place.excerpt.clip).loudest * to_gain(place.excerpt.gain_db) ** 2
             for place in placed.placements
         ]
-        clear = self.ear.find_clear(low, np.maximum(loudest, whole), audible)
+        length = placed.frames / (BLOCK_S * self.rate)
+        clear = self.ear.find_clear(low, np.maximum(loudest, whole), length, audible)
         faint = self.ear.find_faint(high, loudest)
         heard = tuple(
             Placement(
@@ -192,7 +193,7 @@ class Listener:
             first, last = self._blocks(place)
             row[first:last] = to_gain(place.excerpt.gain_db) ** 2
         bounds *= gains
-        lengths = (1 - _BRUSHED) * (edges[1:] - edges[:-1])
+        lengths = (1 - BRUSHED) * (edges[1:] - edges[:-1])
         bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
         ends = np.array((edges[:-1], edges[1:]))
         self._fade(placed, bounds, rising=ends, falling=ends[::-1])
@@ -204,7 +205,11 @@ class Listener:
         """The least and the greatest mean square that stretches of the events' clips may have.
 
         Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
-        may be as quiet as the quieter one, and as loud as the louder one.
+        counts as no louder than the quieter one, and as no quieter than the louder one. All of a
+        block's sound may lie in the part that an excerpt cuts off: what is left may be silent.
+
+        A stretch may be louder than both by 3 dB, or silent between them for less than two blocks.
+        The bounds of an ear lie further apart, and a pause so short does not interrupt.
 
         Args:
             placed: The scene.
@@ -215,17 +220,29 @@ class Listener:
         powers = np.concatenate([clip.powers for clip in clips])
         counts = np.array([[len(clip.levels_db)] for clip in clips])
         blocks = np.array([[float(clip.block)] for clip in clips])
-        slack = _BRUSHED * blocks
+        slack = BRUSHED * blocks
         first = np.floor((moments[:, :-1] + slack) / blocks)
         final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
         final = np.maximum(first, final)
         numbers = np.minimum(np.array((first, final)), counts - 1)
         before = np.cumsum(counts, axis=0) - counts
         one, other = powers[(numbers + before).astype(np.int64)]
-        return np.array((np.minimum(one, other), np.maximum(one, other)))
+        # A single block is the whole of a clip that was never heard, and steady.
+        starts, frames, ends = np.array(
+            [
+                (part.start, part.frames, clip.frames)
+                for part, clip in zip(
+                    (place.excerpt for place in placed.placements), clips, strict=True
+                )
+            ]
+        ).T[:, :, np.newaxis]
+        is_whole = (numbers[0] * blocks >= starts - slack) & (
+            np.minimum((numbers[1] + 1) * blocks, ends) <= starts + frames + slack
+        ) | (counts == 1)
+        return np.array((np.minimum(one, other) * is_whole, np.maximum(one, other)))
 
-    @staticmethod
     def _fade(
+        self,
         placed: Timeline,
         powers: Float[np.ndarray, "bounds events blocks"],
         rising: Float[np.ndarray, "bounds blocks"],
@@ -245,8 +262,9 @@ class Listener:
                     np.minimum(np.maximum((moments - join.seam) / join.crossfade, 0), 1)
                     for moments in (falling, rising)
                 )
-                powers[:, join.start : join.middle] *= ((1 - gone) ** 2)[:, np.newaxis]
-                powers[:, join.middle : join.stop] *= (come**2)[:, np.newaxis]
+                falls, rises = self.fade.rise(1 - gone) ** 2, self.fade.rise(come) ** 2
+                powers[:, join.start : join.middle] *= falls[:, np.newaxis]
+                powers[:, join.middle : join.stop] *= rises[:, np.newaxis]
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""

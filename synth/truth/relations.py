@@ -22,6 +22,9 @@ LEAST_REMAINDER: Final = 0.2
 _REMAINDER: Final = 5
 """The same as a length, in the shortest overlaps that can be heard: 0.5 s where that is 0.1 s."""
 
+_CROSSING: Final = 10
+"""In the same measure: longer crossfades, over 1 s, may be said to sound together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
@@ -30,7 +33,8 @@ class Tolerance:
     Args:
         transition: Overlap in frames up to which any two sounds still follow one another. Those
             that a crossfade joins may overlap as long as it lasts. Neither may cover more than
-            half of the shorter sound.
+            half of the shorter sound. Who overlap for longer than ten times `audible` in a
+            crossfade may be said to sound together.
         audible: Shortest overlap in frames that can be heard as sounding together, and shortest
             distance of two onsets that tells which was first.
     """
@@ -42,6 +46,11 @@ class Tolerance:
     def remainder(self) -> Frames:
         """How long a sound must go on alone to be taken for one that comes after."""
         return max(_REMAINDER * self.audible, 1)
+
+    @property
+    def crossing(self) -> Frames:
+        """How long two sounds may overlap without anybody saying that they sound together."""
+        return max(_CROSSING * self.audible, self.transition)
 
 
 class Sound(NamedTuple):
@@ -117,9 +126,8 @@ class Relations:
         """Whether two spans share more than a transition."""
         onset = max(min(one.start for one in first), min(other.start for other in second))
         offset = min(max(one.end for one in first), max(other.end for other in second))
-        return offset - onset > min(
-            self._transition(one, other) for one, other in product(first, second)
-        )
+        transition = min(self._transition(one, other) for one, other in product(first, second))
+        return offset - onset > min(transition, self._tolerance.crossing)
 
     def _transition(self, one: Sound, other: Sound) -> float:
         """How long two sounds may overlap and still follow one another."""

@@ -26,18 +26,16 @@ def find_unrefuted(
 ) -> Bool[Tensor, "rows rows"]:
     """Which caption (column) is not refuted of which sound (row), within groups.
 
-    The negatives of a row are known to be false. Other claims are judged on its timeline, but not
-    of a part of it: there they count as not refuted.
+    The negatives of a row are known to be false. Other claims are judged on what is heard of it.
+    Where that is not told, of a part of a sample or in a corpus of an older version, they count as
+    not refuted.
 
     Args:
         rows: Rows of a batch.
         claims: What the caption of each says, as JSON.
-        audible: Shortest overlap that can be heard, in frames; None where the corpus, of an older
-            version, does not say: every caption counts as refuted then.
+        audible: Shortest overlap that can be heard, in frames; None where the corpus does not say.
     """
     found = torch.zeros(len(rows), len(rows), dtype=torch.bool)
-    if audible is None:
-        return found
     groups: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
         groups.setdefault(row["group"], []).append(at)
@@ -48,7 +46,7 @@ def find_unrefuted(
             for other in members:
                 if other == at or meaning(claims[other]) in false:
                     continue
-                if "crop" not in row:
+                if audible is not None and row.get("activity") is not None and "crop" not in row:
                     hearing = hearing or Hearing(read_timeline(row), Tolerance(audible=audible))
                     if hearing.refutes(claim_from_text(claims[other])):
                         continue

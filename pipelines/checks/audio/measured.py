@@ -87,7 +87,11 @@ class Measured:
         audible = self.find_audible(within_db, ear.masked_db)
         for marked, extent in zip(audible, extents, strict=True):
             runs = find_runs(bridge(marked, ear.pause_s))
-            lasting = [(start, end) for start, end in runs if (end - start) * BLOCK_S >= ear.blip_s]
+            lasting = [
+                (start, end)
+                for start, end in runs
+                if ear.is_lasting(float(self.edges[end] - self.edges[start]) / self._block)
+            ]
             stretches = cut(
                 tuple(
                     Stretch(int(self.edges[start]), int(self.edges[end])) for start, end in lasting
@@ -100,8 +104,12 @@ class Measured:
     @property
     def is_last_whole(self) -> bool:
         """Whether the last block is as long as the others."""
-        lengths = np.diff(self.edges)
-        return bool(lengths[-1] >= lengths[0])
+        return bool(self.edges[-1] - self.edges[-2] >= self._block)
+
+    @property
+    def _block(self) -> int:
+        """Frames of the first block; others have one more or less at the most."""
+        return int(self.edges[1] - self.edges[0])
 
     def find_within(self, stretch: Stretch) -> slice:
         """The blocks that lie wholly within a stretch."""

@@ -209,11 +209,8 @@ def _print_audio(heard: AudioAudit) -> None:
     if len(heard.findings) > SHOWN:
         console.print(f"  and {len(heard.findings) - SHOWN:,} more")
     colour = "red" if heard.findings else "green"
-    others = ", ".join(
-        f"{count:,} to one that hears down to {level:g} dB"
+    disputed = ", ".join(
+        f"{count:,} by one who hears down to {level:g} dB below the loudest"
         for level, count in heard.listeners.items()
     )
-    console.print(
-        f"[{colour}]{len(heard.findings):,} findings[/] (captions that are otherwise to other "
-        f"listeners: {others})"
-    )
+    console.print(f"[{colour}]{len(heard.findings):,} findings[/]; captions disputed: {disputed}")

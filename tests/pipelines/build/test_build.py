@@ -237,6 +237,12 @@ def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
         build(tiny(source={"foley": {"classes": ["dog"], "takes": 5}}), tmp_path, 0)
 
 
+def test_classes_whose_clips_are_refused_are_told(tiny: Tiny, tmp_path: Path) -> None:
+    source = {"foley": {"classes": ["dog", "rain"], "takes": 5}}
+    with pytest.raises(PlanError, match=r"found \d \(.* refused; .* is audible for .* s at a time"):
+        build(tiny(source=source, truth={"blip_s": 3.0}), tmp_path, 0)
+
+
 def test_splits_that_match_nothing_are_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="none of 20 clips can be used"):
         build(tiny(splits={"train": ["nine"]}), tmp_path, 0)

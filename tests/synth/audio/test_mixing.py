@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.audio.bank import INDEX_SCHEMA, Bank, encode
-from synth.audio.dsp import Fade
 from synth.audio.mixing import (
     FLOOR_DB,
     _a_curve,
@@ -24,6 +23,7 @@ from synth.audio.mixing import (
 )
 from synth.audio.render import waveform
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.scene.timeline import Fade
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import Fade
 from synth.audio.render import Mixdown, render, waveform
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import duration, timeline
+from synth.scene.timeline import Fade, duration, timeline
 
 FRAMES = {"a": 90, "b": 60, "c": 120}
 LINEAR = Mixdown(Fade.LINEAR, -1.0)

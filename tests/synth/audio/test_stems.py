@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import Fade
 from synth.audio.render import waveform
 from synth.audio.stems import render_stems
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
-from synth.scene.timeline import duration, timeline
+from synth.scene.timeline import Fade, duration, timeline
 
 FRAMES = {"a": 900, "b": 600, "c": 1200}
 

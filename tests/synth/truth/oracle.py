@@ -203,6 +203,7 @@ class Oracle:
         other_start, other_end = self._span(theirs)
         common = np.minimum(end, other_end) - np.maximum(start, other_start)
         transitions = [self._twice_transition(i, j) for i, j in product(ours, theirs)]
+        transitions.append(self._nobody + 20 * self.audible)
         found: Verdict = 2 * common > np.minimum.reduce(transitions)
         return found
 

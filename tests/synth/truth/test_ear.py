@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby, product
-from math import ceil, floor, log10, sqrt
+from math import ceil, floor, log10, pi, sin, sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pytest
 from synth.base.errors import SceneError
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.scene.timeline import Fade, Placement, Timeline, duration, timeline
 from synth.truth.ear import Ear
 from synth.truth.listener import Envelope, Listener
 
@@ -27,25 +27,27 @@ Levels = tuple[float, ...]
 """In dB, one a block."""
 
 
-def heard_by(levels: Mapping[str, Levels], ear: Ear | None = None) -> Listener:
-    return Listener(
-        ear or Ear(),
-        RATE,
-        {
-            name: Envelope(
-                each, tuple(level - WEIGHTING for level in each), BLOCK, BLOCK * len(each)
-            )
-            for name, each in levels.items()
-        },
-    )
+def heard_by(
+    levels: Mapping[str, Levels], ear: Ear | None = None, fade: Fade = Fade.LINEAR
+) -> Listener:
+    envelopes = {
+        name: Envelope(each, tuple(level - WEIGHTING for level in each), BLOCK, BLOCK * len(each))
+        for name, each in levels.items()
+    }
+    return Listener(ear or Ear(), RATE, envelopes, fade)
 
 
 def sound(name: str, start: int, frames: int, gain_db: float = 0.0) -> Event:
     return Event(name, Excerpt(name, start, frames, gain_db))
 
 
-def hear(scene: Scene, levels: Mapping[str, Levels], ear: Ear | None = None) -> list[Activity]:
-    return [place.heard for place in heard_by(levels, ear).hear(scene).placements]
+def hear(
+    scene: Scene,
+    levels: Mapping[str, Levels],
+    ear: Ear | None = None,
+    fade: Fade = Fade.LINEAR,
+) -> list[Activity]:
+    return [place.heard for place in heard_by(levels, ear, fade).hear(scene).placements]
 
 
 def blocks(*runs: tuple[int, int]) -> Stretches:
@@ -65,7 +67,7 @@ class Part(NamedTuple):
 SILENT = -300.0
 
 
-def slow_parts(scene: Scene, levels: Mapping[str, Levels]) -> list[dict[int, Part]]:
+def slow_parts(scene: Scene, levels: Mapping[str, Levels], fade: Fade) -> list[dict[int, Part]]:
     """How loud each event may be, by block: every frame of it is looked up in its clip."""
     placed = timeline(scene)
     found = []
@@ -78,15 +80,21 @@ def slow_parts(scene: Scene, levels: Mapping[str, Levels]) -> list[dict[int, Par
                 continue
             shift = place.excerpt.start - place.onset
             each = [levels[place.excerpt.clip][(frame + shift) // BLOCK] for frame in own]
-            least, most = slow_fades(placed, number, range(start, end + 1))
+            least, most = slow_fades(placed, number, range(start, end + 1), fade)
             quiet = min(each) + place.excerpt.gain_db + decibels(least**2)
             loud = max(each) + place.excerpt.gain_db + decibels(most**2)
-            parts[start // BLOCK] = Part(quiet if len(own) == end - start else SILENT, loud)
+            looked_up = {BLOCK * ((frame + shift) // BLOCK) for frame in own}
+            is_cut = any(
+                at < place.excerpt.start or at + BLOCK > place.excerpt.start + place.excerpt.frames
+                for at in looked_up
+            )
+            is_whole = len(own) == end - start and not is_cut
+            parts[start // BLOCK] = Part(quiet if is_whole else SILENT, loud)
         found.append(parts)
     return found
 
 
-def slow_fades(placed: Timeline, number: int, moments: range) -> tuple[float, float]:
+def slow_fades(placed: Timeline, number: int, moments: range, fade: Fade) -> tuple[float, float]:
     """The least and the greatest gain that crossfades give an event at these moments."""
     least = most = 1.0
     for join in placed.joins:
@@ -94,12 +102,13 @@ def slow_fades(placed: Timeline, number: int, moments: range) -> tuple[float, fl
             gains = []
             for moment in moments:
                 come = min(max((moment - join.seam) / join.crossfade, 0.0), 1.0)
-                gains.append(come if number >= join.middle else 1 - come)
+                part = come if number >= join.middle else 1 - come
+                gains.append(part if fade is Fade.LINEAR else sin(part * pi / 2))
             least, most = least * min(gains), most * max(gains)
     return least, most
 
 
-def slow_loudest_weighted(scene: Scene, levels: Mapping[str, Levels]) -> float:
+def slow_loudest_weighted(scene: Scene, levels: Mapping[str, Levels], fade: Fade) -> float:
     """Of the blocks, each with the fades in its middle, the level of the loudest."""
     placed = timeline(scene)
     totals = [0.0]
@@ -107,11 +116,11 @@ def slow_loudest_weighted(scene: Scene, levels: Mapping[str, Levels]) -> float:
         middle = start + BLOCK // 2
         total = 0.0
         for number, place in enumerate(placed.placements):
-            fade, _ = slow_fades(placed, number, range(middle, middle + 1))
+            gain, _ = slow_fades(placed, number, range(middle, middle + 1), fade)
             for frame in range(max(start, place.onset), min(start + BLOCK, place.offset)):
                 at = place.excerpt.start + frame - place.onset
                 level = levels[place.excerpt.clip][at // BLOCK] + place.excerpt.gain_db - WEIGHTING
-                total += to_power(level) * fade**2 / BLOCK
+                total += to_power(level) * gain**2 / BLOCK
         totals.append(total)
     return decibels(max(totals))
 
@@ -150,10 +159,13 @@ def is_masked(own: float, rest: list[float], ear: Ear) -> bool:
     return own < 20 * log10(mix) - ear.masked_db
 
 
-def slow_hear(scene: Scene, levels: Mapping[str, Levels], ear: Ear) -> list[Activity]:
-    every = slow_parts(scene, levels)
+def slow_hear(
+    scene: Scene, levels: Mapping[str, Levels], ear: Ear, fade: Fade = Fade.LINEAR
+) -> list[Activity]:
+    every = slow_parts(scene, levels, fade)
     found = []
-    for number, place in enumerate(timeline(scene).placements):
+    placed = timeline(scene)
+    for number, place in enumerate(placed.placements):
         own, first = every[number], min(every[number])
         peak = max(levels[place.excerpt.clip]) + place.excerpt.gain_db
         stays, begins = [], []
@@ -170,7 +182,12 @@ def slow_hear(scene: Scene, levels: Mapping[str, Levels], ear: Ear) -> list[Acti
         for run in find_runs(stays):
             if not any(begins[block] for block in run):
                 stays[run.start : run.stop] = [False] * len(run)
-        clear = [run for run in find_runs(fill_pauses(stays, ear)) if len(run) / 20 >= ear.blip_s]
+        clear = [
+            run
+            for run in find_runs(fill_pauses(stays, ear))
+            if min(BLOCK * (first + run.stop), placed.frames) - BLOCK * (first + run.start)
+            >= ear.blip_s * RATE
+        ]
         loudest = max(loud for _, loud in own.values())
         near = [loud >= max(loudest - ear.faint_db, -120) for _, loud in own.values()]
         faint = find_runs(fill_pauses(near, ear))
@@ -223,11 +240,12 @@ def test_the_ear_hears_what_the_slow_listener_hears(seed: int) -> None:
     names = list("abcd")[: rng.randint(1, 4)]
     levels = {name: draw_levels(rng) for name in names}
     scene = draw_scene(rng, names, levels)
-    listener = heard_by(levels)
+    fade = rng.choice(list(Fade))
+    listener = heard_by(levels, fade=fade)
     heard = listener.hear(scene)
     assert heard.joins == timeline(scene).joins
-    assert [place.heard for place in heard.placements] == slow_hear(scene, levels, Ear())
-    loudest = slow_loudest_weighted(scene, levels)
+    assert [place.heard for place in heard.placements] == slow_hear(scene, levels, Ear(), fade)
+    loudest = slow_loudest_weighted(scene, levels, fade)
     assert listener.loudest_weighted(scene) == pytest.approx(loudest, abs=1e-6)
 
 
@@ -316,8 +334,9 @@ def test_a_sound_may_be_silent_where_it_fills_a_block_in_part_only() -> None:
 
 
 def test_the_last_block_of_a_scene_is_whole_where_the_scene_ends_in_it() -> None:
-    (heard,) = hear(sound("a", 0, 395), {"a": (LOUD,) * 20})
-    assert heard == Activity.throughout(0, 395)
+    listener = Listener(Ear(), RATE, {"a": Envelope((LOUD,) * 20, (LOUD,) * 20, BLOCK, 395)})
+    (place,) = listener.hear(sound("a", 0, 395)).placements
+    assert place.heard == Activity.throughout(0, 395)
 
 
 def test_rounding_to_whole_frames_moves_no_block() -> None:
@@ -361,6 +380,38 @@ def test_excerpts_shift_levels() -> None:
     for start in (20, 60, 100):
         (heard,) = hear(sound("a", start, 400), levels)
         assert heard.clear == heard.faint == (Stretch(200 - start, 400 - start),)
+
+
+def test_a_part_of_a_block_may_be_its_silence() -> None:
+    """All of the sound of a block may lie where an excerpt cuts it off."""
+    levels = {"a": (LOUD,) * 20}
+    for start, frames, clear in ((1, 399, (20, 399)), (0, 399, (0, 380)), (20, 380, (0, 380))):
+        (heard,) = hear(sound("a", start, frames), levels)
+        assert heard == Activity((Stretch(*clear),), (Stretch(0, frames),))
+
+
+def test_an_excerpt_of_a_steady_clip_is_heard_throughout() -> None:
+    listener = Listener(Ear(), RATE, {"a": Envelope((LOUD,), (LOUD,), 1000.0, 1000)})
+    (place,) = listener.hear(sound("a", 107, 333)).placements
+    assert place.heard == Activity.throughout(0, 333)
+
+
+def test_gains_of_equal_power_are_heard_longer() -> None:
+    levels = {"a": (LOUD,) * 40, "b": (LOUD,) * 40}
+    scene = Concat(sound("a", 0, 800), sound("b", 0, 800), 400)
+    for below_db, linear, equal in ((6.1, 31, 34), (12.1, 36, 37)):
+        ear = Ear(below_db, below_db, below_db, masked_db=99)
+        assert hear(scene, levels, ear)[0].faint == blocks((0, linear))
+        assert hear(scene, levels, ear, Fade.EQUAL_POWER)[0].faint == blocks((0, equal))
+
+
+def test_the_rest_of_a_block_at_the_end_is_no_whole_block() -> None:
+    """51 ms are no 100 ms."""
+    levels = ((QUIET,) * 4 + (LOUD,) * 2,) * 2
+    for frames, is_heard in ((119, False), (120, True)):
+        listener = Listener(Ear(), RATE, {"a": Envelope(*levels, BLOCK, frames)})
+        (place,) = listener.hear(sound("a", 0, frames)).placements
+        assert bool(place.heard.clear) == is_heard
 
 
 def test_what_lies_over_two_blocks_is_as_quiet_as_the_one_and_as_loud_as_the_other() -> None:

@@ -10,6 +10,7 @@ import torch
 from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, statement, to_text
+from synth.scene.timeline import timeline
 from train.data.unrefuted import find_unrefuted
 
 DOG, RAIN = Event("dog", Excerpt("a", 0, 1000)), Event("rain", Excerpt("b", 0, 6000))
@@ -19,6 +20,7 @@ def row(scene: Scene, group: str = "g", **others: Any) -> dict[str, Any]:
     return {
         "group": group,
         "scene": to_text(scene),
+        "activity": [place.heard.to_json() for place in timeline(scene).placements],
         "claim": claim_to_text(statement(scene)),
         "negatives": [],
         **others,
@@ -65,9 +67,12 @@ def test_what_is_heard_decides() -> None:
     assert unrefuted(row(Concat(DOG, RAIN)), mixed) == [[False, False], [False, False]]
 
 
-def test_an_older_corpus_is_taken_at_its_word() -> None:
-    rows = row(Concat(DOG, RAIN)), row(Overlay(RAIN, DOG))
-    assert unrefuted(*rows, audible=None) == [[False, False], [False, False]]
+def test_what_an_older_corpus_does_not_tell_refutes_nothing() -> None:
+    said = {"text": "x", "claim": claim_to_text(statement(Concat(RAIN, DOG)))}
+    first, second = Concat(DOG, RAIN), Concat(RAIN, DOG)
+    rows = row(first, activity=None, negatives=[said]), row(second, activity=None)
+    assert unrefuted(*rows) == [[False, False], [True, False]]
+    assert unrefuted(row(first), row(second), audible=None) == [[False, True], [True, False]]
 
 
 @pytest.mark.parametrize("count", [0, 1])
