@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.harness.values import check_values
-from pipelines.cli.common.options import JsonOption, WorkersOption
+from pipelines.cli.common.options import JsonOption, PrefectOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
@@ -53,9 +53,7 @@ def demo_command(
         "out/demo"
     ),
     workers: WorkersOption = None,
-    no_prefect: Annotated[
-        bool, typer.Option("--no-prefect", help="Build without Prefect.")
-    ] = False,
+    prefect: PrefectOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few steps: shows that it runs, teaches little.")
     ] = False,
@@ -71,7 +69,7 @@ def demo_command(
     spec = make_demo_spec(source, test_folds)
     console = Console(soft_wrap=True, highlight=False, quiet=as_json)
     with show_progress(as_json) as observer:
-        summary = run_build(spec, out, choose_worker_count(workers), no_prefect, observer)
+        summary = run_build(spec, out, choose_worker_count(workers), prefect, observer)
     if not as_json:
         print_summary(summary)
     folder = Path(summary.paths["manifests"])

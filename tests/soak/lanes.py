@@ -52,7 +52,7 @@ class Lane:
 class Flow(Lane):
     """A Prefect flow, which starts a server for itself."""
 
-    options = ("--workers", "2")
+    options = ("--prefect", "--workers", "2")
     early_s = 8.0
 
     def victims(self, who: str, build: Process) -> list[int]:

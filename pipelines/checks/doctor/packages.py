@@ -23,7 +23,7 @@ NEEDED_FOR: Final[Mapping[str, str]] = {
     "tokenizers": _TRAINING,
     "tensorboard": "segue train (its log)",
     "openai": "segue llm; without it rules write the captions",
-    "prefect": "segue build without --no-prefect, nightly, schedule, deploy",
+    "prefect": "segue build --prefect, nightly, schedule, deploy",
 }
 """What only some commands need; all else is needed by every one."""
 EXTRAS: Final[Mapping[str, str]] = {

@@ -20,13 +20,13 @@ TIMEOUT_S: Final = 10.0
 OPENAI: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 SETTINGS: Final = "pipelines.flows.address"
-_FLOWS: Final = "segue build without --no-prefect, nightly, schedule, deploy"
+_FLOWS: Final = "segue build --prefect, nightly, schedule, deploy"
 _TEXTS: Final = "segue llm; without it rules write the captions"
 
 
 def check_prefect() -> Iterator[Check]:
     """Prefect's server: the configured one answers, or each run starts one of its own."""
-    fix = "pip install -c constraints.txt prefect, or use --no-prefect"
+    fix = "pip install -c constraints.txt prefect"
     if find_spec("prefect") is None:
         yield Check.of("prefect", "", _FLOWS, "not installed", fix)
         return

@@ -46,6 +46,15 @@ EngineOption: TypeAlias = Annotated[
 JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Progress as lines of JSON, the summary as the last of them.")
 ]
+PrefectOption: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--prefect/--no-prefect",
+        help="Build as a Prefect flow, on a server of its own if none is configured. By default "
+        "where one is: by PREFECT_API_URL or Prefect's active profile.",
+        show_default=False,
+    ),
+]
 CorpusArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(

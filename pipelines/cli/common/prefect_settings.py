@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 import os
+import tomllib
+from pathlib import Path
+
+
+def is_server_configured() -> bool:
+    """Whether the environment or Prefect's active profile names a server; Prefect stays unread."""
+    if "PREFECT_API_URL" in os.environ:
+        return bool(os.environ["PREFECT_API_URL"])
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")
+    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml").expanduser()
+    try:
+        known = tomllib.loads(path.read_text("utf-8"))
+        active = os.environ.get("PREFECT_PROFILE") or known.get("active")
+        return bool(known.get("profiles", {}).get(active, {}).get("PREFECT_API_URL"))
+    except (OSError, ValueError, AttributeError, TypeError):
+        return False
 
 
 def quieten_prefect() -> None:

@@ -14,10 +14,12 @@ from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
     JsonOption,
+    PrefectOption,
     StageOption,
     StoreOption,
     WorkersOption,
 )
+from pipelines.cli.common.prefect_settings import is_server_configured, quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
 from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction, read_request
@@ -46,9 +48,7 @@ def build_command(
     stage: StageOption = None,
     workers: WorkersOption = None,
     engine: EngineOption = None,
-    no_prefect: Annotated[
-        bool, typer.Option("--no-prefect", help="Run the same functions without Prefect.")
-    ] = False,
+    prefect: PrefectOption = None,
     timeout: Annotated[
         float,
         typer.Option(
@@ -93,7 +93,7 @@ def build_command(
             count = choose_worker_count(workers)
             found = reproduce(asked.places, asked.given, count, observer, settings)
         else:
-            summary = run_build(asked, out, where, no_prefect, observer, settings)
+            summary = run_build(asked, out, where, prefect, observer, settings)
     if isinstance(asked, ReproductionRequest):
         print_reproduction(found, as_json)
         return
@@ -107,7 +107,7 @@ def run_build(
     spec: Spec,
     out: Path,
     where: str | int,
-    no_prefect: bool,
+    prefect: bool | None,
     observer: Observer,
     settings: RenderSettings = DEFAULTS,
 ) -> Summary:
@@ -117,16 +117,14 @@ def run_build(
         spec: The spec.
         out: Root of banks, shards and manifests.
         where: An engine's name, or a number of worker processes.
-        no_prefect: Run the plain functions.
+        prefect: Whether as a Prefect flow; None for a flow if a server is configured.
         observer: Told of the progress.
         settings: How long a shard may take and how often it is tried.
     """
-    if no_prefect:
+    if not (is_server_configured() if prefect is None else prefect):
         from pipelines.build.build import build
 
         return build(spec, out, where, observer, settings)
-    from pipelines.cli.common.prefect_settings import quieten_prefect
-
     quieten_prefect()
     from pipelines.flows import build_with_prefect
 

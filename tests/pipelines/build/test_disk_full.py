@@ -151,7 +151,7 @@ def test_no_room_for_prefects_own_server_is_one_clear_error(
     spec.write_text(yaml.safe_dump(TINY))
     shutil.copytree(tiny_corpus / "banks", disk.root / "banks")
     disk.leave(50 * PAGE)
-    done = segue("build", spec, "--out", disk.root, "--workers", "0", "--json")
+    done = segue("build", spec, "--out", disk.root, "--workers", "0", "--prefect", "--json")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     told = json.loads(done.stdout.splitlines()[-1])

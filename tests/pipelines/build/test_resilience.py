@@ -82,7 +82,7 @@ def test_kills_then_the_same_bytes(
     out = ingested(tiny_corpus, tmp_path)
     if prefect:
         lend_database(out / HOME, tmp_path_factory)
-    flags = [] if prefect else ["--no-prefect"]
+    flags = ["--prefect"] if prefect else ["--no-prefect"]
     moments = random.Random(3)
     for _ in range(KILLS[prefect]):
         wanted = receipts(out) + 1

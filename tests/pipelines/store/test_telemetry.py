@@ -102,7 +102,7 @@ def test_build_on_prefects_own_server_makes_the_same_bytes_and_speaks_to_this_ma
 ) -> None:
     out = ingested(tiny_corpus, tmp_path)
     lend_database(out / HOME, tmp_path_factory)
-    done = segue("build", tiny_file(), "--out", out, "--workers", "2", "--json")
+    done = segue("build", tiny_file(), "--out", out, "--workers", "2", "--prefect", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["rendered"] == 12
     assert product(out) == product(tiny_corpus)
