@@ -43,21 +43,21 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "aa46d8e38f03a73b",
+        "0d9b2a31bf92b698",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "374e676e52fda2f8",
+        "300eae229aa78167",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "124412f5f2d42690"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "673772c42e938f44"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "11491aaf96073d22",
+        "893a2ccc3c634274",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "062efbc22e30ad93"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "79c63b2f136bef25"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "41b48b68b40c5f52",
+        "71ae95fbf5921b16",
     ),
 }
 LOSSES = [2.11950, 2.28433, 2.08832, 1.83371, 2.10000, 2.14610]

@@ -1,45 +1,115 @@
 """The blind test: can a classifier tell true captions from false ones without hearing anything?
 
-If it can, a model may learn to do the same instead of listening (the published template generator's
-captions are told apart in 58 % of cases). Logistic regression over words, word pairs, character
-n-grams and length, cross-validated so that a minimal-pair group is never on both sides.
+If it can, a model may learn to do the same instead of listening. What is told apart is what a loss
+compares: each false sentence, and the true one that it stands against. Logistic regression over
+words, word pairs, character n-grams and length, cross-validated so that a minimal-pair group is
+never on both sides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
+from jaxtyping import Bool, Float, Int
 
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import Observer, Silent
 from synth.base.rng import Randomness
 
 FOLDS: Final = 5
 _RESAMPLES: Final = 1000
+_COLUMNS: Final = ("group", "split", "recipe", "caption", "positives", "negatives")
+
+
+@dataclass(frozen=True, slots=True)
+class BlindFigure:
+    """One thing that the classifier tries.
+
+    Args:
+        split: Of which samples.
+        kind: Of which negatives, "" for all.
+        measure: `pooled`: true or false, over all sentences of the samples. `own`: the same over
+            what is compared, negatives and the true sentences that they stand against. `first`:
+            is a true sentence taken for truer than all negatives that stand against it?
+        value: Balanced accuracy, or share of true sentences that come first.
+        low: Lower end of its 95 % interval, by bootstrap over groups.
+        high: Upper end.
+        chance: What guessing gives.
+        n: Sentences, or true sentences that are ranked.
+    """
+
+    split: str
+    kind: str
+    measure: str
+    value: float
+    low: float
+    high: float
+    chance: float
+    n: int
+
+    @property
+    def excess(self) -> float:
+        """How much better than chance it is."""
+        return self.value - self.chance
 
 
 @dataclass(frozen=True, slots=True)
 class BlindResult:
-    """Balanced accuracy of the classifier.
+    """What text alone gives away.
 
     Args:
-        value: Mean of the shares of true and of false captions that were told right.
-        low: Lower end of its 95 % interval, by bootstrap over groups.
-        high: Upper end.
-        n: Sentences.
-        chance: What guessing gives.
+        recipe: Of the corpus.
+        figures: By split and kind of edit.
     """
 
-    value: float
-    low: float
-    high: float
-    n: int
-    chance: float = 0.5
+    recipe: str
+    figures: tuple[BlindFigure, ...]
+
+    @property
+    def worst(self) -> BlindFigure:
+        """The one that lies furthest above chance."""
+        return max(self.figures, key=lambda figure: figure.excess)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        figures = [_round(asdict(figure)) for figure in self.figures]
+        return {"recipe": self.recipe, "worst": _round(asdict(self.worst)), "figures": figures}
+
+
+def _round(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: round(value, 4) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
+
+
+class _Comparison(NamedTuple):
+    """A true sentence and the false ones that stand against it, by their numbers."""
+
+    group: int
+    kind: str
+    true: int
+    false: tuple[int, ...]
+
+
+class _Sentences(NamedTuple):
+    """Sentences with labels, by their numbers among the texts."""
+
+    texts: Int[np.ndarray, " sentences"]
+    false: Bool[np.ndarray, " sentences"]
+    groups: Int[np.ndarray, " sentences"]
+
+    @classmethod
+    def of(cls, told: Iterable[tuple[int, bool, int]]) -> _Sentences:
+        texts, false, groups = zip(*told, strict=True)
+        return cls(np.array(texts), np.array(false), np.array(groups))
 
 
 def run_blind_test(
@@ -54,60 +124,132 @@ def run_blind_test(
         observer: Told of the progress.
 
     Raises:
-        CorpusError: If there are too few groups with captions of both kinds.
+        CorpusError: If no split has enough groups with captions of both kinds.
     """
-    texts, false, groups = _draw_sentences(find_manifest(path), most_samples, seed)
-    if len(set(groups.tolist())) < FOLDS or len(set(false.tolist())) < 2:
+    observer = observer or Silent()
+    recipe, rows = _draw_rows(find_manifest(path), most_samples, seed)
+    numbers: dict[str, int] = defaultdict(lambda: len(numbers))
+    parts = {split: _Part.of(each, numbers) for split, each in rows.items()}
+    tasks = [
+        (split, part, kind)
+        for split, part in parts.items()
+        for kind in part.kinds
+        if part.has_groups(kind)
+    ]
+    if not tasks:
         raise CorpusError(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
         )
-    right = _predict(texts, false, groups, seed, observer or Silent()) == false
-    low, high = _estimate_interval(right, false, groups, Randomness(seed).at("blind/bootstrap", 0))
-    return BlindResult(_compute_balanced_accuracy(right, false), low, high, len(texts))
+    observer.start("blind", len(tasks), "comparisons")
+    classify = _Classifier([*numbers], seed)
+    figures: list[BlindFigure] = []
+    for split, part, kind in tasks:
+        figures += part.measure(split, kind, classify)
+        observer.advance("blind")
+    observer.finish("blind", f"{len(figures)} figures")
+    return BlindResult(recipe, tuple(figures))
 
 
-def _draw_sentences(
-    rows: Path, most_samples: int, seed: int
-) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Texts, whether each is false, and its group's number."""
-    table = pq.read_table(rows, columns=["group", "caption", "positives", "negatives"])
+def _draw_rows(
+    path: Path, most_samples: int, seed: int
+) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+    """The recipe, and the rows of some groups by split."""
+    table = pq.read_table(path, columns=list(_COLUMNS))
     names = table.column("group").to_pylist()
     order = list(dict.fromkeys(names))
     shuffled = Randomness(seed).at("blind/groups", 0).permutation(len(order))
     wanted = max(1, round(most_samples * len(order) / max(1, len(names))))
-    chosen = {order[i]: number for number, i in enumerate(shuffled[:wanted])}
-    texts: list[str] = []
-    false: list[bool] = []
-    groups: list[int] = []
-    for row in table.to_pylist():
-        if row["group"] not in chosen or not row["negatives"]:
-            continue
-        true = [row["caption"], *(sentence["text"] for sentence in row["positives"])]
-        wrong = [sentence["text"] for sentence in row["negatives"]]
-        texts += true + wrong
-        false += [False] * len(true) + [True] * len(wrong)
-        groups += [chosen[row["group"]]] * (len(true) + len(wrong))
-    return texts, np.array(false), np.array(groups)
+    chosen = {order[i] for i in shuffled[:wanted]}
+    kept = [number for number, name in enumerate(names) if name in chosen]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in table.take(kept).to_pylist():
+        found.setdefault(row["split"], []).append(row)
+    recipe = table.column("recipe")[0].as_py() if len(table) else ""
+    return recipe, found
 
 
-def _predict(
-    texts: list[str], false: np.ndarray, groups: np.ndarray, seed: int, observer: Observer
-) -> np.ndarray:
-    from sklearn.base import clone
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GroupKFold
-    from sklearn.pipeline import make_pipeline
+@dataclass(frozen=True)
+class _Part:
+    """The sentences of one split.
 
-    classifier: Any = make_pipeline(
-        _make_features(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
-    )
-    folds = GroupKFold(FOLDS, shuffle=True, random_state=seed % 2**32)
-    predicted = np.zeros_like(false)
-    parts = list(folds.split(texts, false, groups))
-    for learned, judged in track(parts, observer, "blind", "folds"):
-        fitted = clone(classifier).fit([texts[i] for i in learned], false[learned])
-        predicted[judged] = fitted.predict([texts[i] for i in judged])
-    return predicted
+    Args:
+        every: All of them.
+        compared: What a loss compares.
+    """
+
+    every: _Sentences | None
+    compared: Sequence[_Comparison]
+
+    @classmethod
+    def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> _Part:
+        groups: dict[str, int] = defaultdict(lambda: len(groups))
+        told: list[tuple[int, bool, int]] = []
+        compared: dict[tuple[int, str, int], list[int]] = {}
+        for at, row in enumerate(rows):
+            if not row["negatives"]:
+                continue
+            group = groups[row["group"]]
+            true = [row["caption"], *(sentence["text"] for sentence in row["positives"])]
+            told += [(numbers[text], False, group) for text in true]
+            for sentence in row["negatives"]:
+                number = numbers[sentence["text"]]
+                told.append((number, True, group))
+                against = numbers[sentence.get("against") or row["caption"]]
+                for kind in ("", sentence["kind"]):
+                    compared.setdefault((at, kind, against), []).append(number)
+        found = [
+            _Comparison(groups[rows[at]["group"]], kind, true, tuple(false))
+            for (at, kind, true), false in compared.items()
+        ]
+        return cls(_Sentences.of(told) if told else None, found)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of edits; "" for all comes first."""
+        return sorted({each.kind for each in self.compared})
+
+    def has_groups(self, kind: str) -> bool:
+        """Whether there are enough to learn from some and judge others."""
+        return len({each.group for each in self.compared if each.kind == kind}) >= FOLDS
+
+    def measure(self, split: str, kind: str, classify: _Classifier) -> Iterator[BlindFigure]:
+        """What the classifier tells of one kind of edit."""
+        if not kind and self.every is not None:
+            told = classify.score(self.every) > 0
+            yield _compute_accuracy(split, kind, "pooled", told == self.every.false, self.every)
+        compared = [each for each in self.compared if each.kind == kind]
+        sentences = _Sentences.of(
+            (number, is_false, each.group)
+            for each in compared
+            for is_false, some in ((False, (each.true,)), (True, each.false))
+            for number in some
+        )
+        scores = classify.score(sentences)
+        yield _compute_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
+        yield _compute_first(split, kind, scores, compared)
+
+
+class _Classifier:
+    """Learns to tell sentences apart, and judges those of groups that it has not seen."""
+
+    def __init__(self, texts: Sequence[str], seed: int) -> None:
+        self._features = _make_features().fit_transform(texts).tocsr()
+        self._seed = seed
+
+    def score(self, sentences: _Sentences) -> Float[np.ndarray, " sentences"]:
+        """How false each sentence looks; above 0 more so than true."""
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import GroupKFold
+
+        scores = np.zeros(len(sentences.texts))
+        folds = GroupKFold(FOLDS, shuffle=True, random_state=self._seed % 2**32)
+        for learned, judged in folds.split(sentences.texts, None, sentences.groups):
+            if len(set(sentences.false[learned].tolist())) < 2:
+                continue
+            model = LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
+            model.fit(self._features[sentences.texts[learned]], sentences.false[learned])
+            scores[judged] = model.decision_function(self._features[sentences.texts[judged]])
+        return scores
 
 
 def _make_features() -> Any:
@@ -128,27 +270,65 @@ def _measure_lengths(texts: list[str]) -> np.ndarray:
     return np.array([[len(text), len(text.split())] for text in texts], dtype=np.float64)
 
 
-def _compute_balanced_accuracy(right: np.ndarray, false: np.ndarray) -> float:
-    return float((right[false].mean() + right[~false].mean()) / 2)
+def _compute_accuracy(
+    split: str,
+    kind: str,
+    measure: str,
+    right: Bool[np.ndarray, " sentences"],
+    sentences: _Sentences,
+) -> BlindFigure:
+    """Balanced: the mean of the shares of true and of false sentences that were told right."""
+    false = sentences.false
+    tallies = _tally(sentences.groups, right & false, false, right & ~false, ~false)
+
+    def compute(sums: Float[np.ndarray, "... 4"]) -> Float[np.ndarray, ...]:
+        return np.asarray((sums[..., 0] / sums[..., 1] + sums[..., 2] / sums[..., 3]) / 2)
+
+    return _make_figure(split, kind, measure, tallies, compute, 0.5, len(right))
 
 
-def _estimate_interval(
-    right: np.ndarray, false: np.ndarray, groups: np.ndarray, rng: np.random.Generator
-) -> tuple[float, float]:
-    count = int(groups.max()) + 1
-    tallies = np.stack(
-        [
-            np.bincount(groups, weights=each, minlength=count)
-            for each in (
-                right & false,
-                false,
-                right & ~false,
-                ~false,
-            )
-        ]
-    )
-    drawn = rng.integers(count, size=(_RESAMPLES, count))
-    sums = np.stack([tallies[:, each].sum(axis=1) for each in drawn])
-    values = (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+def _compute_first(
+    split: str,
+    kind: str,
+    scores: Float[np.ndarray, " sentences"],
+    compared: Sequence[_Comparison],
+) -> BlindFigure:
+    """How often the true sentence looks truest; among equals each does so in part."""
+    shares, at = np.zeros(len(compared)), 0
+    for number, each in enumerate(compared):
+        own, others = scores[at], scores[at + 1 : at + 1 + len(each.false)]
+        at += 1 + len(each.false)
+        if (others >= own).all():
+            shares[number] = 1 / (1 + (others == own).sum())
+    groups = np.array([each.group for each in compared])
+    tallies = _tally(groups, shares, np.ones(len(compared)))
+    chance = float(np.mean([1 / (1 + len(each.false)) for each in compared]))
+
+    def compute(sums: Float[np.ndarray, "... 2"]) -> Float[np.ndarray, ...]:
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+    return _make_figure(split, kind, "first", tallies, compute, chance, len(compared))
+
+
+def _tally(groups: Int[np.ndarray, " each"], *values: np.ndarray) -> Float[np.ndarray, "groups _"]:
+    """Sums by group; groups without a value are left out."""
+    _, numbers = np.unique(groups, return_inverse=True)
+    return np.stack([np.bincount(numbers, weights=each) for each in values], axis=1)
+
+
+def _make_figure(
+    split: str,
+    kind: str,
+    measure: str,
+    tallies: Float[np.ndarray, "groups sums"],
+    compute: Callable[[np.ndarray], np.ndarray],
+    chance: float,
+    n: int,
+) -> BlindFigure:
+    rng = Randomness(0).at(f"blind/bootstrap/{split}/{kind}/{measure}", 0)
+    drawn = rng.integers(len(tallies), size=(_RESAMPLES, len(tallies)))
+    with np.errstate(invalid="ignore"):
+        values = compute(np.stack([tallies[each].sum(axis=0) for each in drawn]))
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    value = float(compute(tallies.sum(axis=0)))
+    return BlindFigure(split, kind, measure, value, float(low), float(high), chance, n)

@@ -1,21 +1,24 @@
 """Balance: the captions of a minimal-pair group, so dealt that no text betrays its truth.
 
-Within a group every sentence is used as often where it is true as where it is false. Whatever can
-be seen in a text alone - its words, its length, its style - then says nothing about which it is.
+Sentences are dealt in crosses: of two members one proves the first sentence and refutes the second,
+the other proves the second and refutes the first. At either, the false sentence stands against the
+true one, by the same kind of edit. Who compares the two by their texts alone - words, length, style
+- is right at one member and wrong at the other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet, as_main
-from synth.scene.claim import Claim
+from synth.scene.claim import Claim, claim_labels
 from synth.scene.edit import Edit, Edits, Outline
 from synth.scene.scene import Scene
 from synth.truth.truth import Hearing
@@ -48,26 +51,59 @@ class _Pool:
         self.outlines = [Outline.of(claim) for claim in claims]
         self._tell = tell
         self._used = set(used)
-        self._captions: dict[int, Caption | None] = {}
 
-    def caption(self, number: int) -> Caption | None:
+    def tell(self, number: int) -> Caption | None:
         """The words for a claim, None where another claim has taken them."""
-        if number not in self._captions:
-            caption = self._tell(self.claims[number])
-            self._captions[number] = None if caption.text in self._used else caption
-            self._used.add(caption.text)
-        return self._captions[number]
+        caption = self._tell(self.claims[number])
+        if caption.text in self._used:
+            return None
+        self._used.add(caption.text)
+        return caption
 
 
 class _Hand:
     """What has been dealt to a member."""
 
-    def __init__(self, member: Member) -> None:
-        self.hearing = member.hearing
+    def __init__(self, member: Member, main: Caption, pool: _Pool) -> None:
         self.edits = Edits(member.statement)
-        self.true: list[Caption] = []
+        self.main = main
+        self.true: list[Caption] = [main]
         self.false: list[Caption] = []
-        self.held: set[int] = set()
+        self._hearing = member.hearing
+        self._pool = pool
+        self._proven: dict[int, bool] = {}
+        self._refuted: dict[int, bool] = {}
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether a false sentence stands against the main caption."""
+        return any(caption.against == self.main.text for caption in self.false)
+
+    def kind(self, claim: Claim) -> Edit:
+        """The edit that leads from what is heard to a claim."""
+        return self.edits.kind(Outline.of(claim))
+
+    def refutes(self, claim: Claim) -> bool:
+        """Whether what is heard refutes a claim."""
+        return self._hearing.refutes(claim)
+
+    def proves_number(self, number: int) -> bool:
+        """Whether what is heard proves a claim of the pool."""
+        if number not in self._proven:
+            self._proven[number] = self._hearing.proves(self._pool.claims[number])
+        return self._proven[number]
+
+    def refutes_number(self, number: int) -> bool:
+        """Whether it refutes a claim of the pool."""
+        if number not in self._refuted:
+            self._refuted[number] = self._hearing.refutes(self._pool.claims[number])
+        return self._refuted[number]
+
+    def give(self, true: Caption, false: Caption, kind: Edit) -> None:
+        """Deal a sentence that is true of the member, and one that stands against it."""
+        if true is not self.main:
+            self.true.append(true)
+        self.false.append(false.of_kind(kind.value, against=true.text))
 
 
 def deal(
@@ -89,27 +125,18 @@ def deal(
         rng: Decides between equally good sentences.
 
     Returns:
-        One set a member, each with a negative at least; None where a main caption cannot be used
-        against another member.
+        One set a member; a negative at least stands against each main caption. None where that
+        cannot be.
     """
-    hands = [_Hand(member) for member in members]
-    kinds: Counter[Edit] = Counter()
-    for hand, caption in zip(hands, mains, strict=True):
-        hand.true.append(caption)
-    for hand in hands:
-        own = hand.true[0].claim
-        others = [hands[i] for i in rng.permutation(len(hands)) if hands[i] is not hand]
-        against = [other for other in others if other.hearing.refutes(own)]
-        if not against:
-            return None
-        loser = min(against, key=lambda other: len(other.false))
-        _give(loser, hand.true[0], loser.edits.kind(Outline.of(own)), kinds)
-    _deal_pool(hands, _Pool(pool, tell, (caption.text for caption in mains)), limit, kinds, rng)
-    if not all(hand.false for hand in hands):
+    known = _Pool(pool, tell, (caption.text for caption in mains))
+    hands = [_Hand(*pair, known) for pair in zip(members, mains, strict=True)]
+    dealer = _Dealer(hands, known, limit, rng)
+    if not dealer.deal_mains():
         return None
+    dealer.deal_pool()
     return [
         CaptionSet(
-            as_main(hand.true[0]),
+            as_main(hand.main),
             tuple(caption.of_kind("restatement") for caption in hand.true[1:]),
             tuple(hand.false),
         )
@@ -117,57 +144,130 @@ def deal(
     ]
 
 
-def _give(hand: _Hand, caption: Caption, kind: Edit, kinds: Counter[Edit]) -> None:
-    kinds[kind] += 1
-    hand.false.append(caption.of_kind(kind.value))
+class _Dealer:
+    """Deals crosses."""
 
+    def __init__(
+        self, hands: Sequence[_Hand], pool: _Pool, limit: int, rng: np.random.Generator
+    ) -> None:
+        self._hands = hands
+        self._pool = pool
+        self._limit = limit
+        self._kinds: Counter[Edit] = Counter()
+        self._spent: set[int] = set()
+        self._by_kind = [self._sort_claims(hand, rng) for hand in hands]
+        self._left = [list(claims) for claims in self._by_kind]
+        self._order = rng.permutation(len(hands)).tolist()
 
-def _deal_pool(
-    hands: Sequence[_Hand],
-    pool: _Pool,
-    limit: int,
-    kinds: Counter[Edit],
-    rng: np.random.Generator,
-) -> None:
-    """Deal in rounds, each time to one member a sentence of the kind that is rarest so far."""
-    stacks: list[dict[Edit, list[int]]] = []
-    for hand in hands:
-        stack: dict[Edit, list[int]] = {kind: [] for kind in _EDITS}
-        for number in rng.permutation(len(pool.claims)).tolist():
-            stack[hand.edits.kind(pool.outlines[number])].append(number)
-        stacks.append(stack)
-    progress = True
-    while progress:
-        progress = False
-        for hand, stack in zip(hands, stacks, strict=True):
-            if len(hand.false) < limit and _deal_one(hand, stack, hands, pool, limit, kinds):
-                progress = True
+    def _sort_claims(
+        self, hand: _Hand, rng: np.random.Generator
+    ) -> dict[tuple[Edit, Hashable], list[int]]:
+        """The pool by the edit that leads to a claim, and by the claim's form, shuffled."""
+        found: dict[tuple[Edit, Hashable], list[int]] = {}
+        for number in rng.permutation(len(self._pool.claims)).tolist():
+            outline = self._pool.outlines[number]
+            key = hand.edits.kind(outline), _form(outline, self._pool.claims[number])
+            found.setdefault(key, []).append(number)
+        return found
 
-
-def _deal_one(
-    hand: _Hand,
-    stack: dict[Edit, list[int]],
-    hands: Sequence[_Hand],
-    pool: _Pool,
-    limit: int,
-    kinds: Counter[Edit],
-) -> bool:
-    free = [other for other in hands if other is not hand and len(other.true) < limit]
-    if not free:
-        return False
-    for kind in sorted(_EDITS, key=kinds.__getitem__):
-        while stack[kind]:
-            number = stack[kind].pop()
-            claim = pool.claims[number]
-            if not hand.hearing.refutes(claim):
+    def deal_mains(self) -> bool:
+        """Let a false sentence stand against each main caption; False where none can."""
+        for one, other in combinations(self._order, 2):
+            first, second = self._hands[one], self._hands[other]
+            if first.is_compared or second.is_compared:
                 continue
-            holders = [
-                other for other in free if number not in other.held and other.hearing.proves(claim)
-            ]
-            if holders and (caption := pool.caption(number)):
-                holder = min(holders, key=lambda other: len(other.true))
-                holder.true.append(caption)
-                holder.held.add(number)
-                _give(hand, caption, kind, kinds)
+            kind = first.kind(second.main.claim)
+            if (
+                first.refutes(second.main.claim)
+                and second.refutes(first.main.claim)
+                and second.kind(first.main.claim) is kind
+            ):
+                self._cross(one, first.main, other, second.main, kind)
+        return all(self._hands[one].is_compared or self._deal_main(one) for one in self._order)
+
+    def _deal_main(self, one: int) -> bool:
+        """Cross a main caption with a sentence of the pool."""
+        hand = self._hands[one]
+        main = hand.main.claim
+        form = _form(Outline.of(main), main)
+        for other in self._order:
+            second = self._hands[other]
+            if other == one or len(second.true) >= self._limit or not second.refutes(main):
+                continue
+            kind = second.kind(main)
+            for number in self._by_kind[one].get((kind, form), ()):
+                if (
+                    number not in self._spent
+                    and hand.refutes_number(number)
+                    and second.proves_number(number)
+                    and (said := self._tell(number))
+                ):
+                    self._cross(one, hand.main, other, said, kind)
+                    return True
+        return False
+
+    def deal_pool(self) -> None:
+        """Deal in rounds, each time to one member a cross of the kind that is rarest so far."""
+        left = list(self._order)
+        while left:
+            left = [one for one in left if self._has_room(one) and self._deal_one(one)]
+
+    def _deal_one(self, one: int) -> bool:
+        left = self._left[one]
+        # A stable order: forms come as they were shuffled.
+        for key in sorted(left, key=lambda key: self._kinds[key[0]]):
+            if self._deal_key(one, key):
                 return True
-    return False
+            left.remove(key)  # sentences are spent and hands fill up: it will not do later
+        return False
+
+    def _deal_key(self, one: int, key: tuple[Edit, Hashable]) -> bool:
+        others = [other for other in self._order if other != one and self._has_room(other)]
+        others.sort(key=lambda other: len(self._hands[other].true))
+        hand = self._hands[one]
+        for number in list(self._by_kind[one][key]):
+            if number in self._spent or not hand.refutes_number(number):
+                continue
+            for other in others:
+                if not self._hands[other].proves_number(number):
+                    continue
+                mirror = self._find_mirror(one, other, key)
+                if mirror is None:
+                    continue
+                texts = self._tell(mirror), self._tell(number)
+                if texts[0] is not None and texts[1] is not None:
+                    self._cross(one, texts[0], other, texts[1], key[0])
+                    return True
+        return False
+
+    def _find_mirror(self, one: int, other: int, key: tuple[Edit, Hashable]) -> int | None:
+        """A sentence that is true of the one, and false of the other by the same kind of edit."""
+        hand, second = self._hands[one], self._hands[other]
+        return next(
+            (
+                number
+                for number in self._by_kind[other].get(key, ())
+                if number not in self._spent
+                and hand.proves_number(number)
+                and second.refutes_number(number)
+            ),
+            None,
+        )
+
+    def _has_room(self, one: int) -> bool:
+        hand = self._hands[one]
+        return max(len(hand.true), len(hand.false)) < self._limit
+
+    def _tell(self, number: int) -> Caption | None:
+        self._spent.add(number)
+        return self._pool.tell(number)
+
+    def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: Edit) -> None:
+        self._hands[one].give(first, second, kind)
+        self._hands[other].give(second, first, kind)
+        self._kinds[kind] += 2
+
+
+def _form(outline: Outline, claim: Claim) -> Hashable:
+    """What compared sentences have in common: how many sounds, related, listed or denied."""
+    return outline.denies, len(claim_labels(claim)), outline.composition is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Final, TypeAlias
@@ -56,6 +56,8 @@ class Caption:
         kind: What it is to the main caption: `caption`, `restatement`, or an edit kind.
         connective: The relating word it uses, "" for none.
         generator: The rule that made it.
+        against: Of a false sentence: the text of the true one with which it is compared, "" for any
+            true one of the sample.
     """
 
     text: str
@@ -63,10 +65,11 @@ class Caption:
     kind: str
     connective: str
     generator: str
+    against: str = ""
 
-    def of_kind(self, kind: str) -> Caption:
+    def of_kind(self, kind: str, against: str = "") -> Caption:
         """The same sentence as another kind."""
-        return Caption(self.text, self.claim, kind, self.connective, self.generator)
+        return replace(self, kind=kind, against=against)
 
 
 Pair: TypeAlias = Concat | Overlay

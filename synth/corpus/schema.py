@@ -27,8 +27,8 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
-ADDED: Final = frozenset({"levels_dba", "segments", "activity"})
-"""Columns that manifests of an older format lack."""
+ADDED: Final = frozenset({"levels_dba", "segments", "activity", "against"})
+"""Columns, and fields of their structures, that manifests of an older format lack."""
 
 TAG: Final = pa.struct(
     [pa.field("category", _TEXT, nullable=False), pa.field("name", _TEXT, nullable=False)]
@@ -79,6 +79,7 @@ CAPTION: Final = pa.struct(
         pa.field("kind", _TEXT, nullable=False),
         pa.field("connective", _TEXT, nullable=False),
         pa.field("generator", _TEXT, nullable=False),
+        pa.field("against", _TEXT, nullable=False),
     ]
 )
 
@@ -203,6 +204,7 @@ def caption_row(caption: Caption) -> dict[str, str]:
         "kind": caption.kind,
         "connective": caption.connective,
         "generator": caption.generator,
+        "against": caption.against,
     }
 
 

@@ -69,7 +69,8 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
     """The JSON that travels with a sample; every sample has the same fields.
 
     `text` lists true captions only, the main one first; `tag` lists labels. That is what
-    LAION-CLAP's and open_clip's loaders read; false captions are in `negatives` alone.
+    LAION-CLAP's and open_clip's loaders read; false captions are in `negatives` alone. Each of
+    these is compared with the true one that `negative_against` tells, or with any where that is "".
 
     Args:
         row: A row of `schema.PLAN`.
@@ -83,6 +84,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
         "tag": list(dict.fromkeys(row["labels"])),
         "negatives": [caption["text"] for caption in row["negatives"]],
         "negative_kinds": [caption["kind"] for caption in row["negatives"]],
+        "negative_against": [caption.get("against", "") for caption in row["negatives"]],
         "relation": row["relation"],
         "generator": row["generator"],
         "group": row["group"],

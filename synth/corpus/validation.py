@@ -272,7 +272,9 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values of a type can be read as those of another."""
     if types.is_struct(wanted):
         return types.is_struct(found) and all(
-            found.get_field_index(each.name) >= 0 and _fits(found.field(each.name).type, each.type)
+            each.name in ADDED
+            if found.get_field_index(each.name) < 0
+            else _fits(found.field(each.name).type, each.type)
             for each in wanted
         )
     for is_kind in (types.is_list, types.is_large_list):

@@ -40,6 +40,7 @@ _COLUMNS: Final = pa.schema(
         ("captions", _TEXTS),
         ("negatives", _TEXTS),
         ("negative_kinds", _TEXTS),
+        ("negative_against", _TEXTS),
         ("labels", _TEXTS),
         ("events", pa.list_(_EVENT)),
         ("relation", pa.string()),

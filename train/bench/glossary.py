@@ -20,7 +20,7 @@ GLOSSARY: Final = {
     "*_map10": "mean average precision of the first 10: where a query has several right answers it "
     "asks for all of them in front, and so can lie under R@1, which asks for one",
     "*_median_rank": "place of the first right answer of the median query; lower is better",
-    "negatives": "a caption against each of the false ones of its sound",
+    "negatives": "a true caption against each false one that stands against it",
     "negatives_*": "the same, by the kind of edit: reorder exchanges the sounds and needs order, "
     "relation exchanges the word",
     "negation_*": "captions as written, with half and with all of their tags denied: the truer one "

@@ -117,6 +117,7 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
     hearing = crop.hearing
     true = [text for text in (own, *row["positives"]) if hearing.proves(_parse_claim(text))]
+    texts = {"", *(text["text"] for text in true)}
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:
         return None
@@ -124,7 +125,11 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
         "caption": in_play[0]["text"],
         "claim": in_play[0]["claim"],
         "positives": [text for text in true if text is not in_play[0]],
-        "negatives": [text for text in row["negatives"] if hearing.refutes(_parse_claim(text))],
+        "negatives": [
+            text
+            for text in row["negatives"]
+            if text.get("against", "") in texts and hearing.refutes(_parse_claim(text))
+        ],
         "heard": crop.clips,
     }
 

@@ -39,7 +39,8 @@ class Texts:
         claims: What the caption claims, as JSON.
         meanings: The same in one form, equal where claims are equal.
         positives: Further true captions; none unless the loss asks for them.
-        negatives: False captions; likewise.
+        negatives: False captions; likewise. Those that stand against the caption (`against`), or
+            all where positives are asked for, too: then they stand against all of these.
         denied: The fully negated caption, if there is one; likewise.
     """
 
@@ -97,7 +98,11 @@ class TextSampler:
             pairs = zip(rows, drawn, strict=True)
             positives = tuple(_select_positives(row, said, stage) for row, (_, said) in pairs)
         if Role.NEGATIVES in stage.roles:
-            negatives = tuple(_select_negatives(row, stage) for row in rows)
+            every = Role.POSITIVES in stage.roles
+            negatives = tuple(
+                _select_negatives(row, None if every else said, stage)
+                for row, (_, said) in zip(rows, drawn, strict=True)
+            )
         if Role.DENIED in stage.roles:
             denied = tuple(_select_denied(row) for row in rows)
         return Texts(
@@ -162,8 +167,14 @@ def _select_positives(row: Row, caption: Sentence, stage: Stage) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text != caption["text"]]
 
 
-def _select_negatives(row: Row, stage: Stage) -> list[str]:
-    return [text["text"] for text in row["negatives"] if stage.tells(text["connective"])]
+def _select_negatives(row: Row, caption: Sentence | None, stage: Stage) -> list[str]:
+    """The false sentences that stand against a true one; all beside all true ones."""
+    found = [text for text in row["negatives"] if stage.tells(text["connective"])]
+    if caption is not None:
+        # A caption of tags alone is none of the manifest's: it stands in for the main one.
+        told = {caption["text"]} if "connective" in caption else {caption["text"], row["caption"]}
+        found = [text for text in found if text.get("against", "") in {"", *told}]
+    return [text["text"] for text in found]
 
 
 def _select_denied(row: Row) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from pipelines.checks.audio.audit import AudioAudit, audit_audio, find_rendered
 from pipelines.checks.audit import Audit, audit
@@ -24,6 +26,11 @@ from synth.corpus.leakage.compare import Leakage
 from synth.storage import url_of
 
 SHOWN = 10
+_MEASURES: Final = {
+    "pooled": "any sentences",
+    "own": "false ones from those they stand against",
+    "first": "the true one among its false ones",
+}
 
 
 def audit_command(
@@ -87,7 +94,7 @@ def audit_command(
         told = _run_blind(corpus, samples, observer) if blind else None
         heard = audit_audio(corpus, audio, observer) if audio is not None else None
     if as_json:
-        more = {"blind": _interval_to_json(told)} if told else {}
+        more = {"blind": told.to_json()} if told else {}
         print_json(found.to_json() | more | ({"audio": heard.to_json()} if heard else {}))
     else:
         _print(found, told)
@@ -153,16 +160,6 @@ def _run_blind(corpus: Path, samples: int, observer: Observer) -> BlindResult:
     return run_blind_test(corpus, samples, observer=observer)
 
 
-def _interval_to_json(told: BlindResult) -> dict[str, float | int]:
-    return {
-        "value": round(told.value, 4),
-        "low": round(told.low, 4),
-        "high": round(told.high, 4),
-        "chance": told.chance,
-        "n": told.n,
-    }
-
-
 def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
     console = make_console()
     if found.violations:
@@ -192,10 +189,31 @@ def _print(found: Audit, told: BlindResult | None) -> None:
     colour = "red" if found.violations else "green"
     console.print(f"[{colour}]{len(found.violations):,} violations[/]")
     if told:
-        console.print(
-            f"blind test: {told.value:.1%} balanced accuracy ({told.low:.1%} to {told.high:.1%}, "
-            f"chance {told.chance:.0%}) over {told.n:,} sentences"
+        _print_blind(console, told)
+
+
+def _print_blind(console: Console, told: BlindResult) -> None:
+    table = Table(title=f"by text alone: {told.recipe}")
+    for column in ("split", "negatives", "what is told apart"):
+        table.add_column(column)
+    for column in ("told", "95 % interval", "chance", "n"):
+        table.add_column(column, justify="right")
+    for each in told.figures:
+        table.add_row(
+            each.split,
+            each.kind or "all",
+            _MEASURES[each.measure],
+            f"{each.value:.1%}",
+            f"{each.low:.1%} to {each.high:.1%}",
+            f"{each.chance:.1%}",
+            f"{each.n:,}",
         )
+    console.print(table)
+    worst = told.worst
+    console.print(
+        f"worst: {worst.value:.1%} where chance is {worst.chance:.1%} ({worst.split}, "
+        f"{worst.kind or 'all'}, {_MEASURES[worst.measure]})"
+    )
 
 
 def _print_audio(heard: AudioAudit) -> None:

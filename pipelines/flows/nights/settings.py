@@ -26,8 +26,8 @@ class GateSettings(_Model):
     Args:
         quarantine: Largest share of the library's clips that may be quarantined.
         samples: Smallest number of samples, as a share of the last version's.
-        blind: Highest balanced accuracy of the blind test, None to leave the test out; 0.5 is
-            chance.
+        blind: Highest figure of the blind test, None to leave the test out; 0.5 is chance. The
+            worst figure counts; where its chance is less, so is the limit.
         blind_samples: Samples that the blind test looks at, about.
         leaked: Most clips that two splits may share.
         audio: Samples whose audio is listened to, as `segue audit --audio` does; a finding never

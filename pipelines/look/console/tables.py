@@ -42,7 +42,8 @@ _PLANNED: Final = {
     "claim": "What the main caption says, as a scene over labels.",
     "generator": "Rule, source or language model that wrote the main caption.",
     "positives": "Further captions, each proven true: text, claim, kind, connective, generator.",
-    "negatives": "Captions, each proven false; kind is the edit that made it false.",
+    "negatives": "Captions, each proven false; kind is the edit that made it false, against the "
+    "true text with which it is compared.",
     "labels": "Labels of the sounds, in scene order.",
     "clips": "Ids of the clips heard, in scene order.",
     "notation": "The scene in the papers' notation: + is then, * is with.",
@@ -177,10 +178,11 @@ TABLES: Final = (
             "kind": "caption for the main one, else restatement or the edit that made it.",
             "connective": "As before or while; empty where it has none.",
             "generator": "Rule, source or language model that wrote it.",
+            "against": "Of a false one the true text with which it is compared; empty for any.",
         },
         query="""
             SELECT id AS sample, split, 'main' AS role, 1::BIGINT AS place, caption AS text,
-                claim, 'caption' AS kind, relation AS connective, generator
+                claim, 'caption' AS kind, relation AS connective, generator, '' AS against
             FROM plan
             UNION ALL BY NAME
             SELECT sample, split, role, place, c.* FROM (

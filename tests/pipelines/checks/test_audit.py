@@ -282,12 +282,16 @@ def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *progress, told = map(json.loads, done.stdout.splitlines())
+    kinds = {figure["kind"] for figure in told["blind"]["figures"]}
+    assert "" in kinds
     ends = {line["progress"]: (line["done"], line["unit"]) for line in progress}
-    assert ends == {"audit": (48, "samples"), "blind": (5, "folds")}
+    assert ends == {"audit": (48, "samples"), "blind": (len(kinds), "comparisons")}
     assert (told["samples"], told["with_negatives"], told["violations"]) == (48, 48, 0)
     assert told["examples"] == []
-    assert told["blind"]["chance"] == 0.5
-    assert told["blind"]["low"] <= told["blind"]["value"] <= told["blind"]["high"]
+    assert told["blind"]["worst"] in told["blind"]["figures"]
+    for each in told["blind"]["figures"]:
+        assert 0 <= each["low"] <= each["value"] <= each["high"] <= 1
+        assert each["chance"] == 0.5
 
 
 def test_the_command_tells_violations_and_exits_with_one(
@@ -333,10 +337,13 @@ def test_inspect_prints_the_scenes_tables(scenes_corpus: Path) -> None:
 
 
 def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
+    """Every sentence is told apart from one that is true of another member, and false of it."""
     told = run_blind_test(large_plan, 160)
-    assert told.value <= 0.52
-    assert told.low <= told.value <= told.high
-    assert told.n > 1000
+    assert {figure.measure for figure in told.figures} == {"pooled", "own", "first"}
+    assert {"", "negate", "replace", "reorder"} <= {figure.kind for figure in told.figures}
+    for figure in told.figures:
+        assert figure.value == pytest.approx(0.5, abs=0.02), figure
+    assert told.figures[0].n > 1000
 
 
 @pytest.mark.parametrize("style", ["paper", "natural"])
@@ -344,7 +351,8 @@ def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> Non
     recipe = {"triplets": {"crossfade_s": 0.25, "repeats": 8, "style": style}}
     spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
     _, places, _ = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
-    assert 0.45 <= run_blind_test(places.manifests, 8000).value <= 0.52
+    found = run_blind_test(places.manifests, 8000).figures
+    assert all(figure.value <= figure.chance + 0.02 for figure in found if not figure.kind), found
 
 
 def telltale(rows: Rows) -> None:
@@ -364,8 +372,29 @@ def test_a_rigged_corpus_is_told_by_its_looks(
     scenes_corpus: Path, tmp_path: Path, change: Change, least: float
 ) -> None:
     told = run_blind_test(tampered(scenes_corpus, tmp_path, change), 8000)
-    assert told.value > least
-    assert told.low > 0.52
+    pooled, own, first = told.figures[:3]
+    for figure in (pooled, own, first):
+        assert figure.value > least
+        assert figure.low > 0.52
+    assert told.worst.value >= own.value
+
+
+def unpaired(rows: Rows) -> None:
+    for row in rows:
+        for sentence in row["negatives"]:
+            sentence["against"] = ""
+
+
+def test_false_sentences_of_other_forms_than_the_caption_are_told_apart(
+    scenes_corpus: Path, tmp_path: Path
+) -> None:
+    """Over all sentences nothing is seen of that: each is as often true as false."""
+    pooled, own, first = run_blind_test(tampered(scenes_corpus, tmp_path, unpaired), 8000).figures[
+        :3
+    ]
+    assert pooled.value <= 0.52
+    assert own.value > 0.54
+    assert first.excess > 0.1
 
 
 def test_the_blind_test_is_the_same_twice(scenes_corpus: Path) -> None:

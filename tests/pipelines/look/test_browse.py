@@ -458,7 +458,7 @@ def test_a_sentence_that_is_not_what_it_is_said_to_be_is_marked(
 ) -> None:
     def exchange(row: Row) -> Row:
         true = {"text": row["caption"], "claim": row["claim"], "kind": "reorder"}
-        return row | {"negatives": [true | {"connective": "", "generator": "test"}]}
+        return row | {"negatives": [true | {"connective": "", "generator": "test", "against": ""}]}
 
     asked = client(variant(corpus, tmp_path / "wrong", edited(exchange)))
     row = corpus.samples().slice(0, 1).to_pylist()[0]

@@ -104,10 +104,23 @@ def test_every_sentence_is_as_often_false_as_true(statements: list[Scene], limit
             texts = [c.text for c in (each.caption, *each.positives, *each.negatives)]
             assert len(set(texts)) == len(texts)
             assert all(proves(heard, c.claim, Tolerance()) for c in each.positives)
+            true_ones = [each.caption.text, *(c.text for c in each.positives)]
+            assert sorted(c.against for c in each.negatives) == sorted(true_ones)
             for caption in each.negatives:
                 assert refutes(heard, caption.claim, Tolerance())
                 assert caption.kind == edit_kind(caption.claim, statement)
     assert dealt_once or limit == 1  # with one caption each, all must refute one another in a ring
+
+
+@pytest.mark.parametrize("statements", GROUPS)
+def test_who_tells_one_from_the_other_by_their_looks_is_wrong_as_often(
+    statements: list[Scene],
+) -> None:
+    """Of each kind of edit: what is true beside a sentence here is false beside it there."""
+    for seed in range(3):
+        dealt = group(statements, 7, seed) or []
+        crosses = Counter((c.kind, c.against, c.text) for each in dealt for c in each.negatives)
+        assert crosses == Counter((kind, text, other) for kind, other, text in crosses.elements())
 
 
 @pytest.mark.parametrize("statements", GROUPS)

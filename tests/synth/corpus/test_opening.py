@@ -63,7 +63,7 @@ def nested(depth: int) -> str:
 
 
 OUTSIDE = "../../../outside"
-SENTENCE = {"text": "a", "kind": "reorder", "connective": "", "generator": "rules"}
+SENTENCE = {"text": "a", "kind": "reorder", "connective": "", "generator": "rules", "against": ""}
 FAULTS: dict[str, tuple[Change, str]] = {
     "id": (lambda row: {"id": OUTSIDE, "member": f"{OUTSIDE}.flac"}, "id"),
     "absolute id": (lambda row: {"id": "/tmp/outside"}, "id"),

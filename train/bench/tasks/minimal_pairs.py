@@ -1,4 +1,4 @@
-"""Minimal pairs: is a caption closer to its audio than each of its own false texts?"""
+"""Minimal pairs: is a true text closer to its audio than each false one that stands against it?"""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from train.bench.tasks.samples import Samples, similarities
 
 
 def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
-    """`negatives` over all pairs of a caption and its own negative, `negatives_KIND` by edit."""
+    """`negatives` over all pairs of a true text and a negative of it, `negatives_KIND` by edit."""
     pairs, kinds, groups = [], [], []
     for number, row in enumerate(samples.rows):
         for text in row["negatives"]:
-            pairs.append((number, (row["caption"], text["text"])))
+            pairs.append((number, (text.get("against") or row["caption"], text["text"])))
             kinds.append(text["kind"].replace("-", "_"))
             groups.append(samples.groups[number])
     if not pairs:
