@@ -47,6 +47,13 @@ def agent_verbs() -> frozenset[str]:
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 
+@cache
+def sound_nouns() -> frozenset[str]:
+    """Nouns that name a sound, in the singular, rather than what makes it: "bark", "applause"."""
+    listing = shipped_path("lexicons/sound_nouns.txt")
+    return frozenset(listing.read_text(encoding="utf-8").split())
+
+
 @lru_cache(maxsize=16_384)
 def _verb_tags(word: str) -> frozenset[str]:
     from lemminflect import getAllInflections

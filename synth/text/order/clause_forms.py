@@ -38,6 +38,8 @@ def to_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
 def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
     """A gerund clause with finite verbs: "a man talking" is "a man talks"; None if unclear."""
     core = part.core()
+    if core.is_of_a_sound():
+        return None
     pieces: list[Piece] = []
     started = False
     for index, token in enumerate(part.tokens):
@@ -52,6 +54,8 @@ def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
         if token.lower == "being" or (not started and not core.has_subject(index) and index):
             return None
         started = True
+        if part.tags[index + 1 : index + 2] == (POS.NOUN,):
+            return None  # "a train crossing alarm"
         made = inflect(token.lower, "VBP" if plural else "VBZ")
         if not made:
             return None
