@@ -311,9 +311,7 @@ class ClipPairs:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
         if self.settings.share_words:
             return not are_kin(said.label, answer.label)
-        ours, theirs = (
-            f"{each.phrase.plain}, {each.phrase.clause}" for each in (said, answer)
-        )
+        ours, theirs = (f"{each.phrase.plain}, {each.phrase.clause}" for each in (said, answer))
         if families(said.label) and families(answer.label):
             if are_confusable(said.label, answer.label):
                 return False

@@ -61,7 +61,8 @@ class EmbeddedTagger:
         """One tag for each token, decided from left to right."""
         words = [token.lower for token in tokens]
         options = [
-            (POS.PROPN,) if _is_a_name(token) else possible_pos_tags(token.lower) for token in tokens
+            (POS.PROPN,) if _is_a_name(token) else possible_pos_tags(token.lower)
+            for token in tokens
         ]
         for index in range(1, len(words)):
             if words[index] == "idle" and words[index - 1] in {"run", "running", "runs"}:

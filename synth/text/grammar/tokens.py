@@ -17,11 +17,11 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*['\u2019]?|[^\w\s]|_"
 _CLOSING: Final = frozenset(".,;:!?)]}%”…")
 _OPENING: Final = frozenset("([{“$#")
 PROPER: Final = word_set(
-    "African American April Arabic Asian August Australian Brazilian British Canadian Celtic Chinese "
-    "Christmas December Dutch Easter English European February French Friday German Greek Halloween "
-    "Hindi Indian Irish Italian January Japanese July June Korean Latin Mexican Monday November "
-    "October Polish Portuguese Russian Saturday Scottish September Spanish Sunday Swedish Thursday "
-    "Tuesday Turkish Wednesday Welsh"
+    "African American April Arabic Asian August Australian Brazilian British Canadian Celtic "
+    "Chinese Christmas December Dutch Easter English European February French Friday German Greek "
+    "Halloween Hindi Indian Irish Italian January Japanese July June Korean Latin Mexican Monday "
+    "November October Polish Portuguese Russian Saturday Scottish September Spanish Sunday "
+    "Swedish Thursday Tuesday Turkish Wednesday Welsh"
 )
 STOPS: Final = frozenset(".!?…")
 

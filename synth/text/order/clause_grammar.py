@@ -40,9 +40,7 @@ _CODES: Final = {
     POS.CCONJ: "c",
 }
 _BE: Final = frozenset({"is", "are"})
-_INDEFINITE: Final = word_set(
-    "another everyone everything other others somebody someone something"
-)
+_INDEFINITE: Final = word_set("another everyone everything other others somebody someone something")
 _POSSESSIVE: Final = word_set("her his its their")
 _COMPLEX: Final = word_set(
     "but either my neither nor not or our than though what whether which whose yet your"

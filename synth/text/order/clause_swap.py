@@ -13,6 +13,7 @@ from synth.text.grammar.pos_lexicon import POS, ends_as_third_person
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
 from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
 from synth.text.order.clause_forms import BE, to_finite, to_gerund
+from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import (
     explain_no_events,
     explain_unreadable,
@@ -24,7 +25,6 @@ from synth.text.order.clause_tests import (
     presupposes,
     reads_as_verb,
 )
-from synth.text.order.clause_grammar import Shape
 from synth.text.order.clauses import ClausePart, is_doing, is_plural, needs_doer
 from synth.text.order.connectives import ORDERING, ConnectiveKind, ConnectiveMatch, find_connectives
 from synth.text.order.outcome import Step, SwapOutcome, SwapReason
@@ -154,18 +154,18 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
     ):
         return SwapReason.NO_SOUND
     link = _words(sides.link)
-    if (
-        sides.kind in _TIMES
-        and "which" not in link
-        and {",", "and"} & {*link}
-    ):
+    if sides.kind in _TIMES and "which" not in link and {",", "and"} & {*link}:
         return SwapReason.FRONTED
     if "which" in link and {front.shape(), rear.shape()} != {Shape.CLAUSE}:
         return SwapReason.NOT_A_CLAUSE
     if rear.shape() is Shape.CLAUSE and front.shape() is Shape.GERUND_CLAUSE:
         plural = is_plural(front)
         finite = None if plural is None else to_finite(front, plural)
-        return ((*rear.tokens, *sides.link, *finite), (Step.FINITE,)) if finite else SwapReason.VERB_FORM
+        return (
+            ((*rear.tokens, *sides.link, *finite), (Step.FINITE,))
+            if finite
+            else SwapReason.VERB_FORM
+        )
     return (*rear.tokens, *sides.link, *front.tokens), ()
 
 

@@ -24,10 +24,12 @@ FINITE_AUX: Final = word_set(
 _SUBORDINATE: Final = word_set("that which who where when while as because if until so")
 _BASE_AFTER: Final = word_set("to not can could will would does do did")
 _PLURALS: Final = word_set("people men women children geese they police sheep cattle fish")
-_MANY: Final = word_set("both eight few five four many multiple nine seven several six ten three two")
+_MANY: Final = word_set(
+    "both eight few five four many multiple nine seven several six ten three two"
+)
 _GROUPS: Final = word_set(
-    "audience band bunch choir chorus couple crowd few flock gang group handful herd lot number pack "
-    "pair series stream swarm team variety"
+    "audience band bunch choir chorus couple crowd few flock gang group handful herd lot number "
+    "pack pair series stream swarm team variety"
 )
 _NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
 _PARTICLES: Final = word_set("away by down off on out up")
@@ -129,9 +131,7 @@ class ClausePart:
         return self.words[0] in {"as", "while"} and self[1:].shape() in behind
 
     def _numbers_agree(self) -> bool:
-        """Whether no "two" stands before a singular, no "a" before a plural, and no plural before
-        what may be its verb: "birds calls".
-        """
+        """Whether no "two" is before a singular, "a" before a plural, a plural before "calls"."""
         for index in range(len(self) - 1):
             word, ahead = self.words[index], index + 1
             many = word in _MANY or (word[0].isdigit() and word != "1")

@@ -60,7 +60,9 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if forms is None:
         return Unjoinable.VERB_FORM
     clause, gerund = (join(lower_opener(form, part.tokens)) for form in forms)
-    made, wanted = (gerund, Shape.GERUND_CLAUSE) if shape is Shape.CLAUSE else (clause, Shape.CLAUSE)
+    made, wanted = (
+        (gerund, Shape.GERUND_CLAUSE) if shape is Shape.CLAUSE else (clause, Shape.CLAUSE)
+    )
     if not made.endswith(" heard") and ClausePart.parse(made, _TAGGER).shape() is not wanted:
         return Unjoinable.VERB_FORM
     return Phrase(Phrase.of_caption(caption).plain, gerund, clause, gerund)
