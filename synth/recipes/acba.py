@@ -99,7 +99,7 @@ class Acba(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip needs a caption without ordering words, or one label, and twice the crossfade."""
         if clip.captions and not self.sentences(clip):
-            return f"no caption can be joined: the first {self._explain(clip.captions[0])}"
+            return f"no caption can be joined: the first {self.explain(clip.captions[0])}"
         if not clip.captions and len(clip.labels) != 1:
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
         if not clip.captions and (reason := explain_misleading(clip.labels[0], self.style)):
@@ -111,13 +111,13 @@ class Acba(RecipeSettings):
 
     def sentences(self, clip: Clip) -> list[str]:
         """The captions that can be joined."""
-        return [text for text in clip.captions if not self._explain(text)]
+        return [text for text in clip.captions if not self.explain(text)]
 
     def say(self, caption: str) -> Phrase | Unjoinable:
         """A caption inside a sentence: as it is in the paper's style, else by its grammar."""
         return say_caption(caption) if self.style is Style.NATURAL else Phrase.of_caption(caption)
 
-    def _explain(self, caption: str) -> str:
+    def explain(self, caption: str) -> str:
         """Why a caption cannot be joined, "" where it can."""
         plain = Phrase.of_caption(caption).plain
         excluded = whole_words(self.exclude_words)

@@ -57,6 +57,9 @@ def mend(
     return _apply(caption, edits), None
 
 
+_PARTING: Final = SEPARATORS | words("opens list") | words("follows music")
+
+
 def find_sure(caption: str, matches: Sequence[TagMatch]) -> tuple[TagMatch, ...]:
     """The matches that surely mean their tag, by where they stand.
 
@@ -94,7 +97,8 @@ def _means_music(caption: MarkedCaption, index: int) -> bool:
             or caption.is_premodifier(index - 1)
             or POS.ADJ in possible_pos_tags(before)
         )
-        return free and not _names(caption, index + 1)
+        after = caption.at(index + 1)
+        return free and (not after[0].isalnum() or is_closed(after) or after in _PARTING)
     if caption.is_form(index, TagForm.THEME):
         last = index
         while caption.is_form(last, TagForm.THEME) or caption.at(last) in SEPARATORS:

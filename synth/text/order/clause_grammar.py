@@ -43,7 +43,8 @@ _BE: Final = frozenset({"is", "are"})
 _INDEFINITE: Final = word_set("another everyone everything other others somebody someone something")
 _POSSESSIVE: Final = word_set("her his its their")
 _COMPLEX: Final = word_set(
-    "but either my neither nor not or our than though what whether which whose yet your"
+    "accompanied but either followed my neither nor not or our preceded proceeded than though what "
+    "whether which whose yet your"
 )
 
 # n noun, d determiner, j adjective, g gerund, e participle, v finite verb, b is/are, r adverb,
@@ -62,6 +63,8 @@ _FORMS: Final = {
     Shape.NOUN_PHRASE: re.compile(rf"r*{_NOUNS}r*(?:i+{_NAME}r*)*"),
 }
 
+# "And", or a quality behind its article, without what it belongs to.
+_CUT_SHORT: Final = re.compile(r"c$|dr*j+(?:[ivb]|c[dnp]|$)")
 # A second clause that none of the words before it joins: "a woman speaking a baby crying",
 # "someone sneezes and a baby talking".
 _LOOSE: Final = {
@@ -74,7 +77,7 @@ def fits(shape: Shape, words: Sequence[str], tags: Sequence[POS]) -> bool:
     """Whether words with these tags are a whole phrase of that shape."""
     form = _FORMS.get(shape)
     codes = "".join(_code(words, tags, index) for index in range(len(words)))
-    if form is None or form.fullmatch(codes) is None or codes[-1:] == "c":
+    if form is None or form.fullmatch(codes) is None or _CUT_SHORT.search(codes):
         return False
     return shape not in _LOOSE or _LOOSE[shape].search(codes) is None
 
@@ -95,5 +98,6 @@ def _code(words: Sequence[str], tags: Sequence[POS], index: int) -> str:
     if word in _POSSESSIVE:
         return "d"
     if tag is POS.VERB:
-        return "g" if ends_as_gerund(word) else "e" if is_past(word) else "v"
+        passive = index > 0 and words[index - 1] in {"being", *_BE}
+        return "g" if ends_as_gerund(word) else "e" if passive or is_past(word) else "v"
     return _CODES.get(tag, _OTHER)

@@ -17,6 +17,7 @@ from synth.text.grammar.tagger import Tagger
 from synth.text.grammar.tokens import PROPER, STOPS, Token, tokenize, word_set
 from synth.text.grammar.verb_forms import agent_verbs, is_past, lemma_of, sound_nouns
 from synth.text.order.clause_grammar import Shape, fits
+from synth.text.tags.tag_words import article
 
 FINITE_AUX: Final = word_set(
     "is are was were am has have had can could will would does do did may might must should"
@@ -27,6 +28,7 @@ _PLURALS: Final = word_set("people men women children geese they police sheep ca
 _MANY: Final = word_set(
     "both eight few five four many multiple nine seven several six ten three two"
 )
+_COUNTING: Final = frozenset({"couple", "dozen", "few", "hundred", "number", "thousand"})
 _GROUPS: Final = word_set(
     "audience band bunch choir chorus couple crowd few flock gang group handful herd lot number "
     "pack pair series stream swarm team variety"
@@ -131,23 +133,31 @@ class ClausePart:
         return self.words[0] in {"as", "while"} and self[1:].shape() in behind
 
     def _numbers_agree(self) -> bool:
-        """Whether no "two" is before a singular, "a" before a plural, a plural before "calls"."""
+        """Whether "two" stands before a plural, "a" before a singular, and "an" before a vowel."""
         for index in range(len(self) - 1):
-            word, ahead = self.words[index], index + 1
-            many = word in _MANY or (word[0].isdigit() and word != "1")
-            while many and ahead < len(self) and self.tags[ahead] is POS.ADJ:
-                ahead += 1
-            if ahead >= len(self) or self.tags[ahead] is not POS.NOUN:
-                continue
-            last = self.tags[ahead + 1 : ahead + 2] != (POS.NOUN,)
-            if last and many and not _is_plural_word(self.words[ahead]):
+            word, ahead = self.words[index], self.tokens[index + 1].text
+            if word in {"a", "an"} and article(ahead) != word:
                 return False
-            named = self.tags[index] is POS.NOUN and _is_plural_word(word)
+            noun = self._noun_of(index)
+            plural = noun is not None and _is_plural_word(noun)
+            if noun and (word in _MANY or (word[0].isdigit() and word != "1")) and not plural:
+                return False
+            if noun and word in {"a", "an"} and singular_of(noun) and ahead not in _COUNTING:
+                return False
+            named = self.tags[index : index + 2] == (POS.NOUN, POS.NOUN) and _is_plural_word(word)
             if named and POS.VERB in possible_pos_tags(self.words[index + 1]):
                 return False
-            if last and word in {"a", "an"} and singular_of(self.words[ahead]):
-                return False
         return True
+
+    def _noun_of(self, index: int) -> str | None:
+        """The last noun of the phrase that a determiner opens; None where another word comes."""
+        at = index + 1
+        while at < len(self) and self.tags[at] is POS.ADJ:
+            at += 1
+        first = at
+        while at < len(self) and self.tags[at] is POS.NOUN:
+            at += 1
+        return self.words[at - 1] if at > first else None
 
     def _guess_shape(self) -> Shape:
         core = self
@@ -170,7 +180,13 @@ class ClausePart:
         if any(core.has_subject(index) for index in gerunds):
             return Shape.UNCLEAR if core._leaves_a_verb() else Shape.GERUND_CLAUSE
         nominal = any(tag in _NOMINAL for tag in core.tags) or bool(gerunds)
-        return Shape.NOUN_PHRASE if nominal else Shape.UNCLEAR
+        return Shape.NOUN_PHRASE if nominal and not core._ends_in_a_verb() else Shape.UNCLEAR
+
+    def _ends_in_a_verb(self) -> bool:
+        """Whether the last noun may be what a plural before it does: "blades of a saw scream"."""
+        last = self.words[-1]
+        joined = self.tags[-2:] == (POS.NOUN, POS.NOUN) and POS.VERB in possible_pos_tags(last)
+        return joined and last in sound_nouns() and any(map(_is_plural_word, self.words[:-1]))
 
     def first_of_predicate(self) -> int:
         """Index past leading adverbs."""
@@ -204,6 +220,15 @@ class ClausePart:
         word, tag = self.words[index], self.tags[index]
         ends = word == "being" or (tag is POS.VERB and ends_as_gerund(word))
         return ends and not self.is_attributive(index)
+
+    def is_progressive(self, be: int) -> bool:
+        """Whether "is" belongs to the gerund behind it: "is loudly talking"."""
+        after = self._after(be)
+        return after > be and self.is_gerund(after)
+
+    def follows_be(self, gerund: int) -> bool:
+        """Whether "is" or "are" stands before a gerund."""
+        return self.words[max(self._before(gerund), 0)] in {"is", "are"}
 
     def is_attributive(self, index: int) -> bool:
         """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""

@@ -11,7 +11,7 @@ from synth.text.grammar.pos_lexicon import POS
 from synth.text.grammar.prose import is_one_sentence
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.grammar.tokens import Piece, join, lower_opener
-from synth.text.order.clause_forms import to_finite, to_gerund
+from synth.text.order.clause_forms import to_finite, to_gerund, to_simple
 from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import points_back, presupposes, reads_as_verb, tells_of_sound
 from synth.text.order.clauses import ClausePart, is_plural, needs_doer
@@ -72,7 +72,7 @@ def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Pie
     """The caption as a clause, and as a gerund or a noun phrase."""
     if shape is Shape.CLAUSE:
         gerund = to_gerund(part)
-        return None if gerund is None else (part.tokens, gerund)
+        return None if gerund is None else (to_simple(part), gerund)
     plural = is_plural(part)
     if shape is Shape.GERUND_CLAUSE and not part.is_of_a_sound():
         finite = None if plural is None else to_finite(part, plural)
