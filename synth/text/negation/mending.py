@@ -26,7 +26,7 @@ from synth.text.negation.marked_caption import (
 )
 from synth.text.negation.mending_lists import mend_in_list
 from synth.text.tags.tag_captions import deny_qualities, enumerate_words
-from synth.text.tags.tag_words import TagCategory, TagForm, article, phrase_tag
+from synth.text.tags.tag_words import TagCategory, TagForm, article, find_category, phrase_tag
 from synth.text.tags.tags import TagMatch
 
 
@@ -57,6 +57,7 @@ def mend(
     return _apply(caption, edits), None
 
 
+_JOINTS: Final = frozenset("/&")
 _PARTING: Final = SEPARATORS | words("opens list") | words("follows music")
 
 
@@ -64,7 +65,7 @@ def find_sure(caption: str, matches: Sequence[TagMatch]) -> tuple[TagMatch, ...]
     """The matches that surely mean their tag, by where they stand.
 
     A quality stands before a noun for the music, or behind "is"; a thing is no part of a longer
-    name, as "bass" is in "synth bass". Nothing is sure in a quotation or beside a slash, nor is
+    name, as "bass" is in "synth bass", and "guitar" in "electric guitar". Nothing is sure in a quotation or beside a slash, nor is
     "world" in "a whole new world".
     """
     found = MarkedCaption.of(caption, matches, (), Wordings("", ""))
@@ -82,7 +83,7 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
         return True
     match = token.match
     own = match is not None and phrase_tag(match.tag).words[0].isupper()
-    if "/" in (caption.at(index - 1), caption.at(index + 1)):
+    if _JOINTS & {*caption.text[token.start - 1 : token.start], *caption.text[token.end :][:1]}:
         return True
     text = caption.spelling(index)
     first = index == 0 or caption.at(index - 1) in STOPS
@@ -92,6 +93,8 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
 def _means_music(caption: MarkedCaption, index: int) -> bool:
     if caption.is_form(index, TagForm.MASS, TagForm.COUNT):
         before = caption.at(index - 1)
+        if find_category(f"{before} {caption.at(index)}"):
+            return False  # "electric guitar", whatever the vocabulary calls it
         free = (
             not _names(caption, index - 1)
             or caption.is_premodifier(index - 1)

@@ -120,7 +120,8 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     fault = _explain_not_joined(front, rear, {Shape.CLAUSE})
     if fault:
         return SwapOutcome.omit(fault, found.kind)
-    told, steps = rear.tokens, (Step.REPLACED,)
+    told: tuple[Piece, ...] = rear.tokens
+    steps: tuple[Step, ...] = (Step.REPLACED,)
     if front.shape() is not Shape.CLAUSE:
         gerund = to_gerund(rear)
         if gerund is None:
