@@ -214,12 +214,12 @@ def _write(path: Path, fields: Sequence[str], rows: Sequence[dict[str, str]]) ->
         writer.writerows(rows)
 
 
-def draw(sheets: Sheets, size: int) -> list[dict[str, str]]:
-    """The first texts that each operation makes, in the order of the part."""
+def draw(sheets: Sheets, size: int, skip: int) -> list[dict[str, str]]:
+    """Texts that each operation makes, in the order of the part, the first ones passed over."""
     return [
         made.row
         for operation in sheets.operations().values()
-        for made in islice((each for each in operation() if each.text), size)
+        for made in islice((each for each in operation() if each.text), skip, skip + size)
     ]
 
 
@@ -249,6 +249,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     parser.add_argument("--size", type=int, default=60, help="texts of each operation")
+    parser.add_argument("--skip", type=int, default=0, help="texts that were read before")
     parser.add_argument("--captions", type=Path, help="a CSV of other captions of sounds")
     parser.add_argument("--id-column", default="audiocap_id")
     parser.add_argument("--column", default="caption")
@@ -263,7 +264,7 @@ def main() -> None:
         others = (asked.captions.stem, found)
     sheets = Sheets(asked.path, asked.part, others)
     if asked.command == "draw":
-        _write(asked.out, (*FIELDS, *TEXTS), draw(sheets, asked.size))
+        _write(asked.out, (*FIELDS, *TEXTS), draw(sheets, asked.size, asked.skip))
     else:
         print("\n".join(count(sheets)))
 

@@ -65,8 +65,8 @@ def find_sure(caption: str, matches: Sequence[TagMatch]) -> tuple[TagMatch, ...]
     """The matches that surely mean their tag, by where they stand.
 
     A quality stands before a noun for the music, or behind "is"; a thing is no part of a longer
-    name, as "bass" is in "synth bass", and "guitar" in "electric guitar". Nothing is sure in a quotation or beside a slash, nor is
-    "world" in "a whole new world".
+    name, as "bass" is in "synth bass", and "guitar" in "electric guitar". Nothing is sure in a
+    quotation or beside a slash, nor is "world" in "a whole new world".
     """
     found = MarkedCaption.of(caption, matches, (), Wordings("", ""))
     return tuple(
@@ -101,7 +101,8 @@ def _means_music(caption: MarkedCaption, index: int) -> bool:
             or POS.ADJ in possible_pos_tags(before)
         )
         after = caption.at(index + 1)
-        return free and (not after[0].isalnum() or is_closed(after) or after in _PARTING)
+        parted = not after[0].isalnum() or is_closed(after) or after in _PARTING
+        return free and parted and after != "of"
     if caption.is_form(index, TagForm.THEME):
         last = index
         while caption.is_form(last, TagForm.THEME) or caption.at(last) in SEPARATORS:
@@ -140,6 +141,9 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         return None
     if any(is_adverb(caption.at(at - 1)) for at in ours):
         return None
+    era = range(last + 1, last + 4)
+    if _is_era(caption, era) and era[-1] not in caption.denied:
+        last = era[-1]
     predicate = f"is {_deny(caption, ours)}"
     tail = _behind_noun(caption, opening, last, predicate)
     if tail is None:
@@ -152,6 +156,12 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         determiner = proper.capitalize() if determiner[0].isupper() else proper
     start, end = caption.tokens[opening].start, caption.tokens[last].end
     return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+
+
+def _is_era(caption: MarkedCaption, span: range) -> bool:
+    """Whether "from the 80s" stands there."""
+    said = caption.at(span[0]), caption.at(span[1])
+    return said == ("from", "the") and caption.is_form(span[2], TagForm.ERA)
 
 
 def _end_of_noun(caption: MarkedCaption, head: int) -> int:
@@ -207,20 +217,20 @@ def _behind_noun(caption: MarkedCaption, opening: int, last: int, predicate: str
 
 
 def _join_remaining(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
-    """The premodifiers that stay, with the commas and "and" that still part two of them."""
-    stay = [at for at in span if at not in left_out and caption.at(at) not in SEPARATORS]
-    lost = [at for at in left_out if stay and at > stay[-1]]
-    text, before = "", -1
-    for at in stay:
-        marks = [each for each in range(before + 1, at) if caption.at(each) in SEPARATORS]
-        joint = " "
-        if text and marks:
-            ends = at == stay[-1] and any(caption.at(each) != "," for each in span if each > before)
-            parted = any(caption.at(each) != "," for each in marks)
-            joint = " and " if parted or (ends and lost) else ", "
-        text = f"{text}{joint}{caption.spelling(at)}" if text else caption.spelling(at)
-        before = at
-    return text
+    """The premodifiers that stay; those of one list, "rock, pop and jazz", are one still."""
+    groups: list[list[int]] = []
+    for at in span:
+        if caption.at(at) in SEPARATORS:
+            continue
+        if not groups or caption.at(at - 1) not in SEPARATORS:
+            groups.append([])
+        groups[-1].append(at)
+    parts: list[str] = []
+    for group in groups:
+        stay = [caption.spelling(at) for at in group if at not in left_out]
+        marks = {caption.at(at) for at in range(group[0], group[-1])} & SEPARATORS
+        parts += [", ".join(stay) if marks <= {","} else enumerate_words(stay)] if stay else []
+    return " ".join(parts)
 
 
 def _behind_is(caption: MarkedCaption, index: int) -> Place:

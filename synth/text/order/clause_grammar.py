@@ -66,9 +66,9 @@ _FORMS: Final = {
 # "And", or a quality behind its article, without what it belongs to.
 _CUT_SHORT: Final = re.compile(r"c$|dr*j+(?:[ivb]|c[dnp]|$)")
 # A second clause that none of the words before it joins: "a woman speaking a baby crying",
-# "someone sneezes and a baby talking".
+# "someone sneezes and a baby talking", "a man sits and talking", "a dog barks and a horn".
 _LOOSE: Final = {
-    Shape.CLAUSE: re.compile(r"[vb][^i]*c[dj]*n+r*g"),
+    Shape.CLAUSE: re.compile(r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*$"),
     Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+r*g"),
 }
 

@@ -27,9 +27,9 @@ _NEARING: Final = word_set(
 )
 _FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
 _BACK: Final = word_set(
-    "again also another back both continue continued continues continuing each else more "
-    "other others repeat repeated repeats resume resumes respond responds return returns "
-    "same still this too"
+    "again also another answering back both continue continued continues continuing each else "
+    "more other others repeat repeated repeats replies replying respond responding responds "
+    "resume resumes return returning returns same still this too"
 )
 _OF_NOUNS: Final = frozenset({"from", "in", "of", "on", "with"})
 _SOUNDS: Final = frozenset({"noise", "noises", "sound", "sounds", "water"})

@@ -16,6 +16,7 @@ from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import points_back, presupposes, reads_as_verb, tells_of_sound
 from synth.text.order.clauses import ClausePart, is_plural, needs_doer
 from synth.text.order.connectives import find_connectives
+from synth.text.order.temporal import HOW_SOON, ORDER_WORDS
 
 _TAGGER: Final = EmbeddedTagger()
 
@@ -49,7 +50,7 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
         return Unjoinable.CONNECTIVE
     if not part.is_known():
         return Unjoinable.UNKNOWN_WORD
-    if points_back(part) or presupposes(part):
+    if points_back(part) or presupposes(part) or _tells_when(part):
         return Unjoinable.REFERS
     shape = part.shape()
     if shape in {Shape.UNCLEAR, Shape.PREDICATE} or reads_as_verb(part):
@@ -66,6 +67,11 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if not made.endswith(" heard") and ClausePart.parse(made, _TAGGER).shape() is not wanted:
         return Unjoinable.VERB_FORM
     return Phrase(Phrase.of_caption(caption).plain, gerund, clause, gerund)
+
+
+def _tells_when(part: ClausePart) -> bool:
+    """Whether a word of order is in it, or one at its end that would go with what follows."""
+    return not ORDER_WORDS.isdisjoint(part.words) or not HOW_SOON.isdisjoint(part.words[-1:])
 
 
 def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:

@@ -29,8 +29,8 @@ from synth.text.order.outcome import Step, SwapOutcome, SwapReason
 
 KEPT_TAGS: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 ORDER_WORDS: Final = word_set(
-    "afterward afterwards end ending eventually finally first initially lastly later next second "
-    "secondly subsequently third"
+    "afterward afterwards concurrently end ending eventually finally first initially lastly later "
+    "next second secondly simultaneously subsequently third"
 )
 _EMBEDDED: Final = EmbeddedTagger()
 _OTHER_ORDER: Final = {
@@ -38,7 +38,7 @@ _OTHER_ORDER: Final = {
     ConnectiveKind.AFTER: ConnectiveKind.BEFORE,
 }
 _TOLD: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
-_HOW_SOON: Final = word_set("immediately just right shortly soon")
+HOW_SOON: Final = word_set("immediately just right shortly soon")
 
 
 def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -233,7 +233,7 @@ def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason
             return SwapReason.FRONTED
         front, rear = part[commas[0] + 1 :].without_marks(), part[1 : commas[0]]
     else:
-        end = found.start - (part.words[found.start - 1] in _HOW_SOON)
+        end = found.start - (part.words[found.start - 1] in HOW_SOON)
         front, rear = part[:end].without_marks(), part[found.end :].without_marks()
     if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
         return SwapReason.SEVERAL_PARTS

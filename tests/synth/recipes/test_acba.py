@@ -181,7 +181,7 @@ def test_sounds_that_the_crossfade_would_cover_by_half_are_not_joined() -> None:
 @pytest.mark.parametrize("minimal", [True, False])
 def test_partners_share_no_recording_and_no_content_word(minimal: bool) -> None:
     clips = [
-        clip(i, f"A {noun} is heard", f"Sound of a {noun}", recording=f"r{i // 3}")
+        clip(i, f"The {noun} is heard", f"Sound of the {noun}", recording=f"r{i // 3}")
         for i, noun in enumerate(NOUNS * 2)
     ]
     found = {item.id: item for item in clips}
