@@ -4,7 +4,8 @@ After Wu et al. (2023), section 3.3: captions that hold no ordering word, a 1 s 
 and "s1 before s2" or "s2 after s1" for clip 1 followed by clip 2. Clips without captions are said
 by their label. Unlike the authors' script: whole-word filter, seeded, nothing padded or lost, and
 the two sentences share no content word and no family of words ("a man talks", "someone speaks"), so
-that neither can be said to describe the other's sound.
+that neither can be said to describe the other's sound. In natural style a caption is put into the
+form that its place in the sentence asks for, and one that has none is not used.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from synth.recipes.base import (
 from synth.scene.scene import Concat, Event, statement
 from synth.text.grammar.families import share_family
 from synth.text.grammar.words import content_words, whole_words
+from synth.text.order.joining import Unjoinable, say_caption
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves
@@ -97,9 +99,7 @@ class Acba(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip needs a caption without ordering words, or one label, and twice the crossfade."""
         if clip.captions and not self.sentences(clip):
-            return "every caption is empty or holds one of the words " + ", ".join(
-                self.exclude_words
-            )
+            return f"no caption can be joined: the first {self.explain(clip.captions[0])}"
         if not clip.captions and len(clip.labels) != 1:
             return f"has no caption and {len(clip.labels)} labels; acba needs one of either"
         if not clip.captions and (reason := explain_misleading(clip.labels[0], self.style)):
@@ -111,13 +111,22 @@ class Acba(RecipeSettings):
 
     def sentences(self, clip: Clip) -> list[str]:
         """The captions that can be joined."""
+        return [text for text in clip.captions if not self.explain(text)]
+
+    def say(self, caption: str) -> Phrase | Unjoinable:
+        """A caption inside a sentence: as it is in the paper's style, else by its grammar."""
+        return say_caption(caption) if self.style is Style.NATURAL else Phrase.of_caption(caption)
+
+    def explain(self, caption: str) -> str:
+        """Why a caption cannot be joined, "" where it can."""
+        plain = Phrase.of_caption(caption).plain
         excluded = whole_words(self.exclude_words)
-        return [
-            text
-            for text in clip.captions
-            if (plain := Phrase.of_caption(text).plain)
-            and not (excluded and excluded.search(plain))
-        ]
+        if not plain:
+            return "is empty"
+        if excluded and excluded.search(plain):
+            return "holds one of the words " + ", ".join(self.exclude_words)
+        said = self.say(caption)
+        return said.value if isinstance(said, Unjoinable) else ""
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of clips of different recordings.
@@ -274,7 +283,8 @@ class ClipPairs:
         return sayings[int(rng.integers(len(sayings)))] if clip.captions else sayings[0]
 
     def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
-        phrases = [Phrase.of_caption(text) for text in self.settings.sentences(clip)]
+        said = map(self.settings.say, self.settings.sentences(clip))
+        phrases = [phrase for phrase in said if isinstance(phrase, Phrase)]
         if phrases:
             return tuple(Saying(phrase.plain, phrase) for phrase in phrases)
         return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
@@ -301,7 +311,7 @@ class ClipPairs:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
         if self.settings.share_words:
             return not are_kin(said.label, answer.label)
-        ours, theirs = said.phrase.clause, answer.phrase.clause
+        ours, theirs = (f"{each.phrase.plain}, {each.phrase.clause}" for each in (said, answer))
         if families(said.label) and families(answer.label):
             if are_confusable(said.label, answer.label):
                 return False

@@ -24,6 +24,11 @@ def share_family(first: str, second: str) -> bool:
     return not content_words(first).isdisjoint(content_words(second))
 
 
+def names_sound(sentence: str) -> bool:
+    """Whether a sentence has a word that belongs to a family: whatever is heard, or makes it."""
+    return _family_bits(sentence) != 0
+
+
 @cache
 def listed_words() -> Mapping[str, tuple[str, ...]]:
     """The shipped words, each with its family paths; none for a word that stands alone."""

@@ -86,6 +86,20 @@ def possible_pos_tags(word: str) -> PosTags:
     return _by_last_part(word) if "-" in word else _by_ending(word)
 
 
+def is_known(word: str) -> bool:
+    """Whether a word form, or each part of a hyphenated one, stands in the list or a dictionary."""
+    if not word[:1].isalpha() or word in shipped_pos_tags() or "'" in word:
+        return True
+    if "-" in word:
+        return all(map(is_known, filter(None, word.split("-"))))
+    stems = _gerund_stems(word) if ends_as_gerund(word) else ()
+    return bool(
+        _by_singular(word)
+        or _in_dictionary(word)
+        or any(POS.VERB in shipped_pos_tags().get(stem, ()) for stem in stems)
+    )
+
+
 def ends_as_gerund(word: str) -> bool:
     """Whether a form ends in -ing behind a stem: "honking", but not "sing"."""
     return word.endswith("ing") and not _VOWELS.isdisjoint(word[:-3])

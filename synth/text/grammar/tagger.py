@@ -11,7 +11,9 @@ from synth.text.grammar.pos_lexicon import (
     PosTags,
     ends_as_gerund,
     ends_as_third_person,
+    is_known,
     possible_pos_tags,
+    shipped_pos_tags,
     singular_of,
 )
 from synth.text.grammar.tokens import Token, word_set
@@ -20,6 +22,8 @@ SPACY_MODEL: Final = "en_core_web_sm"
 
 _OPENS_NOUN: Final = frozenset({POS.DET, POS.ADJ, POS.NUM, POS.ADP})
 _PEOPLE: Final = frozenset({"male", "female", "adult", "human", "teen"})
+_LINKS: Final = frozenset({POS.AUX, POS.VERB})
+_CARRYING: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 _SINGULAR_PRONOUNS: Final = word_set(
     "he she it who someone somebody something everyone everybody everything one"
 )
@@ -56,7 +60,13 @@ class EmbeddedTagger:
     def tag(self, tokens: Sequence[Token]) -> PosTags:
         """One tag for each token, decided from left to right."""
         words = [token.lower for token in tokens]
-        options = [possible_pos_tags(word) for word in words]
+        options = [
+            (POS.PROPN,) if _is_a_name(token) else possible_pos_tags(token.lower)
+            for token in tokens
+        ]
+        for index in range(1, len(words)):
+            if words[index] == "idle" and words[index - 1] in {"run", "running", "runs"}:
+                options[index] = (POS.ADJ,)
         tags: list[POS] = []
         for index in range(len(words)):
             tags.append(_decide(index, words, options, tags))
@@ -101,6 +111,30 @@ def best_tagger() -> Tagger:
     if not spacy.util.is_package(SPACY_MODEL):
         return EmbeddedTagger()
     return SpacyTagger(spacy.load(SPACY_MODEL, exclude=["parser", "ner", "lemmatizer"]))
+
+
+def _is_a_name(token: Token) -> bool:
+    """Whether a word inside a sentence has a capital and is no other word: "July", "Lisbon"."""
+    return bool(token.word) and token.text.istitle() and not is_known(token.lower)
+
+
+def is_doubtful(words: Sequence[str], tags: Sequence[POS], index: int) -> bool:
+    """Whether a word's tag is a guess: it is not known, or may as well name or do something.
+
+    Certain are words of one kind, auxiliaries, people ("male"), gerunds that stand for themselves,
+    and participles behind "is".
+    """
+    word, tag = words[index], tags[index]
+    able = possible_pos_tags(word)
+    if not is_known(word):
+        return True
+    if len({each in _CARRYING for each in able}) < 2 or word in _PEOPLE or POS.AUX in able:
+        return False
+    before = tags[index - 1] if index else POS.PUNCT
+    qualifies = tags[index + 1 : index + 2] in {(POS.NOUN,), (POS.ADJ,)}
+    if ends_as_gerund(word) or _is_participle(word):
+        return (tag is POS.VERB) is qualifies and before is not POS.AUX
+    return not (word in shipped_pos_tags() and tag is POS.ADJ and before in _LINKS)
 
 
 def _decide(index: int, words: list[str], options: list[PosTags], tags: list[POS]) -> POS:

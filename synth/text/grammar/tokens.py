@@ -16,9 +16,12 @@ def word_set(text: str) -> frozenset[str]:
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*['\u2019]?|[^\w\s]|_")
 _CLOSING: Final = frozenset(".,;:!?)]}%”…")
 _OPENING: Final = frozenset("([{“$#")
-_PROPER: Final = word_set(
-    "American Arabic Asian British Chinese English French German Indian Italian Japanese "
-    "Korean Russian Spanish"
+PROPER: Final = word_set(
+    "African American April Arabic Asian August Australian Brazilian British Canadian Celtic "
+    "Chinese Christmas December Dutch Easter English European February French Friday German Greek "
+    "Halloween Hindi Indian Irish Italian January Japanese July June Korean Latin Mexican Monday "
+    "November October Polish Portuguese Russian Saturday Scottish September Spanish Sunday "
+    "Swedish Thursday Tuesday Turkish Wednesday Welsh"
 )
 STOPS: Final = frozenset(".!?…")
 
@@ -80,13 +83,7 @@ def to_sentence(pieces: Sequence[Piece], source: Sequence[Token]) -> str:
     """
     opener = next((token for token in source if token.word == 0), None)
     moved = bool(pieces) and pieces[0] is not source[0]
-    inner = [
-        replace(piece, text=_lower_initial(piece.text))
-        if moved and isinstance(piece, Token) and piece is opener
-        else piece
-        for piece in pieces
-    ]
-    text = join(inner)
+    text = join(lower_opener(pieces, source) if moved else pieces)
     if source and source[-1].text in STOPS and text[-1:] not in STOPS:
         text += source[-1].text
     words = [token.text for token in source if token.word is not None]
@@ -94,6 +91,19 @@ def to_sentence(pieces: Sequence[Piece], source: Sequence[Token]) -> str:
         return text.upper()
     opened = opener is not None and opener.text[:1].isupper()
     return text[:1].upper() + text[1:] if opened else text
+
+
+def lower_opener(pieces: Iterable[Piece], source: Sequence[Token]) -> tuple[Piece, ...]:
+    """The pieces, without the capital of the word that opened the source.
+
+    It stays where the source writes the word so for its own sake: "I", an acronym, a language, and
+    a name of several words ("Big Ben").
+    """
+    words = [token for token in source if token.word is not None][:2]
+    if not words or any(word.text[:1].isupper() for word in words[1:]):
+        return tuple(pieces)
+    lowered = replace(words[0], text=_lower_initial(words[0].text))
+    return tuple(lowered if piece is words[0] else piece for piece in pieces)
 
 
 def format_order(pieces: Iterable[Piece]) -> str:
@@ -114,7 +124,7 @@ def _gap(before: Piece, piece: Piece) -> bool | None:
 
 
 def _lower_initial(text: str) -> str:
-    own = text in _PROPER or text[:2] == "I'" or text[1:] != text[1:].lower()
+    own = text in PROPER or text[:2] == "I'" or text[1:] != text[1:].lower()
     if len(text) == 1 and text != "A":
         return text
     return text if own else text[:1].lower() + text[1:]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from typing import Final
 
 from synth.base.shipped import shipped_path
 from synth.text.grammar.pos_lexicon import POS, ends_as_gerund, shipped_pos_tags
 
+_PAST: Final = frozenset({"VBD", "VBN"})
+
 
 def is_past(word: str) -> bool:
     """Whether a verb form is a past tense or a past participle."""
-    return (word.endswith("ed") and not word.endswith("eed")) or "VBD" in _verb_tags(word)
+    return (word.endswith("ed") and not word.endswith("eed")) or not _PAST.isdisjoint(
+        _verb_tags(word)
+    )
 
 
 @lru_cache(maxsize=16_384)
@@ -44,6 +49,13 @@ def inflect(word: str, tag: str) -> str:
 def agent_verbs() -> frozenset[str]:
     """Verbs whose forms, said of a doer, are doings rather than sounds: "talks", not "clicks"."""
     listing = shipped_path("lexicons/agent_verbs.txt")
+    return frozenset(listing.read_text(encoding="utf-8").split())
+
+
+@cache
+def sound_nouns() -> frozenset[str]:
+    """Nouns that name a sound, in the singular, rather than what makes it: "bark", "applause"."""
+    listing = shipped_path("lexicons/sound_nouns.txt")
     return frozenset(listing.read_text(encoding="utf-8").split())
 
 

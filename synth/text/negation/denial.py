@@ -11,7 +11,7 @@ from synth.labels.tag import Tag
 from synth.text.negation.negators import Negators
 from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, add_article, phrase_tag
 
-_SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)")
+_SENTENCE_END: Final = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[A-Z]|\s*$)")
 
 
 def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
@@ -21,13 +21,12 @@ def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Genera
     thing = str(rng.choice(negators.thing))
     if words.is_thing and not ends and caption:
         return f"{caption}, {_say_lacking(thing, words.words, words.noun)}"
-    if words.form is TagForm.THEME:
-        theme = f"{words.words} theme"
-        sentence = f"The music comes {_say_lacking(thing, theme, add_article(theme))}."
-    elif words.is_thing:
+    if words.is_thing:
         sentence = f"The music comes {_say_lacking(thing, words.words, words.noun)}."
     else:
-        sentence = f"The music is {rng.choice(negators.quality)} {_quality(words)}."
+        plain = words.kind is TagCategory.GENRE or words.form is TagForm.ERA
+        negator = negators.quality[0] if plain else rng.choice(negators.quality)
+        sentence = f"The music is {negator} {_quality(words)}."
     if not ends:
         return f"{caption}. {sentence}" if caption else sentence
     at = int(rng.choice(ends))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
+from synth.text.grammar.pos_lexicon import POS, possible_pos_tags
 from synth.text.negation.marked_caption import (
     SEPARATORS,
     STOPS,
@@ -24,8 +25,8 @@ from synth.text.negation.marked_caption import (
     words,
 )
 from synth.text.negation.mending_lists import mend_in_list
-from synth.text.tags.tag_captions import enumerate_words
-from synth.text.tags.tag_words import TagForm, article
+from synth.text.tags.tag_captions import deny_qualities, enumerate_words
+from synth.text.tags.tag_words import TagCategory, TagForm, article, find_category, phrase_tag
 from synth.text.tags.tags import TagMatch
 
 
@@ -56,6 +57,70 @@ def mend(
     return _apply(caption, edits), None
 
 
+_JOINTS: Final = frozenset("/&")
+_PARTING: Final = SEPARATORS | words("opens list") | words("follows music")
+
+
+def find_sure(caption: str, matches: Sequence[TagMatch]) -> tuple[TagMatch, ...]:
+    """The matches that surely mean their tag, by where they stand.
+
+    A quality stands before a noun for the music, or behind "is"; a thing is no part of a longer
+    name, as "bass" is in "synth bass", and "guitar" in "electric guitar". Nothing is sure in a
+    quotation or beside a slash, nor is "world" in "a whole new world".
+    """
+    found = MarkedCaption.of(caption, matches, (), Wordings("", ""))
+    return tuple(
+        token.match
+        for at, token in enumerate(found.tokens)
+        if token.match and not _is_named(found, at) and _means_music(found, at)
+    )
+
+
+def _is_named(caption: MarkedCaption, index: int) -> bool:
+    """Whether a tag stands in a quotation, or has a capital that is not its own."""
+    token = caption.tokens[index]
+    if caption.text.count('"', 0, token.start) % 2:
+        return True
+    match = token.match
+    own = match is not None and phrase_tag(match.tag).words[0].isupper()
+    if _JOINTS & {*caption.text[token.start - 1 : token.start], *caption.text[token.end :][:1]}:
+        return True
+    text = caption.spelling(index)
+    first = index == 0 or caption.at(index - 1) in STOPS
+    return text[0].isupper() and not (first or own or text.isupper())
+
+
+def _means_music(caption: MarkedCaption, index: int) -> bool:
+    if caption.is_form(index, TagForm.MASS, TagForm.COUNT):
+        before = caption.at(index - 1)
+        if find_category(f"{before} {caption.at(index)}"):
+            return False  # "electric guitar", whatever the vocabulary calls it
+        free = (
+            not _names(caption, index - 1)
+            or caption.is_premodifier(index - 1)
+            or POS.ADJ in possible_pos_tags(before)
+        )
+        after = caption.at(index + 1)
+        parted = not after[0].isalnum() or is_closed(after) or after in _PARTING
+        return free and parted and after != "of"
+    if caption.is_form(index, TagForm.THEME):
+        last = index
+        while caption.is_form(last, TagForm.THEME) or caption.at(last) in SEPARATORS:
+            last += 1
+        return caption.at(last) in {"theme", "themes"}
+    if caption.is_form(index, TagForm.ERA):
+        return True
+    head = _edge(caption, index, +1)
+    last = _end_of_noun(caption, head)
+    if head <= last and caption.at(last) in words("music"):
+        return True
+    opening = index - 1
+    while caption.is_form(opening, TagForm.ADJECTIVE) or caption.at(opening) in SEPARATORS:
+        opening -= 1
+    behind = STOPS | {",", "with"} | words("verb")
+    return caption.at(opening) in {"is", "are"} and caption.at(head) in behind
+
+
 def _apply(caption: str, edits: Sequence[TextEdit]) -> str:
     text = caption
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
@@ -76,7 +141,10 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         return None
     if any(is_adverb(caption.at(at - 1)) for at in ours):
         return None
-    predicate = f"is {caption.negators.quality} {_alternatives(caption, ours)}"
+    era = range(last + 1, last + 4)
+    if _is_era(caption, era) and era[-1] not in caption.denied:
+        last = era[-1]
+    predicate = f"is {_deny(caption, ours)}"
     tail = _behind_noun(caption, opening, last, predicate)
     if tail is None:
         return None
@@ -88,6 +156,12 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         determiner = proper.capitalize() if determiner[0].isupper() else proper
     start, end = caption.tokens[opening].start, caption.tokens[last].end
     return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+
+
+def _is_era(caption: MarkedCaption, span: range) -> bool:
+    """Whether "from the 80s" stands there."""
+    said = caption.at(span[0]), caption.at(span[1])
+    return said == ("from", "the") and caption.is_form(span[2], TagForm.ERA)
 
 
 def _end_of_noun(caption: MarkedCaption, head: int) -> int:
@@ -117,13 +191,13 @@ def _edge(caption: MarkedCaption, index: int, step: int) -> int:
     return at
 
 
-def _alternatives(caption: MarkedCaption, indices: Sequence[int]) -> str:
-    names = dict.fromkeys(_lower_initial(caption.spelling(at)) for at in indices)
-    return enumerate_words(tuple(names), "or")
-
-
-def _lower_initial(text: str) -> str:
-    return text if any(map(str.isupper, text[1:])) else text.lower()
+def _deny(caption: MarkedCaption, indices: Sequence[int]) -> str:
+    """Qualities behind "is": "not happy", "not rock music"."""
+    tags = [match.tag for at in indices if (match := caption.tokens[at].match)]
+    said = dict.fromkeys(map(phrase_tag, tags))
+    genres = [each.words for each in said if each.kind is not TagCategory.MOOD]
+    moods = [each.words for each in said if each.kind is TagCategory.MOOD]
+    return deny_qualities(moods, genres, caption.negators.quality)
 
 
 def _behind_noun(caption: MarkedCaption, opening: int, last: int, predicate: str) -> str | None:
@@ -143,18 +217,20 @@ def _behind_noun(caption: MarkedCaption, opening: int, last: int, predicate: str
 
 
 def _join_remaining(caption: MarkedCaption, span: range, left_out: Collection[int]) -> str:
-    """The premodifiers that stay, with the commas and "and" that still part two of them."""
-    text, separator = "", ""
+    """The premodifiers that stay; those of one list, "rock, pop and jazz", are one still."""
+    groups: list[list[int]] = []
     for at in span:
-        word = caption.spelling(at)
-        if word.lower() in SEPARATORS:
-            separator = word if not separator or word != "," else separator
+        if caption.at(at) in SEPARATORS:
             continue
-        if at not in left_out:
-            joint = f"{separator} " if separator == "," else f" {separator} " if separator else " "
-            text = f"{text}{joint}{word}" if text else word
-            separator = ""
-    return text
+        if not groups or caption.at(at - 1) not in SEPARATORS:
+            groups.append([])
+        groups[-1].append(at)
+    parts: list[str] = []
+    for group in groups:
+        stay = [caption.spelling(at) for at in group if at not in left_out]
+        marks = {caption.at(at) for at in range(group[0], group[-1])} & SEPARATORS
+        parts += [", ".join(stay) if marks <= {","} else enumerate_words(stay)] if stay else []
+    return " ".join(parts)
 
 
 def _behind_is(caption: MarkedCaption, index: int) -> Place:
@@ -178,7 +254,7 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
     kept = [caption.spelling(at) for at in span if at not in caption.denied]
     if not ours or opening + 1 >= end:
         return None
-    denial = f"{caption.negators.quality} {_alternatives(caption, ours)}"
+    denial = _deny(caption, ours)
     text = f"{enumerate_words(kept)} but {denial}" if kept else denial
     start = caption.tokens[opening + 1].start
     return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(ours)

@@ -18,11 +18,13 @@ from typing import Final
 import numpy as np
 
 from synth.labels.tag import Tag
+from synth.text.grammar.prose import has_markup
 from synth.text.negation.denial import add_denial
 from synth.text.negation.marked_caption import Wordings
-from synth.text.negation.mending import mend
+from synth.text.negation.mending import find_sure, mend
 from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, describe
+from synth.text.tags.tag_families import explain_undeniable, implies
 from synth.text.tags.tag_kin import is_implied, is_named_in
 from synth.text.tags.tag_words import TagForm, fix_article, phrase_tag
 from synth.text.tags.tags import TagMatch, TagVocabulary
@@ -45,12 +47,18 @@ class NegationReason(StrEnum):
 
     NO_TAG = "no tag"
     """None of the vocabulary's tags is in it."""
+    UNSURE = "unsure"
+    """No tag stands where it is surely one: "world" in "a whole new world"."""
     ALL_DENIED = "all denied"
     """It denies every one of its tags already."""
     NO_OTHER_TAG = "no other tag"
     """Every tag of the vocabulary is in it, or too near one that is."""
     UNSAYABLE = "unsayable"
     """No words are known that deny one of its tags in a sentence."""
+    IMPLIED = "implied"
+    """Whatever half is denied, a tag that stays implies one of it: "techno" says "electronic"."""
+    MARKUP = "markup"
+    """It holds entities, addresses or file names, which no word may part."""
     MISREAD = "misread"
     """Wherever the negator is put, other tags are read than before: "no" before "wave"."""
 
@@ -141,6 +149,8 @@ def negate(
         rng: The item's generator.
         known: Further tags of the recording, which no inserted denial may touch.
     """
+    if has_markup(caption):
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.MARKUP)
     read = _read(caption, how.vocabulary)
     if mode is Mode.INSERT:
         return _insert(read, how, rng, known)
@@ -148,9 +158,7 @@ def negate(
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.NO_TAG)
     if not read.tags:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ALL_DENIED)
-    if not how.natural:
-        return _negate_plainly(read, mode, _choose(read.tags, mode, rng), how, rng)
-    return _negate_naturally(read, mode, how, rng)
+    return (_negate_naturally if how.natural else _negate_plainly)(read, mode, how, rng)
 
 
 def _read(caption: str, vocabulary: TagVocabulary) -> _Read:
@@ -161,17 +169,29 @@ def _read(caption: str, vocabulary: TagVocabulary) -> _Read:
 
 
 def _choose(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[Tag, ...]:
-    """All tags, or half of them, rounded up, in the caption's order."""
+    """All tags, or half of them, rounded up, in the caption's order.
+
+    With a tag goes whatever implies it: who denies "electronic" denies "techno". None where no half
+    can be denied so.
+    """
     if mode is Mode.FULL:
         return tuple(tags)
     count = -(-len(tags) // 2)
-    return tuple(tags[at] for at in sorted(rng.permutation(len(tags))[:count]))
+    drawn: set[Tag] = set()
+    for at in rng.permutation(len(tags)):
+        more = drawn | {tag for tag in tags if implies(tag, tags[at])}
+        if len(more) <= count and not any(
+            implies(tag, denied) for denied in more for tag in tags if tag not in more
+        ):
+            drawn = more
+    return tuple(tag for tag in tags if tag in drawn) if len(drawn) == count else ()
 
 
-def _negate_plainly(
-    read: _Read, mode: Mode, tags: Sequence[Tag], how: Negation, rng: np.random.Generator
-) -> Negated:
+def _negate_plainly(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
     """A random negator before each mention of the tags."""
+    tags = _choose(read.tags, mode, rng)
+    if not tags:
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
     kept = tuple(tag for tag in read.tags if tag not in tags)
     names = [match.tag for match in read.matches]
     for _ in range(_TRIES):
@@ -221,8 +241,9 @@ def _draw_absent(
     tags = how.vocabulary.tags
     for at in rng.permutation(len(tags)):
         tag = tags[at]
-        sayable = not how.natural or phrase_tag(tag).form is not TagForm.NONE
-        if sayable and not is_implied(tag, taken) and not is_named_in(tag, caption):
+        sayable = not how.natural or phrase_tag(tag).form not in {TagForm.NONE, TagForm.THEME}
+        near = is_implied(tag, taken) or is_named_in(tag, caption)
+        if sayable and not near and not explain_undeniable(tag, caption, taken):
             yield tag
 
 
@@ -244,21 +265,25 @@ def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Genera
 
 
 def _negate_naturally(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
-    sayable = [tag for tag in read.tags if phrase_tag(tag).form is not TagForm.NONE]
-    wanted = len(read.tags) if mode is Mode.FULL else -(-len(read.tags) // 2)
-    if len(sayable) < wanted:
-        mute = next(tag for tag in read.tags if tag not in sayable)
+    sure = find_sure(read.caption, read.stated)
+    stated = tuple(dict.fromkeys(match.tag for match in sure))
+    if not stated:
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.UNSURE)
+    mute = next((tag for tag in stated if phrase_tag(tag).form is TagForm.NONE), None)
+    if mute:
         return Negated(
             mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE, detail=mute.name
         )
-    drawn = sorted(rng.permutation(len(sayable))[:wanted])
-    tags = tuple(sayable[at] for at in drawn)
-    kept = tuple(tag for tag in read.tags if tag not in tags)
+    tags = _choose(stated, mode, rng)
+    if not tags:
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
+    kept = tuple(tag for tag in stated if tag not in tags)
     negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
     frame = int(rng.integers(FRAMES))
-    ours = {match for match in read.stated if match.tag in tags}
+    ours = {match for match in sure if match.tag in tags}
     text, unmended = mend(read.caption, read.matches, ours, negators)
-    if unmended is None and _says(text, how.vocabulary, tags, kept):
+    whole = set(stated) == set(read.tags) and len(sure) == len(read.stated)
+    if whole and unmended is None and _says(text, how.vocabulary, tags, kept):
         return Negated(mode, NegationOutcome.NEGATED, text, tags, kept)
     told = describe(kept, tags, frame)
     where = unmended.tag.name if unmended else tags[0].name

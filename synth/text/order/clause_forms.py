@@ -10,6 +10,7 @@ from synth.text.grammar.verb_forms import inflect, lemma_of
 from synth.text.order.clauses import FINITE_AUX, ClausePart
 
 _BEFORE_GERUND: Final = word_set("begin come continue go keep start stop")
+_PRESENT: Final = {"is": "VBZ", "are": "VBP"}
 BE: Final = frozenset({"is", "are", "was", "were"})
 
 
@@ -38,6 +39,8 @@ def to_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
 def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
     """A gerund clause with finite verbs: "a man talking" is "a man talks"; None if unclear."""
     core = part.core()
+    if core.is_of_a_sound():
+        return None
     pieces: list[Piece] = []
     started = False
     for index, token in enumerate(part.tokens):
@@ -52,11 +55,39 @@ def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
         if token.lower == "being" or (not started and not core.has_subject(index) and index):
             return None
         started = True
+        if part.tags[index + 1 : index + 2] == (POS.NOUN,):
+            return None  # "a train crossing alarm"
         made = inflect(token.lower, "VBP" if plural else "VBZ")
         if not made:
             return None
         pieces.append(made)
     return tuple(pieces) if started else None
+
+
+def to_simple(part: ClausePart) -> tuple[Piece, ...]:
+    """A clause without progressive forms, as behind "before": "is talking" is "talks".
+
+    As it is where a form is unclear: "is idling and being revved".
+    """
+    pieces: list[Piece] = []
+    finite = part.finite_verbs()
+    number = ""
+    for index, token in enumerate(part.tokens):
+        joined = index > 0 and part.tags[index - 1] is POS.CCONJ and index + 1 not in finite
+        if token.lower in _PRESENT and part.is_progressive(index):
+            number = _PRESENT[token.lower]
+        elif number and part.is_gerund(index) and (joined or part.follows_be(index)):
+            made = inflect(token.lower, number)
+            if token.lower == "being" or not made:
+                return part.tokens
+            pieces.append(made)
+        elif pieces and joined and part.is_gerund(index) and len(pieces) < index:
+            return part.tokens
+        else:
+            ends = part.tags[index] in {POS.ADP, POS.AUX} or token.lower in BE
+            number = "" if ends else number
+            pieces.append(token)
+    return tuple(pieces)
 
 
 def _gerund_at(part: ClausePart, index: int) -> str | None:

@@ -13,24 +13,25 @@ from synth.text.grammar.pos_lexicon import POS, ends_as_third_person
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
 from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
 from synth.text.order.clause_forms import BE, to_finite, to_gerund
+from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import (
-    compares,
+    explain_no_events,
+    explain_unreadable,
+    is_a_stage,
+    is_heard,
     is_loose,
     may_lack_subject,
     points_back,
+    presupposes,
     reads_as_verb,
 )
-from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
+from synth.text.order.clauses import ClausePart, is_doing, is_plural, needs_doer
 from synth.text.order.connectives import ORDERING, ConnectiveKind, ConnectiveMatch, find_connectives
 from synth.text.order.outcome import Step, SwapOutcome, SwapReason
 from synth.text.order.temporal import ORDER_WORDS
 
 _EMBEDDED: Final = EmbeddedTagger()
-_BACK: Final = word_set(
-    "again also another back both continue continued continues continuing each else more "
-    "other others repeat repeated repeats resume resumes respond responds return returns "
-    "same still this too"
-)
+_TIMES: Final = frozenset({ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
 _OPENERS: Final = word_set("begin beginning begins start starting starts")
 _LEADS: Final = {
     ConnectiveKind.BEFORE: frozenset(
@@ -87,8 +88,9 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     if len(found) > 1:
         return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES)
     only = found[0]
-    if only.fault:
-        return SwapOutcome.omit(only.fault, only.kind)
+    fault = only.fault or explain_unreadable(caption, part)
+    if fault:
+        return SwapOutcome.omit(fault, only.kind)
     made = _swap_fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
     if isinstance(made, SwapReason):
         return SwapOutcome.omit(made, only.kind)
@@ -127,14 +129,16 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.ORDER_WORD
     if ORDER_WORDS & {*front.words, *rear.words} or front.words[0] in _OPENERS:
         return SwapReason.ORDER_WORD
-    if is_loose(rear) or Shape.UNCLEAR in {front.shape(), rear.shape()}:
-        return SwapReason.NOT_A_CLAUSE
-    if not _BACK.isdisjoint(rear.words) or "do so" in " ".join(front.words):
-        return SwapReason.REFERS_BACK
-    if rear.words[-1] in {"do", "does", "did"} or compares(rear):
-        return SwapReason.REFERS_BACK
     if points_back(rear):
         return SwapReason.PRONOUN
+    if presupposes(rear) or "do so" in " ".join(front.words):
+        return SwapReason.REFERS_BACK
+    if is_loose(rear) or Shape.UNCLEAR in {front.shape(), rear.shape()}:
+        return SwapReason.NOT_A_CLAUSE
+    if not {"as", "while"}.isdisjoint(rear.words):
+        return SwapReason.SEVERAL_CONNECTIVES
+    if fault := explain_no_events(front, rear):
+        return fault
     if sides.kind is ConnectiveKind.FOLLOWED_BY:
         return _swap_around_followed_by(sides)
     if rear.shape() in _SUBJECTLESS and is_doing(rear):
@@ -145,15 +149,23 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.SHARED_SUBJECT
     if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
         return SwapReason.SHARED_SUBJECT
-    link = _words(sides.link)
-    if (
-        sides.kind in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}
-        and "which" not in link
-        and {",", "and"} & {*link}
+    if sides.kind in _TIMES and any(
+        side.shape() is Shape.NOUN_PHRASE and not is_heard(side) for side in (front, rear)
     ):
+        return SwapReason.NO_SOUND
+    link = _words(sides.link)
+    if sides.kind in _TIMES and "which" not in link and {",", "and"} & {*link}:
         return SwapReason.FRONTED
     if "which" in link and {front.shape(), rear.shape()} != {Shape.CLAUSE}:
         return SwapReason.NOT_A_CLAUSE
+    if rear.shape() is Shape.CLAUSE and front.shape() is Shape.GERUND_CLAUSE:
+        plural = is_plural(front)
+        finite = None if plural is None else to_finite(front, plural)
+        return (
+            ((*rear.tokens, *sides.link, *finite), (Step.FINITE,))
+            if finite
+            else SwapReason.VERB_FORM
+        )
     return (*rear.tokens, *sides.link, *front.tokens), ()
 
 
@@ -199,6 +211,8 @@ def _carry_subject(sides: _Sides) -> _Made | SwapReason:
     front, rear = sides.front, sides.rear
     if len(rear.core()) < len(rear) or rear.has_a_noun_joined():
         return SwapReason.SHARED_SUBJECT
+    if is_a_stage(front) or is_a_stage(rear) or "accompanied" in rear.words:
+        return SwapReason.ONE_EVENT
     split = _end_of_subject(front)
     if split is None:
         return SwapReason.SHARED_SUBJECT
@@ -247,12 +261,14 @@ def _end_of_subject(part: ClausePart) -> int | None:
 def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
     """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
     commas = [index for index, word in enumerate(part.words) if word == ","]
-    if len(commas) != 1 or found.kind not in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
+    if len(commas) != 1 or found.kind not in _TIMES:
         return SwapReason.FRONTED
     comma = commas[0]
     inner, main = part[found.end : comma], part[comma + 1 :].without_marks()
     if {inner.shape(), main.shape()} != {Shape.CLAUSE}:
         return SwapReason.FRONTED
+    if fault := explain_no_events(inner, main):
+        return fault
     if points_back(inner) or points_back(main):
         return SwapReason.PRONOUN
     link: tuple[Piece, ...] = part.tokens[: found.end]

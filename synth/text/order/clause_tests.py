@@ -4,17 +4,113 @@ from __future__ import annotations
 
 from typing import Final
 
-from synth.text.grammar.pos_lexicon import POS, possible_pos_tags
+from synth.text.grammar.families import names_sound
+from synth.text.grammar.pos_lexicon import POS, ends_as_third_person, possible_pos_tags, singular_of
+from synth.text.grammar.prose import is_one_sentence
 from synth.text.grammar.tokens import word_set
-from synth.text.grammar.verb_forms import agent_verbs, is_past, lemma_of
-from synth.text.order.clauses import ClausePart, Shape
+from synth.text.grammar.verb_forms import agent_verbs, is_past, lemma_of, sound_nouns
+from synth.text.order.clause_grammar import Shape
+from synth.text.order.clauses import ClausePart
+from synth.text.order.outcome import SwapReason
 
 _PERSONAL: Final = word_set("he her him himself it itself she that them themselves they")
 _POSSESSIVE: Final = frozenset({"his", "her", "its", "their"})
 _COMPARED: Final = word_set("bigger faster harder longer louder quieter shorter slower softer")
 _GROWING: Final = word_set("become becomes becoming get gets getting grow growing grows")
+_COURSE: Final = word_set(
+    "accelerate answer approach arrive begin cease close come continue decelerate depart end exit "
+    "fade get go grow increase decrease land leave near open power quit return shut slow speed "
+    "start stop turn"
+)
+_NEARING: Final = word_set(
+    "accelerate approach decelerate decrease fade grow increase near recede slow speed"
+)
+_FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
+_BACK: Final = word_set(
+    "again also another answering back both continue continued continues continuing each else "
+    "more other others repeat repeated repeats replies replying respond responding responds "
+    "resume resumes return returning returns same still this too"
+)
 _OF_NOUNS: Final = frozenset({"from", "in", "of", "on", "with"})
 _SOUNDS: Final = frozenset({"noise", "noises", "sound", "sounds", "water"})
+
+
+def explain_unreadable(caption: str, part: ClausePart) -> SwapReason | None:
+    """Why a caption is not rewritten at all, whatever its sides are."""
+    if not is_one_sentence(caption):
+        return SwapReason.NOT_A_SENTENCE
+    return None if part.is_known() else SwapReason.UNSURE
+
+
+def explain_no_events(front: ClausePart, rear: ClausePart) -> SwapReason | None:
+    """Why two sides are not two events that are heard, each told for itself."""
+    if not (tells_of_sound(front) and tells_of_sound(rear)):
+        return SwapReason.NO_SOUND
+    if names_again(rear, front) or names_again(front, rear):
+        return SwapReason.REFERS_BACK
+    if not _FOLLOWING.isdisjoint((*front.words, *rear.words)):
+        return SwapReason.ORDER_WORD
+    return None
+
+
+def tells_of_sound(part: ClausePart) -> bool:
+    """Whether a word of a part is of a sound, or of what makes one."""
+    return names_sound(" ".join(part.words)) or any(
+        _stem(word) in sound_nouns() for word in part.words
+    )
+
+
+def names_again(part: ClausePart, other: ClausePart) -> bool:
+    """Whether "the train" stands in a part, and a train in the other; "in the rain" may recur."""
+    nouns = _nouns(other)
+    definite, before = False, ""
+    for word, tag in zip(part.words, part.tags, strict=True):
+        opens, before = word == "the" and before != "in", word
+        definite = opens or (definite and tag in {POS.ADJ, POS.NOUN, POS.VERB})
+        if definite and tag is POS.NOUN and _stem(word) in nouns:
+            return True
+    return False
+
+
+def is_one_event(front: ClausePart, rear: ClausePart) -> bool:
+    """Whether "as" may mean "because", or "the more ... the more": of one source, or in change."""
+    verbs = {lemma_of(word) for word in (*front.words, *rear.words)}
+    if not (_GROWING | _COMPARED).isdisjoint((*front.words, *rear.words)):
+        return True
+    subject = rear[: (rear.finite_verbs() or [len(rear)])[0]]
+    definite = not {"the", *_POSSESSIVE}.isdisjoint(subject.words[:1])
+    same = not _nouns(subject).isdisjoint(_nouns(front)) and "another" not in subject.words
+    return definite or same or not verbs.isdisjoint(_NEARING)
+
+
+def is_a_stage(part: ClausePart) -> bool:
+    """Whether a part tells how something begins, ends or changes: "turning off"."""
+    return any(
+        tag is POS.VERB and lemma_of(word) in _COURSE
+        for word, tag in zip(part.words, part.tags, strict=True)
+    )
+
+
+def is_heard(part: ClausePart) -> bool:
+    """Whether a noun phrase is of a sound, not of a time or a place: "a beep", "some knocking"."""
+    words = part.words
+    if not {"the", *_POSSESSIVE}.isdisjoint(words[:1]):
+        return False
+    head = next((at for at, tag in enumerate(part.tags) if tag is POS.ADP), len(words)) - 1
+    last = words[head]
+    return last.endswith("ing") or _stem(last) in sound_nouns()
+
+
+def _nouns(part: ClausePart) -> set[str]:
+    return {
+        _stem(word)
+        for word, tag in zip(part.words, part.tags, strict=True)
+        if tag in {POS.NOUN, POS.PROPN}
+    }
+
+
+def _stem(word: str) -> str:
+    return singular_of(word) or word
 
 
 def is_loose(part: ClausePart) -> bool:
@@ -41,13 +137,18 @@ def reads_as_verb(part: ClausePart) -> bool:
     word, ahead = part.words[start], part[start + 1 : start + 2]
     if POS.VERB not in possible_pos_tags(word):
         return False
+    if ends_as_third_person(word) and not part.finite_verbs():
+        subject = part.gerunds_with_subject() and lemma_of(word) not in _COURSE
+        return not (subject and ahead.tags == (POS.VERB,))
     led = ahead.tags in {(POS.ADV,), (POS.DET,), (POS.PRON,), (POS.ADP,)}
     alone = not ahead.tags or ahead.words[0] in {"and", *_OF_NOUNS}
     return (led and ahead.words[0] not in _OF_NOUNS) or (alone and lemma_of(word) in agent_verbs())
 
 
-def compares(part: ClausePart) -> bool:
-    """Whether "louder" is louder than what came before; "gets louder" is not."""
+def presupposes(part: ClausePart) -> bool:
+    """Whether a part only makes sense behind another: "again", "a louder bark", "then does"."""
+    if not _BACK.isdisjoint(part.words) or part.words[-1:] in {("do",), ("does",), ("did",)}:
+        return True
     return not _COMPARED.isdisjoint(part.words) and _GROWING.isdisjoint(part.words)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from synth.text.grammar.pos_lexicon import (
     POS,
     ends_as_gerund,
     ends_as_third_person,
+    is_known,
     possible_pos_tags,
     singular_of,
 )
 from synth.text.grammar.tagger import Tagger
-from synth.text.grammar.tokens import STOPS, Token, tokenize, word_set
-from synth.text.grammar.verb_forms import agent_verbs, is_past, lemma_of
+from synth.text.grammar.tokens import PROPER, STOPS, Token, tokenize, word_set
+from synth.text.grammar.verb_forms import agent_verbs, is_past, lemma_of, sound_nouns
+from synth.text.order.clause_grammar import Shape, fits
+from synth.text.tags.tag_words import article
 
 FINITE_AUX: Final = word_set(
     "is are was were am has have had can could will would does do did may might must should"
@@ -23,21 +25,18 @@ FINITE_AUX: Final = word_set(
 _SUBORDINATE: Final = word_set("that which who where when while as because if until so")
 _BASE_AFTER: Final = word_set("to not can could will would does do did")
 _PLURALS: Final = word_set("people men women children geese they police sheep cattle fish")
+_MANY: Final = word_set(
+    "both eight few five four many multiple nine seven several six ten three two"
+)
+_COUNTING: Final = frozenset({"couple", "dozen", "few", "hundred", "number", "thousand"})
+_GROUPS: Final = word_set(
+    "audience band bunch choir chorus couple crowd few flock gang group handful herd lot number "
+    "pack pair series stream swarm team variety"
+)
 _NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
 _PARTICLES: Final = word_set("away by down off on out up")
 _MOTION: Final = word_set("become come drive fly get go move pass run slow speed start stop turn")
 _EDGES: Final = STOPS | {",", ";", ":"}
-
-
-class Shape(StrEnum):
-    """What a stretch of words is."""
-
-    CLAUSE = "a man speaks"
-    PREDICATE = "speaks"
-    GERUND_CLAUSE = "a man speaking"
-    GERUND = "speaking"
-    NOUN_PHRASE = "speech"
-    UNCLEAR = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,16 @@ class ClausePart:
         """The tokens in lower case."""
         return tuple(token.lower for token in self.tokens)
 
+    def is_known(self) -> bool:
+        """Whether the tagger knows every word, names inside the sentence left aside."""
+        return all(
+            token.word is None
+            or is_known(token.lower)
+            or token.text in PROPER
+            or (token.word > 0 and token.text[0].isupper())
+            for token in self.tokens
+        )
+
     def core(self) -> ClausePart:
         """Without what is subordinate: "a sound that fades" is "a sound"."""
         words = self.words
@@ -90,6 +99,13 @@ class ClausePart:
         """Indices of verbs and auxiliaries that need a subject."""
         return [index for index in range(len(self)) if self._is_finite(index)]
 
+    def is_of_a_sound(self) -> bool:
+        """Whether what is done is done inside a noun phrase: "the sound of a woman speaking"."""
+        gerunds = self.gerunds_with_subject()
+        subject = self[: gerunds[0]] if gerunds else self
+        first = next((at for at, tag in enumerate(subject.tags) if tag is POS.ADP), 0)
+        return first > 0 and subject.words[first - 1] not in _GROUPS
+
     def has_a_noun_joined(self) -> bool:
         """Whether "and" joins something else than verbs and particles."""
         return any(
@@ -103,12 +119,55 @@ class ClausePart:
         return gerunds if gerunds and self.has_subject(gerunds[0]) else []
 
     def shape(self) -> Shape:
-        """What the part is, by its core."""
+        """What the part is, by its core; unclear where a word of it has no place in that."""
         core = self.core()
+        shape = core._guess_shape()
+        whole = fits(shape, core.words, core.tags) and self._numbers_agree()
+        return shape if whole and self[len(core) :]._is_together() else Shape.UNCLEAR
+
+    def _is_together(self) -> bool:
+        """Whether a rest is empty, or "as" or "while" with a clause."""
+        if not len(self):
+            return True
+        behind = {Shape.CLAUSE} if self.words[0] == "as" else {Shape.CLAUSE, Shape.GERUND}
+        return self.words[0] in {"as", "while"} and self[1:].shape() in behind
+
+    def _numbers_agree(self) -> bool:
+        """Whether "two" stands before a plural, "a" before a singular, and "an" before a vowel."""
+        for index in range(len(self) - 1):
+            word, ahead = self.words[index], self.tokens[index + 1].text
+            if word in {"a", "an"} and article(ahead) != word:
+                return False
+            noun = self._noun_of(index)
+            plural = noun is not None and _is_plural_word(noun)
+            if noun and (word in _MANY or (word[0].isdigit() and word != "1")) and not plural:
+                return False
+            if noun and word in {"a", "an"} and singular_of(noun) and ahead not in _COUNTING:
+                return False
+            named = self.tags[index : index + 2] == (POS.NOUN, POS.NOUN) and _is_plural_word(word)
+            if named and POS.VERB in possible_pos_tags(self.words[index + 1]):
+                return False
+        return True
+
+    def _noun_of(self, index: int) -> str | None:
+        """The last noun of the phrase that a determiner opens; None where another word comes."""
+        at = index + 1
+        while at < len(self) and self.tags[at] is POS.ADJ:
+            at += 1
+        first = at
+        while at < len(self) and self.tags[at] is POS.NOUN:
+            at += 1
+        return self.words[at - 1] if at > first else None
+
+    def _guess_shape(self) -> Shape:
+        core = self
         start = core.first_of_predicate()
         finite = core.finite_verbs()
         if finite:
-            if core._has_two_subjects(finite[0]) or core._disagrees(finite[0]):
+            first = finite[0]
+            if core._has_two_subjects(first) or core._disagrees(first) or core._may_name(first):
+                return Shape.UNCLEAR
+            if core._leaves_a_verb():
                 return Shape.UNCLEAR
             subject = any(tag in _NOMINAL for tag in core.tags[: finite[0] + 1]) or any(
                 core.is_gerund(index) or core.words[index] in {"another", "some", "others"}
@@ -119,9 +178,15 @@ class ClausePart:
         if gerunds and gerunds[0] == start:
             return Shape.GERUND
         if any(core.has_subject(index) for index in gerunds):
-            return Shape.GERUND_CLAUSE
+            return Shape.UNCLEAR if core._leaves_a_verb() else Shape.GERUND_CLAUSE
         nominal = any(tag in _NOMINAL for tag in core.tags) or bool(gerunds)
-        return Shape.NOUN_PHRASE if nominal else Shape.UNCLEAR
+        return Shape.NOUN_PHRASE if nominal and not core._ends_in_a_verb() else Shape.UNCLEAR
+
+    def _ends_in_a_verb(self) -> bool:
+        """Whether the last noun may be what a plural before it does: "blades of a saw scream"."""
+        last = self.words[-1]
+        joined = self.tags[-2:] == (POS.NOUN, POS.NOUN) and POS.VERB in possible_pos_tags(last)
+        return joined and last in sound_nouns() and any(map(_is_plural_word, self.words[:-1]))
 
     def first_of_predicate(self) -> int:
         """Index past leading adverbs."""
@@ -156,6 +221,15 @@ class ClausePart:
         ends = word == "being" or (tag is POS.VERB and ends_as_gerund(word))
         return ends and not self.is_attributive(index)
 
+    def is_progressive(self, be: int) -> bool:
+        """Whether "is" belongs to the gerund behind it: "is loudly talking"."""
+        after = self._after(be)
+        return after > be and self.is_gerund(after)
+
+    def follows_be(self, gerund: int) -> bool:
+        """Whether "is" or "are" stands before a gerund."""
+        return self.words[max(self._before(gerund), 0)] in {"is", "are"}
+
     def is_attributive(self, index: int) -> bool:
         """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""
         if self.tags[index : index + 2] != (POS.VERB, POS.NOUN):
@@ -179,15 +253,36 @@ class ClausePart:
         )
 
     def _disagrees(self, verb: int) -> bool:
-        """Whether the verb is a plural and nothing before it is one: "crackling occur"."""
+        """Whether verb and subject are of different numbers: "crackling occur", "birds chirps"."""
         before, word = self._before(verb), self.words[verb]
-        if self.tags[verb] is not POS.VERB or ends_as_third_person(word) or before < 0:
+        if self.tags[verb] is not POS.VERB or word in FINITE_AUX or before < 0:
             return False
+        front = self[:verb]
+        if ends_as_third_person(word):
+            return is_plural(front) is True
         singular = self.tags[before] is POS.NOUN or self.is_gerund(before)
-        front = self.tags[:verb]
-        return singular and not (
-            {POS.CCONJ, POS.NUM} & {*front} or any(map(_is_plural_word, self.words[:verb]))
-        )
+        return singular and POS.CCONJ not in front.tags and not _is_plural_word(self.words[before])
+
+    def _may_name(self, verb: int) -> bool:
+        """Whether a verb may as well be the noun of its subject: "bird calls", "a horn sound"."""
+        word = self.words[verb]
+        if verb == 0 or self.tags[verb] is not POS.VERB or _singular(word) not in sound_nouns():
+            return False
+        if not ends_as_third_person(word):
+            return not any(map(_is_plural_word, self.words[:verb]))
+        return {"a", "an", "another", "each", "one", "someone"}.isdisjoint(self.words[:verb])
+
+    def _leaves_a_verb(self) -> bool:
+        """Whether what "and" joins to a clause may be its second verb: "speaking and fires"."""
+        for index, tag in enumerate(self.tags[:-1]):
+            after = self._after(index)
+            word = self.words[after]
+            verb = self.tags[after] is POS.NOUN and POS.VERB in possible_pos_tags(word)
+            if tag is POS.CCONJ and verb and ends_as_third_person(word):
+                if word.endswith("ings") or self.tags[after + 1 : after + 2] == (POS.VERB,):
+                    continue
+                return True
+        return False
 
     def has_subject(self, gerund: int) -> bool:
         """Whether a gerund is said of what stands right before it."""
@@ -242,6 +337,10 @@ def is_plural(part: ClausePart) -> bool | None:
     if {"a", "an", "one"} & set(core.words[:end]) and "few" not in core.words[:end]:
         return word in {"couple", "number", "lot"}
     return _is_plural_word(word)
+
+
+def _singular(word: str) -> str:
+    return singular_of(word) or word
 
 
 def _is_plural_word(word: str) -> bool:

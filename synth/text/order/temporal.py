@@ -9,26 +9,36 @@ from __future__ import annotations
 from typing import Final
 
 from synth.text.grammar.pos_lexicon import POS
-from synth.text.grammar.tagger import EmbeddedTagger, Tagger
+from synth.text.grammar.prose import has_markup
+from synth.text.grammar.tagger import EmbeddedTagger, Tagger, is_doubtful
 from synth.text.grammar.tokens import Piece, format_order, to_sentence, word_set
-from synth.text.order.clause_forms import to_finite
-from synth.text.order.clauses import ClausePart, Shape, is_plural
+from synth.text.order.clause_forms import to_finite, to_gerund
+from synth.text.order.clause_grammar import Shape
+from synth.text.order.clause_tests import (
+    explain_no_events,
+    explain_unreadable,
+    is_a_stage,
+    is_heard,
+    is_one_event,
+    points_back,
+    presupposes,
+)
+from synth.text.order.clauses import ClausePart, is_plural, needs_doer
 from synth.text.order.connectives import ConnectiveKind, ConnectiveMatch, find_connectives
 from synth.text.order.outcome import Step, SwapOutcome, SwapReason
 
 KEPT_TAGS: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 ORDER_WORDS: Final = word_set(
-    "afterward afterwards end ending eventually finally first initially lastly later next second "
-    "secondly subsequently third"
+    "afterward afterwards concurrently end ending eventually finally first initially lastly later "
+    "next second secondly simultaneously subsequently third"
 )
-_ENDS: Final = frozenset({"end", "ending"})
-GOES_ON: Final = word_set("continue continued continues continuing resume resumed resumes resuming")
 _EMBEDDED: Final = EmbeddedTagger()
 _OTHER_ORDER: Final = {
     ConnectiveKind.BEFORE: ConnectiveKind.AFTER,
     ConnectiveKind.AFTER: ConnectiveKind.BEFORE,
 }
-_GOVERNED: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
+_TOLD: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
+HOW_SOON: Final = word_set("immediately just right shortly soon")
 
 
 def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -36,12 +46,17 @@ def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcom
 
     Kept are NOUN, PROPN and VERB. Gerunds and participles are verbs, so they stay ("running
     water", "is followed"); a past participle right before its noun is an adjective and goes
-    ("muffled speech"). Auxiliaries, "is" among them, pronouns and numbers go.
+    ("muffled speech"). Auxiliaries, "is" among them, pronouns and numbers go. A caption is left out
+    where the tagger does not know one of its words, or only guesses whether it is to be kept.
     """
     part = ClausePart.parse(caption, tagger)
     words = [token for token in part.tokens if token.word is not None]
     if not words:
         return SwapOutcome.omit(SwapReason.EMPTY)
+    if has_markup(caption):
+        return SwapOutcome.omit(SwapReason.NOT_A_SENTENCE)
+    if any(is_doubtful(part.words, part.tags, index) for index in range(len(part))):
+        return SwapOutcome.omit(SwapReason.UNSURE)
     kept = [
         token
         for token, tag in zip(part.tokens, part.tags, strict=True)
@@ -56,15 +71,14 @@ def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcom
 def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     """Exchange "before" and "after" (the paper's BAT).
 
-    The caption must hold one of the two words, once; other connectives may stand beside it, for
-    whatever they join, the one relation told by this word is turned round. All else stays byte for
-    byte, so the swap undoes itself.
+    The caption must hold one of the two words, once, and no other connective. What it joins must be
+    two events that are heard. All else stays byte for byte, so the swap undoes itself.
     """
     part = ClausePart.parse(caption, tagger)
     found, reason = _find_only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
     if found is None:
         return SwapOutcome.omit(reason)
-    fault = found.fault or _explain_ungoverned(part, found)
+    fault = found.fault or explain_unreadable(caption, part) or _explain_not_ordered(part, found)
     if fault:
         return SwapOutcome.omit(fault, found.kind)
     token = part.tokens[found.start]
@@ -79,18 +93,19 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     """Exchange "as" and "then": at once for one after the other, and back.
 
     "A as B" is "A then B"; "A, and then B" is "A as B", where B is a clause. A gerund behind "then"
-    is made finite ("then water running" is "as water runs"); a fronted "As A, B" is "A, then B".
-    The caption must hold one of the two words, once, and no other connective but "followed by".
+    is made finite ("then water running" is "as water runs"), and back behind a gerund or a noun; a
+    fronted "As A, B" is "A, then B". The caption must hold one of the two words, once, and no other
+    connective.
     """
     part = ClausePart.parse(caption, tagger)
     found, reason = _find_only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
     if found is None:
         return SwapOutcome.omit(reason)
-    others = find_connectives(part.words)
-    if any(other.kind not in {found.kind, ConnectiveKind.FOLLOWED_BY} for other in others):
+    if len(find_connectives(part.words)) > 1:
         return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES, found.kind)
-    if found.fault:
-        return SwapOutcome.omit(found.fault, found.kind)
+    fault = found.fault or explain_unreadable(caption, part)
+    if fault:
+        return SwapOutcome.omit(fault, found.kind)
     if found.kind is ConnectiveKind.AS:
         return _as_to_then(part, found)
     return _then_to_as(part, found)
@@ -99,14 +114,22 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
 def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     if found.start == 0:
         return _swap_fronted_as(part)
-    behind = _first_stretch(part[found.end :])
-    if behind.shape() not in _GOVERNED:
-        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
-    if part[: found.start].without_marks().shape() is Shape.UNCLEAR:
-        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
-    pieces: list[Piece] = [*part.tokens]
-    pieces[found.start] = ConnectiveKind.THEN.value
-    return _make_outcome(part, pieces, found, (Step.REPLACED,))
+    front, rear = part[: found.start], part[found.end :].without_marks()
+    comma = front.words[-1:] == (",",)
+    front = front.without_marks()
+    fault = _explain_not_joined(front, rear, {Shape.CLAUSE})
+    if fault:
+        return SwapOutcome.omit(fault, found.kind)
+    told: tuple[Piece, ...] = rear.tokens
+    steps: tuple[Step, ...] = (Step.REPLACED,)
+    if front.shape() is not Shape.CLAUSE:
+        gerund = to_gerund(rear)
+        if gerund is None:
+            return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
+        told, steps = gerund, (Step.REPLACED, Step.GERUND)
+    marks: tuple[Piece, ...] = (",",) if comma else ()
+    pieces = (*front.tokens, *marks, ConnectiveKind.THEN.value, *told)
+    return _make_outcome(part, pieces, found, steps)
 
 
 def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
@@ -115,10 +138,11 @@ def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
     if len(commas) != 1:
         return SwapOutcome.omit(SwapReason.FRONTED, ConnectiveKind.AS)
     front, rear = part[1 : commas[0]], part[commas[0] + 1 :].without_marks()
-    if {front.shape(), rear.shape()} != {Shape.CLAUSE} or rear.words[0] == "and":
-        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, ConnectiveKind.AS)
     if any(tag is POS.PRON for tag in front.tags):
         return SwapOutcome.omit(SwapReason.PRONOUN, ConnectiveKind.AS)
+    fault = _explain_not_joined(rear, front, {Shape.CLAUSE})
+    if fault or rear.shape() is not Shape.CLAUSE:
+        return SwapOutcome.omit(fault or SwapReason.NOT_A_CLAUSE, ConnectiveKind.AS)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
     return SwapOutcome(
         to_sentence(pieces, part.tokens),
@@ -134,35 +158,43 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     while start and part.words[start - 1] in {",", "and", "but"}:
         start -= 1
     front, rear = part[:start].without_marks(), part[found.end :].without_marks()
-    behind = _first_stretch(rear)
     if not len(front):
         return SwapOutcome.omit(SwapReason.DANGLING, found.kind)
-    if front.shape() is Shape.UNCLEAR:
-        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
-    if "," in front.words:
-        return SwapOutcome.omit(SwapReason.SEVERAL_PARTS, found.kind)
-    if ORDER_WORDS & {*front.words, *rear.words}:
-        return SwapOutcome.omit(SwapReason.ORDER_WORD, found.kind)
-    shape = behind.shape()
-    if shape in {Shape.PREDICATE, Shape.GERUND}:
+    if rear.shape() in {Shape.PREDICATE, Shape.GERUND}:
         return SwapOutcome.omit(SwapReason.SHARED_SUBJECT, found.kind)
-    if shape not in _GOVERNED:
-        return SwapOutcome.omit(SwapReason.NOT_A_CLAUSE, found.kind)
-    clause: tuple[Piece, ...] | None = behind.tokens
+    if fault := _explain_not_joined(front, rear, _TOLD):
+        return SwapOutcome.omit(fault, found.kind)
+    clause: tuple[Piece, ...] | None = rear.tokens
     steps: tuple[Step, ...] = (Step.REPLACED,)
-    if shape is Shape.GERUND_CLAUSE:
-        plural = is_plural(behind)
-        clause = None if plural is None else to_finite(behind, plural)
+    if rear.shape() is Shape.GERUND_CLAUSE:
+        plural = is_plural(rear)
+        clause = None if plural is None else to_finite(rear, plural)
         steps = (Step.REPLACED, Step.FINITE)
     if clause is None:
         return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
-    pieces: tuple[Piece, ...] = (
-        *front.tokens,
-        ConnectiveKind.AS.value,
-        *clause,
-        *rear.tokens[len(behind) :],
-    )
+    pieces: tuple[Piece, ...] = (*front.tokens, ConnectiveKind.AS.value, *clause)
     return _make_outcome(part, pieces, found, steps)
+
+
+def _explain_not_joined(
+    front: ClausePart, rear: ClausePart, governed: frozenset[Shape] | set[Shape]
+) -> SwapReason | None:
+    """Why "as" or "then" does not join two events, each told whole, of which neither is why."""
+    if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
+        return SwapReason.SEVERAL_PARTS
+    if ORDER_WORDS & {*front.words, *rear.words}:
+        return SwapReason.ORDER_WORD
+    if rear.tags[:1] == (POS.ADV,):
+        return SwapReason.ADVERBIAL
+    if points_back(rear):
+        return SwapReason.PRONOUN
+    if rear.shape() not in governed or front.shape() in {Shape.UNCLEAR, Shape.PREDICATE}:
+        return SwapReason.NOT_A_CLAUSE
+    if presupposes(rear):
+        return SwapReason.REFERS_BACK
+    if fault := explain_no_events(front, rear):
+        return fault
+    return SwapReason.ONE_EVENT if is_one_event(front, rear) else None
 
 
 def _make_outcome(
@@ -191,27 +223,40 @@ def _find_only(
     return None, SwapReason.FIXED_PHRASE if fixed else SwapReason.SEVERAL_CONNECTIVES
 
 
-def _explain_ungoverned(part: ClausePart, found: ConnectiveMatch) -> SwapReason | None:
-    """Why what stands behind "before" or "after" is not governed by it."""
-    behind = _first_stretch(part[found.end :])
-    if not GOES_ON.isdisjoint(behind.words):
-        return SwapReason.REFERS_BACK
-    if not _ENDS.isdisjoint(behind.words):
+def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason | None:
+    """Why what stands before and behind "before" or "after" are not two events in that order."""
+    if len(find_connectives(part.words)) > 1:
+        return SwapReason.SEVERAL_CONNECTIVES
+    if found.start == 0:
+        commas = [index for index, word in enumerate(part.words) if word == ","]
+        if len(commas) != 1:
+            return SwapReason.FRONTED
+        front, rear = part[commas[0] + 1 :].without_marks(), part[1 : commas[0]]
+    else:
+        end = found.start - (part.words[found.start - 1] in HOW_SOON)
+        front, rear = part[:end].without_marks(), part[found.end :].without_marks()
+    if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
+        return SwapReason.SEVERAL_PARTS
+    if ORDER_WORDS & {*front.words, *rear.words}:
         return SwapReason.ORDER_WORD
-    if behind.words[:1] == ("which",):
-        return None
-    if found.start == 0 and "," not in part.words:
-        return SwapReason.FRONTED
-    if behind.shape() in {Shape.PREDICATE, Shape.UNCLEAR}:
+    if presupposes(rear):
+        return SwapReason.REFERS_BACK
+    if points_back(rear):
+        return SwapReason.PRONOUN
+    outer, inner = front.shape(), rear.shape()
+    if Shape.UNCLEAR in {outer, inner} or Shape.PREDICATE in {outer, inner}:
         return SwapReason.NOT_A_CLAUSE
-    return None
-
-
-def _first_stretch(part: ClausePart) -> ClausePart:
-    """Up to the first comma or other connective."""
-    ends = [index for index, tag in enumerate(part.tags) if tag is POS.PUNCT]
-    ends += [found.start for found in find_connectives(part.words) if not found.fault]
-    return part[: min(ends, default=len(part))]
+    if found.start == 0 and outer is not Shape.CLAUSE:
+        return SwapReason.FRONTED
+    if inner is Shape.GERUND_CLAUSE and outer is Shape.CLAUSE:
+        return SwapReason.NOT_A_CLAUSE
+    if inner is Shape.NOUN_PHRASE and not is_heard(rear):
+        return SwapReason.NO_SOUND
+    if inner is Shape.GERUND and outer is Shape.NOUN_PHRASE and needs_doer(rear):
+        return SwapReason.SHARED_SUBJECT
+    if inner is Shape.GERUND and (is_a_stage(rear) or is_a_stage(front)):
+        return SwapReason.ONE_EVENT
+    return explain_no_events(front, rear)
 
 
 def _match_case(word: str, like: str) -> str:

@@ -196,9 +196,9 @@ def _tell(present: _Words, missing: _Words, frame: int) -> str:
 def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
     """As "a happy track from the 80s that is not rock, with guitar but without drums"."""
     text = add_article(_say_name(present, noun)) + _say_eras(present)
-    qualities = [*missing.moods, *missing.origins, *missing.genres, *_decades(missing.eras, "or")]
-    if qualities:
-        text += f" that is not {enumerate_words(qualities, 'or')}"
+    qualities = (*missing.moods, *missing.origins, *_decades(missing.eras, "or"))
+    if qualities or missing.genres:
+        text += f" that is {deny_qualities(qualities, missing.genres)}"
     parts = []
     if present.things or present.themes:
         parts.append(f"with {enumerate_words((*present.things, *_themes(present.themes, 'and')))}")
@@ -207,7 +207,16 @@ def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
         parts.append(f"without {lacking}")
     if not parts:
         return text
-    return f"{text}{',' if qualities else ''} {' but '.join(parts)}"
+    return f"{text}{',' if qualities or missing.genres else ''} {' but '.join(parts)}"
+
+
+def deny_qualities(qualities: Sequence[str], genres: Sequence[str], negator: str = "not") -> str:
+    """As "not happy or calm", "not pop or rock music", "not calm, and not rock music"."""
+    parts = [f"{negator} {enumerate_words(qualities, 'or')}"] if qualities else []
+    if genres:
+        named = [genre.removesuffix(" music") for genre in genres]
+        parts.append(f"not {enumerate_words(named, 'or')} music")
+    return ", and ".join(parts)
 
 
 def _say_with_predicate(present: _Words, noun: str) -> str:

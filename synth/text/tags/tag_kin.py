@@ -34,6 +34,11 @@ def is_implied(tag: Tag, known: Iterable[Tag]) -> bool:
     return any(explain_nearness(tag.name, other.name) for other in known)
 
 
+def holds_words(name: str, other: str) -> bool:
+    """Whether a name holds every word of another: "pop rock" holds "rock", not "pop punk"."""
+    return bool(_keys(other)) and set(_keys(other)) <= set(_keys(name))
+
+
 def is_named_in(tag: Tag, caption: str) -> bool:
     """Whether every word of a tag, by its stem, stands somewhere in a caption."""
     words = set(_keys(tag.name))

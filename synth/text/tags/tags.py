@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_words import spell
+from synth.text.tags.tag_words import phrase_tag, spell
 
 Words: TypeAlias = tuple[str, ...]
 
@@ -84,6 +84,9 @@ class TagVocabulary:
         for tag in self.tags:
             for form in sorted(_spellings(tag.name)):
                 forms.setdefault(form, tag)
+        for tag in self.tags:  # "bell" is said "bells"
+            for form in sorted(_spellings(phrase_tag(tag).words)):
+                forms.setdefault(form, tag)
         found: dict[str, list[tuple[Words, Tag]]] = {}
         for form, tag in forms.items():
             found.setdefault(form[0], []).append((form, tag))
@@ -110,6 +113,10 @@ class TagVocabulary:
                 taken[match.start : match.end] = b"\1" * (match.end - match.start)
                 chosen.append(match)
         return tuple(sorted(chosen, key=lambda match: match.start))
+
+    def find_tags(self, caption: str) -> tuple[Tag, ...]:
+        """The tags that the caption names, each once."""
+        return tuple(dict.fromkeys(match.tag for match in self.find(caption)))
 
     def _find_starting(
         self, caption: str, words: Sequence[Word], at: int

@@ -6,18 +6,14 @@ or low in valence and in arousal, and contradicts one that stands opposite.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from functools import cache
 from typing import Final
 
-from synth.base.shipped import shipped_path
 from synth.labels.tag import Tag
+from synth.text.tags.tag_families import families
 from synth.text.tags.tag_kin import explain_nearness
 from synth.text.tags.tag_words import TagCategory, phrase_tag
-from synth.text.tags.tags import words_of
 
-LISTING: Final = "lexicons/tag_families.csv"
 _KINDS: Final = frozenset(
     {
         TagCategory.GENRE,
@@ -27,7 +23,6 @@ _KINDS: Final = frozenset(
         TagCategory.ERA,
     }
 )
-_LONGEST: Final = 4
 _OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
 
@@ -53,33 +48,3 @@ def _shared_family(kind: TagCategory, ours: frozenset[str], theirs: frozenset[st
         return "" if opposed and not agree else "moods that may go together"
     common = sorted(ours & theirs)
     return f"both {common[0]}" if common else ""
-
-
-@cache
-def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
-    text = shipped_path(LISTING).read_text(encoding="utf-8")
-    return {
-        (_plain(row["words"]), row["category"]): frozenset(row["families"].split())
-        for row in csv.DictReader(text.splitlines())
-    }
-
-
-@cache
-def families(tag: Tag) -> frozenset[str]:
-    """The families of a tag: those of its name, or else of every run of words in it."""
-    kind = phrase_tag(tag).kind.value
-    name = _plain(phrase_tag(tag).words)
-    whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
-    if whole:
-        return whole
-    words = name.split()
-    runs = (
-        " ".join(words[at : at + size])
-        for size in range(1, _LONGEST)
-        for at in range(len(words) - size + 1)
-    )
-    return frozenset().union(*(_read_listing().get((run, kind), frozenset()) for run in runs))
-
-
-def _plain(name: str) -> str:
-    return " ".join(word.key for word in words_of(name))

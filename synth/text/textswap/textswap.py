@@ -25,10 +25,12 @@ from synth.base.atomic import replacing
 from synth.base.errors import LexiconError
 from synth.base.progress import Observer, Silent, track
 from synth.labels.tag import Tag
+from synth.text.grammar.prose import has_markup
+from synth.text.negation.mending import find_sure
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_kin import is_implied
-from synth.text.tags.tag_words import find_category, fix_article, phrase_tag
-from synth.text.tags.tags import TagVocabulary, words_of
+from synth.text.tags.tag_words import fix_article, phrase_tag
+from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.tag_contraries import explain_not_contrary
 
 SCHEMA: Final = pa.schema(
@@ -207,9 +209,14 @@ def swap(
         dictionary: The allowed exchanges.
         rng: The item's generator.
     """
+    if has_markup(caption):
+        return Swapped()
     stated = find_stated_tags(caption, dictionary.vocabulary)
     own = tuple(dict.fromkeys((*known, *stated)))
-    whole = tuple(tag for tag in stated if not _in_longer_name(tag, caption, dictionary))
+    found = dictionary.vocabulary.find(caption)
+    sure = find_sure(caption, found)
+    unsure = {match.tag for match in found if match not in sure}
+    whole = tuple(tag for tag in stated if tag not in unsure)
     swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
@@ -228,30 +235,14 @@ def _draw_swaps(
                 break
 
 
-def _in_longer_name(tag: Tag, caption: str, dictionary: Dictionary) -> bool:
-    """Whether the tag is part of another instrument's name there: "guitar" in "bass guitar"."""
-    words = words_of(caption)
-    for match in dictionary.vocabulary.find(caption):
-        if match.tag != tag:
-            continue
-        before = [word.key for word in words if word.end <= match.start][-1:]
-        after = [word.key for word in words if word.start >= match.end][:1]
-        names = (
-            *(f"{word} {tag.name}" for word in before),
-            *(f"{tag.name} {word}" for word in after),
-        )
-        if phrase_tag(tag).is_thing and any(map(find_category, names)):
-            return True
-    return False
-
-
 def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary) -> str:
     text = caption
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)
         if alternative is not None:
             words = phrase_tag(alternative).words
-            words = words[0].upper() + words[1:] if match.text[0].isupper() else words
             before = fix_article(text[: match.start], words)
+            if not before.strip() or before.rstrip()[-1] in ".!?":
+                words = words[0].upper() + words[1:]
             text = f"{before}{words}{text[match.end :]}"
     return text

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
 from synth.labels.tag import Tag
+from synth.text.negation.marked_caption import Wordings
+from synth.text.negation.mending import mend
 from synth.text.negation.negation import (
     Mode,
     Negated,
@@ -24,8 +26,9 @@ from synth.text.negation.negation import (
 )
 from synth.text.negation.negators import Negators, shipped_negators
 from synth.text.tags.tag_captions import describe
-from synth.text.tags.tag_files import read_captions, read_vocabulary
+from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
+from synth.text.textswap.textswap import Dictionary, build, swap
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {
@@ -41,6 +44,7 @@ STYLES = st.booleans()
 SEEDS = st.integers(0, 500)
 EVERY = 4
 """Of the real captions one in so many is read here; the command line's test reads them all."""
+NOT_MADE = {NegationReason.NO_TAG, NegationReason.UNSAYABLE, NegationReason.IMPLIED}
 NOT_ONLY = Negators(plain=("not",), quality=("not",), thing=("without",))
 
 
@@ -92,7 +96,7 @@ def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: 
         found = made(caption, mode, seed=seed)
         if not stated:
             assert found.outcome is NegationOutcome.NONE
-        elif found.reason != NegationReason.MISREAD:
+        elif found.reason not in {NegationReason.MISREAD, NegationReason.IMPLIED}:
             assert len(found.denied) == count
             assert set(found.denied) | set(found.kept) == set(stated)
             assert found.text.count("not ") == count + caption.count("not ")
@@ -105,7 +109,7 @@ def test_natural_text_denies_what_it_says_it_denies(tags: list[Tag], seed: int) 
     for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
         found = made(caption, mode, natural=True, seed=seed)
         if found.outcome is NegationOutcome.NONE:
-            assert found.reason in {NegationReason.NO_TAG, NegationReason.UNSAYABLE}
+            assert found.reason in NOT_MADE
             continue
         assert len(found.denied) == count
         assert set(find_stated_tags(found.text, WORDS)) == set(found.kept)
@@ -166,18 +170,18 @@ def test_an_insert_does_not_deny_a_word_of_the_caption(caption: str) -> None:
 @pytest.mark.parametrize(
     ("caption", "negated"),
     [
-        ("A rock song with guitar", "A song that is not rock, without guitar"),
-        (PAPER, "A tune that is not rock, without guitar or bass"),
+        ("A rock song with guitar", "A song that is not rock music, without guitar"),
+        (PAPER, "A tune that is not rock music, without guitar or bass"),
         ("An upbeat song.", "A song that is not upbeat."),
         ("A mellow and happy tune", "A tune that is not mellow or happy"),
-        ("This rock song features guitar.", "This song is not rock, and features no guitar."),
+        ("This rock song features guitar.", "This song is not rock music, and features no guitar."),
         ("The music is mellow and happy.", "The music is not mellow or happy."),
         ("A track with an orchestra.", "A track without an orchestra."),
         (
             "A track featuring the drums, guitar and piano",
             "A track featuring no drums, guitar or piano",
         ),
-        ("A song that is a pop hit.", "A song that is a hit that is not pop."),
+        ("A song that is a pop hit.", "A song that is a hit that is not pop music."),
         ("A tune accompanied by a soft piano.", "A tune without a soft piano."),
     ],
 )
@@ -197,7 +201,6 @@ def test_half_of_a_list_is_put_last() -> None:
 @pytest.mark.parametrize(
     "caption",
     [
-        "Rock is what drives this tune",
         "A song filled with guitar",
         "A very happy song",
         "Together with guitar it goes on",
@@ -207,8 +210,8 @@ def test_what_cannot_be_mended_is_told_anew_and_says_so(caption: str) -> None:
     found = made(caption, Mode.FULL, natural=True)
     assert found.outcome is NegationOutcome.RESTATED
     assert found.reason == "grammar"
-    assert found.detail in {"rock", "guitar", "happy"}
-    assert found.text.endswith(("not rock.", "without guitar.", "not happy."))
+    assert found.detail in {"guitar", "happy"}
+    assert found.text.endswith(("without guitar.", "not happy."))
 
 
 @pytest.mark.parametrize(("caption", "reason"), [("A song", "no tag"), ("", "no tag")])
@@ -247,7 +250,7 @@ def test_not_only_and_no_wave_deny_nothing() -> None:
 
 
 def test_a_tag_that_no_sentence_denies_is_told() -> None:
-    found = made("music for work", Mode.FULL, natural=True)
+    found = made("A work song", Mode.FULL, natural=True)
     assert (found.outcome, found.reason, found.detail) == (
         NegationOutcome.NONE,
         NegationReason.UNSAYABLE,
@@ -306,11 +309,115 @@ def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> Non
         outcomes[found.outcome] += 1
         stated = find_stated_tags(item.caption, words)
         assert bool(found.text) is (found.outcome is not NegationOutcome.NONE)
-        if found.text:
-            assert set(found.denied) == set(stated)
         if found.text and natural:
+            assert set(found.denied) <= set(stated)
             assert not find_stated_tags(found.text, words)
+        elif found.text:
+            assert set(found.denied) == set(stated)
     assert len(captions) == 2_839
     assert sum(outcomes.values()) == -(-2_839 // EVERY)
-    assert outcomes[NegationOutcome.NONE] <= 60 / EVERY
-    assert outcomes[NegationOutcome.NEGATED] >= (80 if natural else 2_780) / EVERY
+    assert outcomes[NegationOutcome.NONE] <= (700 if natural else 60) / EVERY
+    assert outcomes[NegationOutcome.NEGATED] >= (20 if natural else 2_780) / EVERY
+
+
+def _music(*names: str) -> Negation:
+    return Negation(TagVocabulary.of(map(parse_tag, names)), natural=True, negators=NOT_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("kept", "implied"),
+    [
+        ("techno", "electronic"),
+        ("pop rock", "rock"),
+        ("violin", "strings"),
+        ("rap", "hip hop"),
+        ("happy", "fun"),
+        ("electric guitar", "guitar"),
+    ],
+)
+def test_what_a_kept_tag_implies_is_not_denied(kept: str, implied: str) -> None:
+    how = _music(kept, implied, "sad", "flute")
+    told = describe([parse_tag(kept), parse_tag(implied), parse_tag("flute")]).text
+    for seed in range(20):
+        found = negate(told, Mode.HALF, how, Randomness(seed).at("x", 0))
+        assert implied not in names(found.denied) or kept in names(found.denied)
+
+
+def test_where_each_half_implies_the_other_there_is_none() -> None:
+    found = negate("A happy, fun song", Mode.HALF, _music("happy", "fun"), Randomness(0).at("x", 0))
+    assert found.reason == NegationReason.IMPLIED
+
+
+@pytest.mark.parametrize(
+    ("caption", "tag"),
+    [
+        ("A man from Goa sings with a sitar.", "male vocalists"),
+        ("A techno anthem.", "electronic"),
+        ("A violin plays.", "strings"),
+        ("A cheerful tune.", "happy"),
+        ("A rapper tells a story.", "voice"),
+    ],
+)
+def test_an_insert_denies_nothing_that_other_words_say(caption: str, tag: str) -> None:
+    found = negate(caption, Mode.INSERT, _music(tag), Randomness(0).at("x", 0))
+    assert found.reason == NegationReason.NO_OTHER_TAG
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "They sing of a whole new world",
+        "The band covers Happy Trails",
+        'A voice says "rock and pop"',
+        "Bass notes of a synth pedal",
+        "A pop/rock medley",
+    ],
+)
+def test_a_word_that_may_be_no_tag_is_left_alone(caption: str) -> None:
+    how = _music("world", "happy", "rock", "pop", "bass", "synth")
+    for mode in (Mode.HALF, Mode.FULL):
+        assert negate(caption, mode, how, Randomness(0).at("x", 0)).reason == NegationReason.UNSURE
+    dictionary = Dictionary(tuple(build(how.vocabulary)))
+    assert swap(caption, (), dictionary, Randomness(0).at("x", 0)).text == ""
+
+
+def test_markup_is_left_alone() -> None:
+    caption = "An intimate R&amp;B song"
+    for mode in Mode:
+        found = negate(caption, mode, _music("intimate", "rock"), Randomness(0).at("x", 0))
+        assert found.reason == NegationReason.MARKUP
+
+
+def test_decades_and_genres_are_denied_in_english() -> None:
+    told = describe((), [parse_tag(name) for name in ("00s", "intimate", "worship")]).text
+    assert told == "A track that is not intimate or from the 2000s, and not worship music."
+    proper = _music("Latin", "pop")
+    found = negate("A Latin, pop and rock song", Mode.FULL, proper, Randomness(0).at("x", 0))
+    assert found.text == "A rock song that is not Latin or pop music"
+
+
+@pytest.mark.parametrize(
+    ("caption", "denied", "told"),
+    [
+        (
+            "An emotional, energetic blues song.",
+            "energetic",
+            "An emotional blues song that is not energetic.",
+        ),
+        (
+            "A sad, melodic Latin and pop song.",
+            "Latin",
+            "A sad, melodic pop song that is not Latin music.",
+        ),
+        (
+            "A pop, rock and jazz song from the 70s.",
+            "jazz",
+            "A pop and rock song from the 70s that is not jazz music.",
+        ),
+    ],
+)
+def test_what_stays_is_a_list_still(caption: str, denied: str, told: str) -> None:
+    names = ("emotional", "energetic", "blues", "sad", "melodic", "Latin", "pop", "rock", "jazz")
+    matches = TagVocabulary.of(map(parse_tag, (*names, "70s"))).find(caption)
+    ours = [match for match in matches if match.tag.name == denied]
+    assert mend(caption, matches, ours, Wordings("not", "without"))[0] == told

@@ -109,12 +109,13 @@ def test_sentences(names: Sequence[str], frame: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("names", "absent", "text"),
     [
-        ((), ("rock", "guitar"), "A track that is not rock, without guitar."),
+        ((), ("rock", "guitar"), "A track that is not rock music, without guitar."),
         (("happy",), ("orchestra",), "A happy track without an orchestra."),
         (
             ("guitar", "80s"),
             ("rock", "sad", "drums"),
-            "A track from the 80s that is not sad or rock, with guitar but without drums.",
+            "A track from the 80s that is not sad, and not rock music, "
+            "with guitar but without drums.",
         ),
         (
             ("rock",),

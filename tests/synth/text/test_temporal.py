@@ -159,17 +159,19 @@ def test_clause_swap(
         ("Followed by a goose", SwapReason.DANGLING),
         ("A goose honks before", SwapReason.DANGLING),
         ("After a gong a goose honks", SwapReason.FRONTED),
-        ("A gong rings, after the thud a goose honks", SwapReason.FRONTED),
+        ("A gong rings, after the thud", SwapReason.NO_SOUND),
+        ("A gong rings, after the thud a goose honks", SwapReason.NOT_A_CLAUSE),
         ("Rain falls, geese honk, then a gate shuts", SwapReason.SEVERAL_PARTS),
         ("Thunder followed by rain, hail and snow", SwapReason.SEVERAL_PARTS),
         ("A nurse sings and a goose honks then laughs", SwapReason.SHARED_SUBJECT),
-        ("A nurse sings then laughs as rain falls", SwapReason.SHARED_SUBJECT),
+        ("A nurse sings then laughs as rain falls", SwapReason.SEVERAL_CONNECTIVES),
         ("A goose honks followed by closing a gate", SwapReason.SHARED_SUBJECT),
         ("A goose honks then it hisses", SwapReason.PRONOUN),
         ("A goose honks then its wings flap", SwapReason.PRONOUN),
         ("Geese honk and then one hisses", SwapReason.PRONOUN),
         ("A goose honks then honks again", SwapReason.REFERS_BACK),
         ("A goose honks then another goose hisses", SwapReason.REFERS_BACK),
+        ("A goose call followed by ducks responding", SwapReason.REFERS_BACK),
         ("A nurse sings then the goose continues to honk", SwapReason.REFERS_BACK),
         ("A goose honks then a louder honk", SwapReason.REFERS_BACK),
         ("A goose tries to hiss and then does", SwapReason.REFERS_BACK),
@@ -178,7 +180,10 @@ def test_clause_swap(
         ("A goose honks and at the same time followed by thunder", SwapReason.ORDER_WORD),
         ("A lever moving then clunking", SwapReason.SHARED_SUBJECT),
         ("A nurse singing then closing doors", SwapReason.SHARED_SUBJECT),
-        ("A nurse singing then turns away", SwapReason.SHARED_SUBJECT),
+        ("A nurse singing then starts laughing", SwapReason.SHARED_SUBJECT),
+        ("A nurse singing then turns away", SwapReason.NO_SOUND),
+        ("A kettle whistles then turns off", SwapReason.NO_SOUND),
+        ("A lamb bleats then stops bleating", SwapReason.ONE_EVENT),
         ("A gate shuts then flushed down a pipe", SwapReason.NOT_A_CLAUSE),
         ("Geese honk then a gong at the end", SwapReason.ORDER_WORD),
         ("A wind gusts blowing followed by thunder", SwapReason.VERB_FORM),
@@ -186,7 +191,7 @@ def test_clause_swap(
         ("Thunder followed by a goose honks", SwapReason.NOT_A_CLAUSE),
         ("A goose honks and followed by thunder", SwapReason.NOT_A_CLAUSE),
         ("A goose is loud followed by thunder", SwapReason.VERB_FORM),
-        ("A goose can honk followed by thunder", SwapReason.VERB_FORM),
+        ("A goose can honk followed by thunder", SwapReason.NOT_A_CLAUSE),
         ("A thud is followed by geese and a gong", SwapReason.VERB_FORM),
         ("A nurse is singing then laughs", SwapReason.VERB_FORM),
         ("A nurse sings as geese honk and hiss followed by thunder", SwapReason.VERB_FORM),
@@ -195,6 +200,55 @@ def test_clause_swap(
 def test_clause_swap_leaves_out(caption: str, reason: SwapReason) -> None:
     assert swap_clauses(caption).reason is reason
     assert swap_clauses(caption).text == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Camera flash sound, use it as a transition.", SwapReason.SEVERAL_PARTS),
+        ("A short beep as heard in hospital monitors.", SwapReason.NOT_A_CLAUSE),
+        ("This is a metal hit, good as a gong.", SwapReason.SEVERAL_PARTS),
+        ("Big explosion, about as loud as it gets", SwapReason.FIXED_PHRASE),
+        ("Old lift doors closing. I recorded this as I left.", SwapReason.NOT_A_SENTENCE),
+        ("Squeaky hinge // door opens as wind blows", SwapReason.NOT_A_SENTENCE),
+        ("Frogs at a pond as night falls", SwapReason.NO_SOUND),
+        ("Glass dropped on tiles, then swept up with a broom", SwapReason.NOT_A_CLAUSE),
+        ("Zip Open Then Zip Close", SwapReason.NOT_A_SENTENCE),
+        ("Dogs barks then a gate shuts", SwapReason.NOT_A_CLAUSE),
+        ("Two goose honking then a gate shuts", SwapReason.NOT_A_CLAUSE),
+        ("A zorblax honks then a gate shuts", SwapReason.UNSURE),
+    ],
+)
+def test_sound_library_texts_are_left_alone(text: str, reason: SwapReason) -> None:
+    assert swap_as_then(text).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Recorded before sunrise on a quiet street.", SwapReason.NOT_A_CLAUSE),
+        ("A man recorded before a bang", SwapReason.NOT_A_CLAUSE),
+        ("Dawn chorus recorded before the trams", SwapReason.NO_SOUND),
+        ("Rain on a tin roof after a storm in July.", SwapReason.NO_SOUND),
+        ("Waves breaking before the harbour wall at low tide.", SwapReason.NO_SOUND),
+        ("Whistle blowing before a tunnel", SwapReason.NO_SOUND),
+        ("A choir singing before the concert", SwapReason.NO_SOUND),
+        ("A crowd shouting after lunch", SwapReason.NO_SOUND),
+        ("Coins poured into a jar after shaking it", SwapReason.PRONOUN),
+    ],
+)
+def test_times_and_places_are_no_events(text: str, reason: SwapReason) -> None:
+    assert swap_before_after(text).reason is reason
+    assert swap_clauses(text).reason is not None
+
+
+def test_sounds_of_a_library_are_still_exchanged() -> None:
+    text = "A tram bell rings before the doors close."
+    assert swap_clauses(text).text == "The doors close before a tram bell rings."
+    text = "An aeroplane takes off as crickets chirp."
+    assert swap_as_then(text).text == "An aeroplane takes off then crickets chirp."
+    text = "A kettle boiling then a switch clicks"
+    assert swap_clauses(text).text == "A switch clicks then a kettle boils"
 
 
 def test_possessives_with_their_noun_in_the_same_clause_are_no_pronouns() -> None:
@@ -208,10 +262,8 @@ def test_possessives_with_their_noun_in_the_same_clause_are_no_pronouns() -> Non
         ("A goose honks before a gate shuts", "A goose honks after a gate shuts"),
         ("A goose honks shortly after a gate shuts", "A goose honks shortly before a gate shuts"),
         ("A goose honks before flying off", "A goose honks after flying off"),
-        ("A goose honks after it lands", "A goose honks before it lands"),
         ("After a gong rings, geese honk", "Before a gong rings, geese honk"),
-        ("A gong rings, after which geese honk", "A gong rings, before which geese honk"),
-        ("A gong then thunder before geese honk", "A gong then thunder after geese honk"),
+        ("Sneezing after some sniffling", "Sneezing before some sniffling"),
         ("GEESE HONK AFTER A GONG", "GEESE HONK BEFORE A GONG"),
         ("Geese  honk after\ta gong ,", "Geese  honk before\ta gong ,"),
     ],
@@ -236,7 +288,12 @@ def test_before_after(caption: str, swapped: str) -> None:
         ("Before geese honk a gong rings", SwapReason.FRONTED),
         ("A goose honks before speaks", SwapReason.NOT_A_CLAUSE),
         ("Geese honk before a gong at the end", SwapReason.ORDER_WORD),
-        ("A gong rings, after which geese continue to honk", SwapReason.REFERS_BACK),
+        ("A gong rings, after which geese honk", SwapReason.NOT_A_CLAUSE),
+        ("A gong then thunder before geese honk", SwapReason.SEVERAL_CONNECTIVES),
+        ("A goose honks after it lands", SwapReason.PRONOUN),
+        ("A gong rings before geese honk again", SwapReason.REFERS_BACK),
+        ("A drill buzzes before turning off", SwapReason.ONE_EVENT),
+        ("A loud flush after using the sink", SwapReason.SHARED_SUBJECT),
     ],
 )
 def test_before_after_leaves_out(caption: str, reason: SwapReason) -> None:
@@ -248,15 +305,10 @@ def test_before_after_leaves_out(caption: str, reason: SwapReason) -> None:
     [
         ("A goose honks as a gate shuts", "A goose honks then a gate shuts", ()),
         ("A goose honks, as a gate shuts.", "A goose honks, then a gate shuts.", ()),
-        ("A goose honks as it lands", "A goose honks then it lands", ()),
+        ("A goose honking as a gate shuts", "A goose honking then a gate shutting", (Step.GERUND,)),
         ("As rain falls, a goose honks", "Rain falls, then a goose honks", ()),
         ("A goose honks then a gate shuts", "A goose honks as a gate shuts", ()),
         ("A goose honks, and then a gate shuts", "A goose honks as a gate shuts", ()),
-        (
-            "A goose honks then a gate shuts, followed by rain",
-            "A goose honks as a gate shuts, followed by rain",
-            (),
-        ),
         ("Thunder then water running", "Thunder as water runs", (Step.FINITE,)),
         ("Thunder then geese honking", "Thunder as geese honk", (Step.FINITE,)),
         ("Thunder then a lamb baaing", "Thunder as a lamb baas", (Step.FINITE,)),
@@ -296,6 +348,14 @@ def test_as_then(caption: str, swapped: str, steps: tuple[Step, ...]) -> None:
         ("A gate shuts then thunder crackle", SwapReason.NOT_A_CLAUSE),
         ("A nurse sings then silence", SwapReason.NOT_A_CLAUSE),
         ("A nurse sings as a soloist", SwapReason.NOT_A_CLAUSE),
+        ("A goose honks then a gate shuts, followed by rain", SwapReason.SEVERAL_CONNECTIVES),
+        ("A goose honks as it lands", SwapReason.PRONOUN),
+        ("A gate creaks as the hinge turns", SwapReason.ONE_EVENT),
+        ("A siren gets louder as a truck nears", SwapReason.ONE_EVENT),
+        ("A horn blares as a tram approaches", SwapReason.ONE_EVENT),
+        ("Rain falls as thunder later rumbles", SwapReason.ORDER_WORD),
+        ("Concurrently a nurse sings as a gate shuts", SwapReason.ORDER_WORD),
+        ("Water drips as suddenly a gate shuts", SwapReason.ADVERBIAL),
         ("A nurse sings then a thud and the goose honks", SwapReason.NOT_A_CLAUSE),
         ("Thunder then a goose and a duck honking", SwapReason.VERB_FORM),
     ],
@@ -305,8 +365,24 @@ def test_as_then_leaves_out(caption: str, reason: SwapReason) -> None:
 
 
 @pytest.mark.parametrize(
+    "caption",
+    [
+        "Camera flash sound",
+        "A light switch",
+        "The close door",
+        "A soothing tone",
+        "A zorbly noise",
+    ],
+)
+def test_a_guess_is_left_out(caption: str) -> None:
+    assert keep_nouns_and_verbs(caption).reason is SwapReason.UNSURE
+
+
+@pytest.mark.parametrize(
     ("caption", "kept"),
     [
+        ("A siren is present", "siren"),
+        ("An engine running idle", "engine running"),
         ("A young nurse is singing loudly", "nurse singing"),
         ("Running water followed by muffled speech", "Running water followed speech"),
         ("Someone has closed two doors", "closed doors"),
@@ -321,6 +397,7 @@ def test_nouns_and_verbs(caption: str, kept: str) -> None:
 
 def test_nouns_and_verbs_leave_out() -> None:
     assert keep_nouns_and_verbs("?!").reason is SwapReason.EMPTY
+    assert keep_nouns_and_verbs("click_02.wav").reason is SwapReason.NOT_A_SENTENCE
     assert keep_nouns_and_verbs("It is very loud").reason is SwapReason.NOTHING_LEFT
 
 
@@ -338,7 +415,7 @@ _WORDS = (
 _captions = st.one_of(
     st.text(max_size=80), st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join)
 )
-_subjects = st.sampled_from(["A goose", "Two geese", "The old gate", "A choir of nurses"])
+_subjects = st.sampled_from(["A goose", "Two geese", "An old gate", "A choir of nurses"])
 _gerunds = st.sampled_from(["honking", "singing loudly", "creaking in the rain"])
 _links = st.sampled_from([" then ", ", then ", ", and then ", " before ", " after "])
 
@@ -383,7 +460,7 @@ def test_all_audiocaps_captions_pass_every_tool(shared_data: Callable[[str], Pat
     assert {tool: captions for tool, (captions, _) in counts.items()} == dict.fromkeys(
         ("nv", "clause-swap", "before-after", "as-then"), 49_838
     )
-    assert all(made > 500 for _, made in counts.values())
+    assert all(made > 100 for _, made in counts.values())
 
 
 def test_the_judged_swaps_still_come_out_and_are_good(shared_data: Callable[[str], Path]) -> None:

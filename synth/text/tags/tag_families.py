@@ -1,0 +1,106 @@
+"""Families of tags, and what one tag says along with itself: techno is electronic.
+
+The shipped lists are `lexicons/tag_families.csv` and `lexicons/tag_implications.csv`; the second
+tells what a family, or a single tag, implies.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final
+
+from synth.base.shipped import shipped_path
+from synth.labels.tag import Tag
+from synth.text.tags.tag_kin import holds_words
+from synth.text.tags.tag_words import TagCategory, phrase_tag
+from synth.text.tags.tags import TagVocabulary, words_of
+
+LISTING: Final = "lexicons/tag_families.csv"
+IMPLICATIONS: Final = "lexicons/tag_implications.csv"
+_LONGEST: Final = 4
+
+
+def implies(said: Tag, other: Tag) -> bool:
+    """Whether a recording that bears one tag can hardly lack the other.
+
+    So "alternative rock" implies rock, techno electronic, a violin strings and a rapper a voice;
+    and a mood implies those that stand as high or low as it does.
+    """
+    if said == other or holds_words(said.name, other.name):
+        return True
+    if phrase_tag(other).kind is TagCategory.MOOD:
+        return phrase_tag(said).kind is TagCategory.MOOD and not families(said).isdisjoint(
+            families(other)
+        )
+    implied = _implied_names()
+    keys = {*families(said), _plain(said.name), _plain(phrase_tag(said).words)}
+    if phrase_tag(said).kind is TagCategory.VOCAL:
+        keys.add("voice")
+    names = frozenset().union(*(implied.get(key, frozenset()) for key in keys))
+    return not names.isdisjoint({_plain(other.name), _plain(phrase_tag(other).words)})
+
+
+def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
+    """Why an absent tag is not denied beside a caption and known tags, "" where it may be.
+
+    It has to be of another family than all that is named of its kind, also by the shipped list's
+    words for it and by "sings" or "rapper" for a voice.
+    """
+    if not families(tag):
+        return "of no known family"
+    kind = phrase_tag(tag).kind
+    for other in (*known, *_listed_tags().find_tags(caption)):
+        if implies(other, tag):
+            return f"said by {other.name}"
+        if phrase_tag(other).kind is kind and not families(tag).isdisjoint(families(other)):
+            return f"near {other.name}"
+    voiced = {word.key for word in words_of(caption)} & _implied_names()["voice words"]
+    if "voice" in families(tag) or kind is TagCategory.VOCAL:
+        return f"said by {min(voiced)}" if voiced else ""
+    return ""
+
+
+@cache
+def families(tag: Tag) -> frozenset[str]:
+    """The families of a tag: those of its name, or else of every run of words in it."""
+    kind = phrase_tag(tag).kind.value
+    name = _plain(phrase_tag(tag).words)
+    whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
+    if whole:
+        return whole
+    words = name.split()
+    runs = (
+        " ".join(words[at : at + size])
+        for size in range(1, _LONGEST)
+        for at in range(len(words) - size + 1)
+    )
+    return frozenset().union(*(_read_listing().get((run, kind), frozenset()) for run in runs))
+
+
+@cache
+def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
+    return {
+        (_plain(row["words"]), row["category"]): frozenset(row["families"].split())
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+@cache
+def _implied_names() -> Mapping[str, frozenset[str]]:
+    text = shipped_path(IMPLICATIONS).read_text(encoding="utf-8")
+    return {
+        row["said"]: frozenset(map(_plain, row["implied"].split(";")))
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+@cache
+def _listed_tags() -> TagVocabulary:
+    return TagVocabulary.of(Tag(kind, words) for words, kind in _read_listing())
+
+
+def _plain(name: str) -> str:
+    return " ".join(word.key for word in words_of(name))
