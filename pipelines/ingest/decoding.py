@@ -10,10 +10,10 @@ import signal
 import struct
 import sys
 import threading
-import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
@@ -21,7 +21,6 @@ from typing import Any, ClassVar, Final, TypeAlias
 import numpy as np
 import soundfile
 
-from pipelines.engines.executor import PARENT_POLL_S
 from pipelines.ingest.effort import measure_own_time
 from synth.audio.bank import encode
 from synth.audio.decoding.read import read_audio
@@ -75,12 +74,16 @@ def describe_overtime(limit_s: float) -> str:
     return f"takes more than {limit_s:g} s of processor time to decode"
 
 
-def serve_decoding(connection: Connection, task: DecodingTask, parent: int) -> None:
+def serve_decoding(
+    connection: Connection, task: DecodingTask, environment: Mapping[str, str]
+) -> None:
     """The decoder's process: answers for each clip it is sent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    os.environ.clear()
+    os.environ.update(environment)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _rehearse(task.rate)
     allowed = _limit_memory(task.acceptance)
     _silence_libraries()
@@ -191,10 +194,11 @@ def _silence_libraries() -> None:
     os.close(sink)
 
 
-def _end_with(parent: int) -> None:
-    """End this process, and what it started, when its parent has ended."""
-    while os.getppid() == parent:
-        time.sleep(PARENT_POLL_S)
+def _end_with_parent() -> None:
+    """End this process, and what it started, when the one that asked for it has ended."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -12,8 +12,10 @@ from typing import Any
 
 from waiting import PATIENCE_S
 
+from pipelines.ingest.decoder import PRELOADED
+
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["pipelines.cli.texts.llm", "pipelines.llm.batches"])
+_CONTEXT.set_forkserver_preload(["pipelines.cli.texts.llm", "pipelines.llm.batches", *PRELOADED])
 
 
 class Command:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from builds import TINY, merged
 from chromium import launched
 from numpy.typing import NDArray
 
+from pipelines.build import plan
 from pipelines.spec.spec import Spec
+from pipelines.store.places import Places
 from synth.corpus.corpus import Corpus
 from synth.sources.procedural import foley
 
@@ -37,6 +40,41 @@ def _made_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(foley, "synthesize", synthesize)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _planned_once() -> Iterator[None]:
+    """A process plans each corpus once: to plan a tiny one is most of what is left of its build.
+
+    A plan is known by the digest of all that determines it. Every process that a test starts, and
+    the corpora that are pinned, are planned anew; they would show a plan that is not always one.
+    """
+    known: dict[str, list[list[dict[str, Any]]]] = {}
+    planning: dict[int, str] = {}
+    claim, shards = plan.claim_version, plan._shards
+
+    def claim_version(places: Places, digest: str) -> None:
+        planning[threading.get_ident()] = digest
+        claim(places, digest)
+
+    def planned(spec: Spec, recipe: str, groups: Any, *rest: Any) -> Iterator[list[dict[str, Any]]]:
+        observer, key = rest[-1], planning[threading.get_ident()]
+        if key not in known:
+            made = []
+            for rows in shards(spec, recipe, groups, *rest):
+                made.append(rows)
+                yield rows
+            known[key] = made
+            return
+        for rows in known[key]:
+            for _ in {row["group"] for row in rows}:
+                observer.advance("plan")
+            yield rows
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "claim_version", claim_version)
+        patch.setattr(plan, "_shards", planned)
         yield
 
 

@@ -110,7 +110,7 @@ def test_kills_then_the_same_bytes(
 def test_interrupt_ends_cleanly_and_says_how_to_go_on(
     tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
-    spec = tiny_file(recipe={"triplets": {"repeats": 16}})
+    spec = tiny_file(recipe={"triplets": {"repeats": 8}}, shards={"samples": 6})
     out = ingested(tiny_corpus, tmp_path)
     process = start(spec, "--out", out, "--workers", "2", "--no-prefect", output=subprocess.PIPE)
     assert wait_for(lambda: receipts(out) > 1)
@@ -127,7 +127,7 @@ def test_interrupt_ends_cleanly_and_says_how_to_go_on(
 def test_killed_worker_is_a_clear_error_and_costs_no_finished_shard(
     tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
-    spec = tiny_file(recipe={"triplets": {"repeats": 16}})
+    spec = tiny_file(recipe={"triplets": {"repeats": 8}}, shards={"samples": 6})
     out = ingested(tiny_corpus, tmp_path)
     process = start(spec, "--out", out, "--workers", "2", "--no-prefect", output=subprocess.PIPE)
     assert wait_for(lambda: receipts(out) > 1)

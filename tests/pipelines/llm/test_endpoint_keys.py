@@ -51,7 +51,7 @@ def test_no_key_in_any_message_log_or_traceback(
         caplog.set_level(logging.DEBUG, logger)
     monkeypatch.setenv("SEGUE_TEST_KEY", KEY + "\n")
     with LlmServer(script=[name], key=KEY) as server:
-        shown = shown_of(asyncio.run(outcome(server, 0.3 if name == "timeout" else 60.0)))
+        shown = shown_of(asyncio.run(outcome(server, 5.0 if name == "timeout" else 60.0)))
         assert sum(server.requests.values()) == 1
     assert bool(shown) is bool(name)
     assert caplog.records

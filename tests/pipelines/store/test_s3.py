@@ -29,8 +29,8 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
 
-FEW: dict[str, Any] = {"shards": {"samples": 36}}
-"""Four shards: at a store a shard takes a dozen requests."""
+FEW: dict[str, Any] = {"recipe": {"triplets": {"repeats": 1}}, "shards": {"samples": 18}}
+"""Four small shards: at a store a shard takes a dozen requests."""
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_another_machine_decodes_nothing_again_and_renders_what_changed(
     build(tiny(), Path(out.url), 0)
     shutil.rmtree(tmp_path / "cache")  # a machine that was never here
     s3.door.requests.clear()
-    more = tiny(recipe={"triplets": {"repeats": 3}})
+    more = tiny(recipe={"triplets": {"repeats": 2}})
     summary = build(more, Path(out.url), 0)
     assert not [each for each in s3.door.requests if "/part-" in each.path and each.method == "PUT"]
     assert summary.rendered + summary.skipped == summary.shards

@@ -26,7 +26,8 @@ COUNT = """
 import csv, json, sys
 from synth.text.order.probes import Probe, ProbeCaption, probe
 with open(sys.argv[1], encoding="utf-8", newline="") as file:
-    captions = [ProbeCaption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
+    read = [ProbeCaption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
+captions = read[::4]
 counts = {}
 for tool in ("nv", "clause-swap", "before-after", "as-then"):
     answers = probe(Probe(tool), captions)
@@ -451,16 +452,18 @@ def test_a_carried_subject_stays_in_front(one: str, does: str, link: str, did: s
         assert outcome.text.startswith(one)
 
 
-def test_all_audiocaps_captions_pass_every_tool(shared_data: Callable[[str], Path]) -> None:
+def test_every_fourth_audiocaps_caption_passes_every_tool(
+    shared_data: Callable[[str], Path],
+) -> None:
     path = shared_data("AudioCaps") / "train.csv"
     counted = subprocess.run(
         [sys.executable, "-c", COUNT, str(path)], capture_output=True, text=True, check=True
     )
     counts = json.loads(counted.stdout)
     assert {tool: captions for tool, (captions, _) in counts.items()} == dict.fromkeys(
-        ("nv", "clause-swap", "before-after", "as-then"), 49_838
+        ("nv", "clause-swap", "before-after", "as-then"), 12_460
     )
-    assert all(made > 100 for _, made in counts.values())
+    assert all(made > 30 for _, made in counts.values())
 
 
 def test_the_judged_swaps_still_come_out_and_are_good(shared_data: Callable[[str], Path]) -> None:

@@ -51,13 +51,12 @@ def assert_sound(folder: Path) -> None:
     assert not (folder / "model.pt").exists()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize(
-    ("changes", "fix"),
+    ("value", "changes", "fix"),
     [
-        ({}, "lower learning rate `lr`"),
-        ({"accumulate": 3, "ema": 0.5}, "lower learning rate `lr`"),
-        ({"precision": Precision.BFLOAT16}, "precision: float32"),
+        *((value, {}, "lower learning rate `lr`") for value in (math.nan, math.inf, -math.inf)),
+        (math.nan, {"accumulate": 3, "ema": 0.5}, "lower learning rate `lr`"),
+        (math.inf, {"precision": Precision.BFLOAT16}, "precision: float32"),
     ],
 )
 def test_a_gradient_that_is_not_finite_is_never_applied(

@@ -78,8 +78,9 @@ def test_a_compiled_model_learns_the_same(settings: Settings, tmp_path: Path) ->
     # Few steps without validation: compiling is most of the time, once for each shape of a batch.
     plain = settings(out=tmp_path / "plain", stages=(Stage(steps=3),), eval_every=0)
     train(plain)
-    # In a process of its own: what checks types in tests cannot be compiled.
-    compiled = plain.model_copy(update={"out": tmp_path / "compiled", "compile": "aot_eager"})
+    # In a process of its own: what checks types in tests cannot be compiled. Traced and run as it
+    # is: what backends make of it is theirs to test, and takes twice as long.
+    compiled = plain.model_copy(update={"out": tmp_path / "compiled", "compile": "eager"})
     subprocess.run(command(compiled, tmp_path / "train.yaml"), check=True, capture_output=True)
     losses = [
         [line["loss"] for line in lines(config.out) if "loss" in line]
