@@ -54,7 +54,7 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
         "893a2ccc3c634274",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "79c63b2f136bef25"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "2cf6d3f294975d34"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
         "71ae95fbf5921b16",
