@@ -43,21 +43,21 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "48f460d4926790f9",
+        "b4a9163e387e6ded",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "396faf1c9cd720e8",
+        "36d47a03600b70fb",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "e5df2eda53fb1eae"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "124412f5f2d42690"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "e9835b3123f49cd0",
+        "11491aaf96073d22",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "ebbace066c699a26"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "343bc863fd06ae56"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "a018ffd4694fe863",
+        "41b48b68b40c5f52",
     ),
 }
 LOSSES = [2.11950, 2.29544, 2.08832, 1.83371, 2.10841, 2.15217]
