@@ -19,10 +19,11 @@ import argparse
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -101,10 +102,17 @@ class Sheets:
         data: The folder of the datasets.
         part: Which part.
         others: Further captions of sounds, and what their dataset is called.
+        only: By operation, the ids to take; all where it is not named.
     """
 
-    def __init__(self, data: Path, part: str, others: tuple[str, Captions] | None = None) -> None:
-        self._data, self._part = data, part
+    def __init__(
+        self,
+        data: Path,
+        part: str,
+        others: tuple[str, Captions] | None = None,
+        only: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
+        self._data, self._part, self._only = data, part, only
         self._sounds = others or (AUDIOCAPS, _audiocaps(data))
 
     def operations(self) -> dict[str, Callable[[], Iterator[Made]]]:
@@ -117,7 +125,13 @@ class Sheets:
         return found | {"textswap": self._swap, "acba": self._join}
 
     def _ordered(self, name: str, captions: Captions) -> Captions:
-        ours = [each for each in captions if is_held_out(each[0]) is (self._part == PARTS[0])]
+        only = self._only.get(name)
+        ours = [
+            each
+            for each in captions
+            if is_held_out(each[0]) is (self._part == PARTS[0])
+            and (only is None or each[0] in only)
+        ]
         return sorted(ours, key=lambda each: hashlib.sha256(f"{name}/{each[0]}".encode()).digest())
 
     def _probe(self, kind: Probe) -> Iterator[Made]:
@@ -165,10 +179,9 @@ class Sheets:
             yield Made("textswap", dataset, item.id, caption, found.text, reason)
 
     def _join(self) -> Iterator[Made]:
-        """Pairs of captions that can be joined, by each word and frame in turn."""
+        """Pairs of captions that can be joined, by a word and a frame that their ids draw."""
         recipe, (dataset, captions) = Acba(relations=ORDER), self._sounds
         waiting: tuple[str, str, Phrase] | None = None
-        count = 0
         for id_, caption in self._ordered("acba", captions):
             if reason := recipe.explain(caption):
                 yield Made("acba", dataset, id_, caption, "", reason)
@@ -178,15 +191,15 @@ class Sheets:
             if waiting is None or share_family(waiting[2].clause, said.clause):
                 waiting = waiting or (id_, caption, said)
                 continue
+            pair = f"{waiting[0]}+{id_}"
+            drawn = hashlib.sha256(pair.encode()).digest()
+            word = ORDER[drawn[0] % len(ORDER)]
+            frame = drawn[1] % frames(Style.NATURAL)
             one, other = (Event(name, Excerpt(name, 0, 1)) for name in "ab")
             phrases = {"a": waiting[2], "b": said}
-            word = ORDER[count % len(ORDER)]
-            frame = count // len(ORDER) % frames(Style.NATURAL)
-            claim = Concat(one, other)
-            text = realize(claim, word, phrases.__getitem__, Style.NATURAL, frame)
-            both = f"{waiting[1]} {caption}"
-            yield Made("acba", dataset, f"{waiting[0]}+{id_}", both, text)
-            waiting, count = None, count + 1
+            text = realize(Concat(one, other), word, phrases.__getitem__, Style.NATURAL, frame)
+            yield Made("acba", dataset, pair, f"{waiting[1]} {caption}", text)
+            waiting = None
 
 
 def _rng(name: str, id_: str) -> np.random.Generator:

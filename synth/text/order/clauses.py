@@ -329,7 +329,7 @@ def is_plural(part: ClausePart) -> bool | None:
         len(core),
     )
     if POS.CCONJ in core.tags:
-        return None
+        return _plural_of_list(core[:end])
     heads = [index for index in range(end) if core.tags[index] in _NOMINAL]
     if not heads:
         return False
@@ -337,6 +337,18 @@ def is_plural(part: ClausePart) -> bool | None:
     if {"a", "an", "one"} & set(core.words[:end]) and "few" not in core.words[:end]:
         return word in {"couple", "number", "lot"}
     return _is_plural_word(word)
+
+
+def _plural_of_list(part: ClausePart) -> bool | None:
+    """Whether "and" joins things, rather than qualities of one: "a loud and long bang".
+
+    None where that is unclear: "a creaking and tapping noise".
+    """
+    joints = [at for at, tag in enumerate(part.tags) if tag is POS.CCONJ]
+    qualities = POS.ADJ, POS.CCONJ, POS.ADJ
+    if joints and all(part.tags[at - 1 : at + 2] == qualities for at in joints):
+        return _is_plural_word(part.words[-1])
+    return None
 
 
 def _singular(word: str) -> str:

@@ -86,7 +86,8 @@ def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Pie
     if shape is Shape.GERUND and needs_doer(part):
         return None
     if plural is None:  # "claps and cheers from a crowd", but "the sound of horses and carts"
-        first = next((tag for tag in part.tags if tag in {POS.ADP, POS.CCONJ}), None)
-        if first is POS.ADP:
+        first = next((at for at, tag in enumerate(part.tags) if tag in {POS.ADP, POS.CCONJ}), 0)
+        attributive = part.tags[first - 1] is POS.VERB and part.tags[-2:] == (POS.VERB, POS.NOUN)
+        if part.tags[first] is not POS.CCONJ or attributive:
             return None
     return (*part.tokens, "is heard" if plural is False else "are heard"), part.tokens

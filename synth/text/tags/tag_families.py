@@ -48,8 +48,6 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     It has to be of another family than all that is named of its kind, also by the shipped list's
     words for it and by "sings" or "rapper" for a voice.
     """
-    if not families(tag):
-        return "of no known family"
     kind = phrase_tag(tag).kind
     for other in (*known, *_listed_tags().find_tags(caption)):
         if implies(other, tag):
