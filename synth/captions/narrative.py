@@ -3,7 +3,7 @@
 "A dog barks before rain falls while a siren wails" can be taken two ways; the published template
 captions drop the parentheses and leave it at that. Here a part that is itself composed gets a
 clause of its own behind "then", "after that", "before all of that", or is summed up by words that
-span exactly what they speak of: "each of these two sounds", "two sounds follow one another: ...".
+span exactly what they speak of: "both with rain falling", "two sounds follow one another: ...".
 """
 
 from __future__ import annotations
@@ -32,16 +32,7 @@ Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 """Chooses one of several equally good words."""
 
 _NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
-_EACH: Final = {
-    Connective.WHILE: "while each of these {count} sounds is heard",
-    Connective.AS: "as each of these {count} sounds is heard",
-    Connective.WITH: "with each of these {count} sounds",
-}
-_ALONGSIDE: Final = {
-    Connective.WHILE: "while this happens",
-    Connective.AS: "as this happens",
-    Connective.WITH: "along with this",
-}
+_ALL: Final = {2: "both", 3: "all three", 4: "all four"}
 
 
 @dataclass(frozen=True)
@@ -201,13 +192,15 @@ class Narrator:
         orders = [part for part in parts if isinstance(part, Concat)]
         if len(orders) > 1:
             first, second = orders
-            return f"{self._clause(first)}; {_ALONGSIDE[word]}, {self._clause(second)}"
+            return f"{self._clause(first)}; {word.value} this happens, {self._clause(second)}"
         steps = operands(orders[0])
         in_a_row = all(isinstance(step, Event) for step in steps)
         if at_top and not (in_a_row and self.pick((True, False))):
+            told, every = self._clause(orders[0]), _ALL[len(labels(orders[0]))]
+            if word is Connective.WITH:
+                return f"{told}, {every} with {self._say_alongside(single, gerunds=True)}"
             background = self._say_alongside(single, gerunds=False)
-            spanned = _EACH[word].format(count=_NUMBERS[len(labels(orders[0]))])
-            return f"{self._clause(orders[0])}; {spanned}, {background}"
+            return f"{told}; {word.value} {every} are heard, {background}"
         background = self._say_alongside(single, gerunds=word is Connective.WITH)
         listed = ", then ".join(self._clause(step) for step in steps)
         count = _NUMBERS[len(steps)]
@@ -221,7 +214,9 @@ class Narrator:
 def connectives(scene: Composed) -> tuple[Connective, ...]:
     """The words that can relate the operands of a scene."""
     if isinstance(scene, Overlay):
-        return SIMULTANEOUS
+        orders = [part for part in operands(scene) if isinstance(part, Concat)]
+        # "With this happening" is no English.
+        return SIMULTANEOUS if len(orders) < 2 else (Connective.WHILE, Connective.AS)
     if all(isinstance(part, Event) for part in operands(scene)[1:]):
         return ORDER
     return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)

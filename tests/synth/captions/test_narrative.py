@@ -205,6 +205,9 @@ def sentence(text: str) -> set[Reading]:
 
 def told(text: str) -> set[Reading]:
     """What sentences may say together."""
+    if found := re.fullmatch(r"(.*), (both|all three|all four) with (.*)", text):
+        earlier, count, company = found.groups()
+        return {accompanied(before, count, company) for before in told(earlier)}
     first, *rest = text.split("; ")
     readings = sentence(first)
     for number, part in enumerate(rest, 1):
@@ -212,18 +215,20 @@ def told(text: str) -> set[Reading]:
     return readings
 
 
+def accompanied(before: Reading, count: str, company: str) -> Reading:
+    """What is said once sounds are put with all of it."""
+    # The count must be that of all sounds so far: of fewer, it might be the last ones.
+    assert COUNTS[count.replace("both", "two").removeprefix("all ")] == heard_in(before)
+    single = listed(tokens(company.removesuffix(" at the same time")))
+    assert (len(single) > 1) == company.endswith(" at the same time")
+    return together(before, *single)
+
+
 def continued(before: Reading, part: str, number: int) -> set[Reading]:
     """What is said once another sentence is added."""
-    if found := re.fullmatch(
-        r"(while|as|with) each of these (two|three|four) sounds(?: is heard)?, (.*)", part
-    ):
-        _, count, company = found.groups()
-        # The count must be that of all sounds so far: of fewer, "these" might be the last ones.
-        assert COUNTS[count] == heard_in(before)
-        single = listed(tokens(company.removesuffix(" at the same time")))
-        assert (len(single) > 1) == company.endswith(" at the same time")
-        return {together(before, *single)}
-    if found := re.fullmatch(r"(?:while this happens|as this happens|along with this), (.*)", part):
+    if found := re.fullmatch(r"(?:while|as) (both|all three|all four) are heard, (.*)", part):
+        return {accompanied(before, *found.groups())}
+    if found := re.fullmatch(r"(?:while|as) this happens, (.*)", part):
         assert number == 1, "'this' may be the last sentence, or all"
         return {together(before, other) for other in sentence(found[1])}
     if found := re.fullmatch(r"(after|before) (all of )?that, (.*)", part):
@@ -277,7 +282,8 @@ def test_the_reader_is_not_easily_pleased() -> None:
     for text in (
         "aaac; after that, bbbc; after that, cccc",
         "while aaac, two sounds follow one another: bbbc, then cccc; before that, dddc",
-        "bbbc; after that, cccc while dddc; with each of these two sounds, aaac",
+        "bbbc; after that, cccc while dddc; while both are heard, aaac",
+        "bbbc; after that, cccc while dddc, both with aaac",
     ):
         with pytest.raises(AssertionError):
             told(text)

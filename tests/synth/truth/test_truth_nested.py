@@ -96,7 +96,7 @@ def test_what_is_proven_of_the_whole_is_not_refuted_of_two_of_its_sounds(
 
 
 def test_company_must_be_long_enough_to_be_heard() -> None:
-    # The rain outlasts the join by 5 frames: nobody hears it "with each of these two sounds".
+    # The rain outlasts the join by 5 frames: nobody hears it "with both".
     heard = line(("P", 0, 100), ("Q", 100, 200), ("R", 80, 105))
     claim = Overlay(Concat(A, B), C)
     assert not proves(heard, claim, Tolerance(audible=10))
