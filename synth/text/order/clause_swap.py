@@ -149,9 +149,8 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.SHARED_SUBJECT
     if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
         return SwapReason.SHARED_SUBJECT
-    if sides.kind in _TIMES and any(
-        side.shape() is Shape.NOUN_PHRASE and not is_heard(side) for side in (front, rear)
-    ):
+    named = not {POS.DET, POS.ADP}.isdisjoint((*front.tags, *rear.tags))
+    if sides.kind in _TIMES and named and not (is_heard(front) and is_heard(rear)):
         return SwapReason.NO_SOUND
     link = _words(sides.link)
     if sides.kind in _TIMES and "which" not in link and {",", "and"} & {*link}:

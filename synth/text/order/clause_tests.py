@@ -92,7 +92,9 @@ def is_a_stage(part: ClausePart) -> bool:
 
 
 def is_heard(part: ClausePart) -> bool:
-    """Whether a noun phrase is of a sound, not of a time or a place: "a beep", "some knocking"."""
+    """Whether a part is no noun phrase of a time or a place, but of a sound: "some knocking"."""
+    if part.shape() is not Shape.NOUN_PHRASE:
+        return True
     words = part.words
     if not {"the", *_POSSESSIVE}.isdisjoint(words[:1]):
         return False

@@ -250,7 +250,7 @@ def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason
         return SwapReason.FRONTED
     if inner is Shape.GERUND_CLAUSE and outer is Shape.CLAUSE:
         return SwapReason.NOT_A_CLAUSE
-    if inner is Shape.NOUN_PHRASE and not is_heard(rear):
+    if not is_heard(rear):
         return SwapReason.NO_SOUND
     if inner is Shape.GERUND and outer is Shape.NOUN_PHRASE and needs_doer(rear):
         return SwapReason.SHARED_SUBJECT
