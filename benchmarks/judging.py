@@ -3,6 +3,8 @@ r"""Sheets of what the text tools make of captions, to be judged by hand.
     python -m benchmarks.judging draw ../shared/data --out out/sheet.csv    # 60 for each operation
     python -m benchmarks.judging draw ../shared/data --out out/sheet.csv --captions clotho.csv \
         --id-column file_name --column caption_1                            # other captions
+    python -m benchmarks.judging draw ../shared/data --out out/sheet.csv \
+        --again tests/data/judged/heldout.csv                               # for a second judge
     python -m benchmarks.judging strip out/sheet.csv --out tests/data/judged/heldout.csv
     python -m benchmarks.judging count ../shared/data           # shares left out, and why
 
@@ -263,6 +265,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     parser.add_argument("--size", type=int, default=60, help="texts of each operation")
     parser.add_argument("--skip", type=int, default=0, help="texts that were read before")
+    parser.add_argument("--again", type=Path, help="a sheet whose captions are drawn again")
     parser.add_argument("--captions", type=Path, help="a CSV of other captions of sounds")
     parser.add_argument("--id-column", default="audiocap_id")
     parser.add_argument("--column", default="caption")
@@ -275,7 +278,12 @@ def main() -> None:
     if asked.captions:
         found = _read(asked.captions, asked.id_column, asked.column)
         others = (asked.captions.stem, found)
-    sheets = Sheets(asked.path, asked.part, others)
+    only: dict[str, set[str]] = {}
+    if asked.again:
+        with asked.again.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                only.setdefault(row["operation"], set()).update(row["id"].split("+"))
+    sheets = Sheets(asked.path, asked.part, others, only)
     if asked.command == "draw":
         _write(asked.out, (*FIELDS, *TEXTS), draw(sheets, asked.size, asked.skip))
     else:

@@ -15,6 +15,7 @@ from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, w
 from synth.text.order.clause_forms import BE, to_finite, to_gerund
 from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import (
+    are_labels,
     explain_no_events,
     explain_unreadable,
     is_a_stage,
@@ -149,9 +150,8 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.SHARED_SUBJECT
     if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
         return SwapReason.SHARED_SUBJECT
-    if sides.kind in _TIMES and any(
-        side.shape() is Shape.NOUN_PHRASE and not is_heard(side) for side in (front, rear)
-    ):
+    heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
+    if sides.kind in _TIMES and not heard:
         return SwapReason.NO_SOUND
     link = _words(sides.link)
     if sides.kind in _TIMES and "which" not in link and {",", "and"} & {*link}:

@@ -91,8 +91,17 @@ def is_a_stage(part: ClausePart) -> bool:
     )
 
 
+def are_labels(front: ClausePart, rear: ClausePart) -> bool:
+    """Whether both sides are bare names, as the papers print labels: "thunder before rain"."""
+    return {front.shape(), rear.shape()} <= {Shape.NOUN_PHRASE, Shape.GERUND} and (
+        {POS.DET, POS.ADP}.isdisjoint((*front.tags, *rear.tags))
+    )
+
+
 def is_heard(part: ClausePart) -> bool:
-    """Whether a noun phrase is of a sound, not of a time or a place: "a beep", "some knocking"."""
+    """Whether a part is no noun phrase of a time or a place, but of a sound: "some knocking"."""
+    if part.shape() is not Shape.NOUN_PHRASE:
+        return True
     words = part.words
     if not {"the", *_POSSESSIVE}.isdisjoint(words[:1]):
         return False

@@ -15,6 +15,7 @@ from synth.text.grammar.tokens import Piece, format_order, to_sentence, word_set
 from synth.text.order.clause_forms import to_finite, to_gerund
 from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import (
+    are_labels,
     explain_no_events,
     explain_unreadable,
     is_a_stage,
@@ -250,7 +251,7 @@ def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason
         return SwapReason.FRONTED
     if inner is Shape.GERUND_CLAUSE and outer is Shape.CLAUSE:
         return SwapReason.NOT_A_CLAUSE
-    if inner is Shape.NOUN_PHRASE and not is_heard(rear):
+    if not (is_heard(rear) or are_labels(front, rear)):
         return SwapReason.NO_SOUND
     if inner is Shape.GERUND and outer is Shape.NOUN_PHRASE and needs_doer(rear):
         return SwapReason.SHARED_SUBJECT

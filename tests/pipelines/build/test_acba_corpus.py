@@ -18,10 +18,10 @@ RATE = 16_000
 CAPTIONS = [
     ("-a1", "0", "train", "A small dog barks twice"),
     ("b2", "30", "train", "Rain falls on a tin roof"),
-    ("c3", "10", "train", "A woman sings, softly"),
-    ("d4", "20", "train", 'A man says "hello" and laughs'),
+    ("c3", "10", "train", "A woman sings softly"),
+    ("d4", "20", "train", "A man talks and laughs"),
     ("e5", "0", "train", "An engine idles before it stalls"),
-    ("f6", "0", "train", "Wind howls through trees"),
+    ("f6", "0", "train", "A strong wind howls through trees"),
     ("g7", "0", "test", "Birds chirp"),
     ("g7", "0", "test", "Several birds are chirping."),
     ("h8", "0", "test", "A phone rings"),

@@ -49,6 +49,7 @@ TOOL_KINDS = (Probe.NV, Probe.CLAUSE_SWAP, Probe.BEFORE_AFTER, Probe.AS_THEN)
         ("A loud splash then silence", "Silence then a loud splash", ()),
         ("A goose honks before a gate shuts", "A gate shuts before a goose honks", ()),
         ("A goose honks just before a gate shuts", "A gate shuts just before a goose honks", ()),
+        ("crying goose before sea waves", "sea waves before crying goose", ()),
         ("A goose honks after a gong", "A gong after a goose honks", ()),
         ("A gong rings, after which a goose honks", "A goose honks, after which a gong rings", ()),
         ("After a gong rings, a goose honks", "After a goose honks, a gong rings", ()),
