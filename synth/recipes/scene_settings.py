@@ -39,7 +39,8 @@ class SceneSettings(RecipeSettings):
         expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
             or `any`: a list, a mapping to weights, or a file with one a line (empty lines and lines
             that start with # do not count). Without, operators and nesting are drawn.
-        captions: Most true captions of a sample, the main one included, and most false ones.
+        captions: Most true captions of a sample, the main one included, and most false ones; at
+            least 2 for an odd number of variants.
         crossfade: Share of the shorter of two joined parts over which they overlap; of more than
             half of what is heard of it, nobody says that it follows.
         mixing: How overlaid parts are weighed: `between_class`, `snr` or `sum`.
@@ -79,6 +80,11 @@ class SceneSettings(RecipeSettings):
         if any(count % self.variants for count in counts):
             raise ValueError(
                 f"scenes: {self.scenes} is no multiple of the {self.variants} variants of a group"
+            )
+        if self.captions == 1 and self.variants % 2:
+            raise ValueError(
+                f"captions: 1 is too few for {self.variants} variants: they stand against one "
+                "another two by two; give 2, or an even number of variants"
             )
         if self.snr_db[0] > self.snr_db[1]:
             raise ValueError(f"snr_db: {self.snr_db[0]:g} is above {self.snr_db[1]:g}")
