@@ -9,107 +9,31 @@ never on both sides.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
+from pipelines.checks.blind_figures import (
+    BlindFigure,
+    BlindResult,
+    Comparison,
+    Sentences,
+    measure_accuracy,
+    measure_first,
+)
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import Randomness
+from synth.corpus.schema import compared_with
 
 FOLDS: Final = 5
-_RESAMPLES: Final = 1000
 _COLUMNS: Final = ("group", "split", "recipe", "caption", "positives", "negatives")
-
-
-@dataclass(frozen=True, slots=True)
-class BlindFigure:
-    """One thing that the classifier tries.
-
-    Args:
-        split: Of which samples.
-        kind: Of which negatives, "" for all.
-        measure: `pooled`: true or false, over all sentences of the samples. `own`: the same over
-            what is compared, negatives and the true sentences that they stand against. `first`:
-            is a true sentence taken for truer than all negatives that stand against it?
-        value: Balanced accuracy, or share of true sentences that come first.
-        low: Lower end of its 95 % interval, by bootstrap over groups.
-        high: Upper end.
-        chance: What guessing gives.
-        n: Sentences, or true sentences that are ranked.
-    """
-
-    split: str
-    kind: str
-    measure: str
-    value: float
-    low: float
-    high: float
-    chance: float
-    n: int
-
-    @property
-    def excess(self) -> float:
-        """How much better than chance it is."""
-        return self.value - self.chance
-
-
-@dataclass(frozen=True, slots=True)
-class BlindResult:
-    """What text alone gives away.
-
-    Args:
-        recipe: Of the corpus.
-        figures: By split and kind of edit.
-    """
-
-    recipe: str
-    figures: tuple[BlindFigure, ...]
-
-    @property
-    def worst(self) -> BlindFigure:
-        """The one that lies furthest above chance."""
-        return max(self.figures, key=lambda figure: figure.excess)
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        figures = [_round(asdict(figure)) for figure in self.figures]
-        return {"recipe": self.recipe, "worst": _round(asdict(self.worst)), "figures": figures}
-
-
-def _round(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: round(value, 4) if isinstance(value, float) else value
-        for name, value in values.items()
-    }
-
-
-class _Comparison(NamedTuple):
-    """A true sentence and the false ones that stand against it, by their numbers."""
-
-    group: int
-    kind: str
-    true: int
-    false: tuple[int, ...]
-
-
-class _Sentences(NamedTuple):
-    """Sentences with labels, by their numbers among the texts."""
-
-    texts: Int[np.ndarray, " sentences"]
-    false: Bool[np.ndarray, " sentences"]
-    groups: Int[np.ndarray, " sentences"]
-
-    @classmethod
-    def of(cls, told: Iterable[tuple[int, bool, int]]) -> _Sentences:
-        texts, false, groups = zip(*told, strict=True)
-        return cls(np.array(texts), np.array(false), np.array(groups))
 
 
 def run_blind_test(
@@ -177,8 +101,8 @@ class _Part:
         compared: What a loss compares.
     """
 
-    every: _Sentences | None
-    compared: Sequence[_Comparison]
+    every: Sentences | None
+    compared: Sequence[Comparison]
 
     @classmethod
     def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> _Part:
@@ -194,14 +118,14 @@ class _Part:
             for sentence in row["negatives"]:
                 number = numbers[sentence["text"]]
                 told.append((number, True, group))
-                against = numbers[sentence.get("against") or row["caption"]]
+                against = numbers[compared_with(sentence, row)]
                 for kind in ("", sentence["kind"]):
                     compared.setdefault((at, kind, against), []).append(number)
         found = [
-            _Comparison(groups[rows[at]["group"]], kind, true, tuple(false))
+            Comparison(groups[rows[at]["group"]], kind, true, tuple(false))
             for (at, kind, true), false in compared.items()
         ]
-        return cls(_Sentences.of(told) if told else None, found)
+        return cls(Sentences.of(told) if told else None, found)
 
     @property
     def kinds(self) -> list[str]:
@@ -216,17 +140,17 @@ class _Part:
         """What the classifier tells of one kind of edit."""
         if not kind and self.every is not None:
             told = classify.score(self.every) > 0
-            yield _compute_accuracy(split, kind, "pooled", told == self.every.false, self.every)
+            yield measure_accuracy(split, kind, "pooled", told == self.every.false, self.every)
         compared = [each for each in self.compared if each.kind == kind]
-        sentences = _Sentences.of(
+        sentences = Sentences.of(
             (number, is_false, each.group)
             for each in compared
             for is_false, some in ((False, (each.true,)), (True, each.false))
             for number in some
         )
         scores = classify.score(sentences)
-        yield _compute_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
-        yield _compute_first(split, kind, scores, compared)
+        yield measure_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
+        yield measure_first(split, kind, scores, compared)
 
 
 class _Classifier:
@@ -236,7 +160,7 @@ class _Classifier:
         self._features = _make_features().fit_transform(texts).tocsr()
         self._seed = seed
 
-    def score(self, sentences: _Sentences) -> Float[np.ndarray, " sentences"]:
+    def score(self, sentences: Sentences) -> Float[np.ndarray, " sentences"]:
         """How false each sentence looks; above 0 more so than true."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import GroupKFold
@@ -268,67 +192,3 @@ def _make_features() -> Any:
 
 def _measure_lengths(texts: list[str]) -> np.ndarray:
     return np.array([[len(text), len(text.split())] for text in texts], dtype=np.float64)
-
-
-def _compute_accuracy(
-    split: str,
-    kind: str,
-    measure: str,
-    right: Bool[np.ndarray, " sentences"],
-    sentences: _Sentences,
-) -> BlindFigure:
-    """Balanced: the mean of the shares of true and of false sentences that were told right."""
-    false = sentences.false
-    tallies = _tally(sentences.groups, right & false, false, right & ~false, ~false)
-
-    def compute(sums: Float[np.ndarray, "... 4"]) -> Float[np.ndarray, ...]:
-        return np.asarray((sums[..., 0] / sums[..., 1] + sums[..., 2] / sums[..., 3]) / 2)
-
-    return _make_figure(split, kind, measure, tallies, compute, 0.5, len(right))
-
-
-def _compute_first(
-    split: str,
-    kind: str,
-    scores: Float[np.ndarray, " sentences"],
-    compared: Sequence[_Comparison],
-) -> BlindFigure:
-    """How often the true sentence looks truest; among equals each does so in part."""
-    shares, at = np.zeros(len(compared)), 0
-    for number, each in enumerate(compared):
-        own, others = scores[at], scores[at + 1 : at + 1 + len(each.false)]
-        at += 1 + len(each.false)
-        if (others >= own).all():
-            shares[number] = 1 / (1 + (others == own).sum())
-    groups = np.array([each.group for each in compared])
-    tallies = _tally(groups, shares, np.ones(len(compared)))
-    chance = float(np.mean([1 / (1 + len(each.false)) for each in compared]))
-
-    def compute(sums: Float[np.ndarray, "... 2"]) -> Float[np.ndarray, ...]:
-        return np.asarray(sums[..., 0] / sums[..., 1])
-
-    return _make_figure(split, kind, "first", tallies, compute, chance, len(compared))
-
-
-def _tally(groups: Int[np.ndarray, " each"], *values: np.ndarray) -> Float[np.ndarray, "groups _"]:
-    """Sums by group; groups without a value are left out."""
-    _, numbers = np.unique(groups, return_inverse=True)
-    return np.stack([np.bincount(numbers, weights=each) for each in values], axis=1)
-
-
-def _make_figure(
-    split: str,
-    kind: str,
-    measure: str,
-    tallies: Float[np.ndarray, "groups sums"],
-    compute: Callable[[np.ndarray], np.ndarray],
-    chance: float,
-    n: int,
-) -> BlindFigure:
-    rng = Randomness(0).at(f"blind/bootstrap/{split}/{kind}/{measure}", 0)
-    drawn = rng.integers(len(tallies), size=(_RESAMPLES, len(tallies)))
-    with np.errstate(invalid="ignore"):
-        values = compute(np.stack([tallies[each].sum(axis=0) for each in drawn]))
-    low, high = np.nanquantile(values, [0.025, 0.975])
-    value = float(compute(tallies.sum(axis=0)))
-    return BlindFigure(split, kind, measure, value, float(low), float(high), chance, n)

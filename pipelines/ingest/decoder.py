@@ -18,6 +18,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, NoReturn
@@ -42,10 +43,15 @@ BURIAL_S: Final = 60.0
 PRELOADED: Final = ("pipelines.ingest.decoding", "pyloudnorm")
 """What decoders share on Linux; none of it starts a thread. Most is SciPy, behind the meter."""
 
-_FORKS: Final = sys.platform == "linux"
-_CONTEXT: Final[Any] = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
-if _FORKS:
-    _CONTEXT.set_forkserver_preload(list(PRELOADED))
+
+@cache
+def _make_context() -> Any:
+    """How decoders are started; on Linux the process that they are forks of is told its imports."""
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    return context
 
 
 class ClosedError(Exception):
@@ -113,11 +119,12 @@ class Decoder:
     def _ensure_started(self) -> Connection:
         if self._running is not None:
             return self._running[1]
-        pipe: tuple[Connection, Connection] = _CONTEXT.Pipe()
+        context = _make_context()
+        pipe: tuple[Connection, Connection] = context.Pipe()
         ours, theirs = pipe
         # What it is a fork of may be older than a variable.
         given = (theirs, self._task, dict(os.environ))
-        process = _CONTEXT.Process(target=serve_decoding, args=given)
+        process = context.Process(target=serve_decoding, args=given)
         process.daemon = True
         with hold_interrupts():
             process.start()

@@ -225,7 +225,7 @@ class _Dealer:
         others = [other for other in self._order if other != one and self._has_room(other)]
         others.sort(key=lambda other: len(self._hands[other].true))
         hand = self._hands[one]
-        for number in list(self._by_kind[one][key]):
+        for number in self._by_kind[one][key]:
             if number in self._spent or not hand.refutes_number(number):
                 continue
             for other in others:

@@ -208,6 +208,14 @@ def caption_row(caption: Caption) -> dict[str, str]:
     }
 
 
+def compared_with(negative: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The text of the true sentence of a row with which one of its negatives is compared.
+
+    Where it stands against any, or the corpus is of an older format, that is the main caption.
+    """
+    return str(negative.get("against") or row["caption"])
+
+
 def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """The timeline of a row of `PLAN` or `SAMPLES`: `scene` and `activity` are read.
 

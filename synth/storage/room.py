@@ -211,38 +211,57 @@ class CopySpace:
     def _find_slots(self, own: Slot) -> Iterator[tuple[int, int, Slot]]:
         """Last use, size and slot of what is here or is coming; what comes was used in future."""
         for root in self._stores():
-            for parent, folders, names in os.walk(root):
-                if Path(parent) == root:
-                    folders[:] = [name for name in folders if name == STAMPS or name[0] != "."]
-                for name in names:
-                    path = Path(parent, name)
-                    with suppress(FileNotFoundError):
-                        found = self._find_slot(root, path, own)
-                        if found is not None:
-                            yield found
+            # What is coming is looked for first: thus what arrives meanwhile is seen twice, not
+            # never. A copy that is no older than the promise of it is what was promised.
+            coming = dict(self._find_coming(root, own))
+            for path, status in _list_files(root):
+                slot = Slot(root, path.relative_to(root).as_posix())
+                if slot.is_bounded:
+                    promised_ns = coming[slot][0] if slot in coming else 2**63
+                    if status.st_mtime_ns >= promised_ns:
+                        del coming[slot]
+                    yield status.st_atime_ns, status.st_size, slot
+            for slot, (_, used_ns, size) in coming.items():
+                yield used_ns, size, slot
 
-    def _find_slot(self, root: Path, path: Path, own: Slot) -> tuple[int, int, Slot] | None:
-        status = path.stat()
-        if path.suffix == PARTIAL_SUFFIX and time.time() - status.st_mtime > _DEAD_S:
-            path.unlink()
-            return None
-        key = path.relative_to(root).as_posix()
-        if key.startswith(f"{STAMPS}/"):
-            slot = Slot(root, key.removeprefix(f"{STAMPS}/").rpartition(".")[0])
+    def _find_coming(self, root: Path, own: Slot) -> Iterator[tuple[Slot, tuple[int, int, int]]]:
+        """Slots of a store to which something is coming: since when, its last use and its size."""
+        stamps = root / STAMPS
+        for path, status in _list_files(stamps):
+            slot = Slot(root, path.relative_to(stamps).with_suffix("").as_posix())
             if path.suffix != ".coming" or slot == own:
-                return None
+                continue
+            used_ns, size = 2**63, slot.read_promise()[0]
             with slot.hold(wait=False) as dead:
-                if not dead:
-                    return 2**63, slot.read_promise()[0], slot
-                part = slot.beside("part").stat()
-                return part.st_mtime_ns, part.st_size, slot
-        slot = Slot(root, key)
-        return (status.st_atime_ns, status.st_size, slot) if slot.is_bounded else None
+                if dead:
+                    try:
+                        part = slot.beside("part").stat()
+                    except FileNotFoundError:
+                        continue
+                    used_ns, size = part.st_mtime_ns, part.st_size
+            yield slot, (status.st_mtime_ns, used_ns, size)
 
     def _stores(self) -> list[Path]:
         """The folders of copies: they have stamps."""
         found = [*self.root.glob(f"*/{STAMPS}"), *self.root.glob(f"*/*/{STAMPS}")]
         return sorted(path.parent for path in found)
+
+
+def _list_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files below a folder, but for its hidden folders; parts of the dead go."""
+    for parent, folders, names in os.walk(root):
+        if Path(parent) == root:
+            folders[:] = [name for name in folders if name[0] != "."]
+        for name in names:
+            path = Path(parent, name)
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            if path.suffix == PARTIAL_SUFFIX and time.time() - status.st_mtime > _DEAD_S:
+                path.unlink(missing_ok=True)
+            else:
+                yield path, status
 
 
 def open_held(path: Path) -> BufferedReader | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
@@ -187,7 +187,7 @@ class Listener:
         extents = [(place.onset, place.offset, place.excerpt.start) for place in places]
         onsets, offsets, starts = np.array(extents).T[:, :, np.newaxis]
         moments = np.minimum(np.maximum(edges, onsets), offsets)
-        bounds = self._bound_clips(placed, moments + (starts - onsets))
+        bounds = self._bound_clips(placed, moments + (starts - onsets), starts, offsets - onsets)
         gains = np.zeros((len(places), count))
         for place, row in zip(places, gains, strict=True):
             first, last = self._blocks(place)
@@ -200,7 +200,11 @@ class Listener:
         return _Bounds(*bounds)
 
     def _bound_clips(
-        self, placed: Timeline, moments: Float[np.ndarray, "events edges"]
+        self,
+        placed: Timeline,
+        moments: Float[np.ndarray, "events edges"],
+        starts: Int[np.ndarray, "events 1"],
+        lengths: Int[np.ndarray, "events 1"],
     ) -> Float[np.ndarray, "2 events blocks"]:
         """The least and the greatest mean square that stretches of the events' clips may have.
 
@@ -215,11 +219,14 @@ class Listener:
             placed: The scene.
             moments: From each of these to the next, in frames from the clip's start; no two of
                 them more than a block apart.
+            starts: First frame of each excerpt.
+            lengths: Its length in frames.
         """
         clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
         powers = np.concatenate([clip.powers for clip in clips])
-        counts = np.array([[len(clip.levels_db)] for clip in clips])
-        blocks = np.array([[float(clip.block)] for clip in clips])
+        counts, blocks, whole = np.array(
+            [(len(clip.levels_db), clip.block, clip.frames) for clip in clips], dtype=np.float64
+        ).T[:, :, np.newaxis]
         slack = BRUSHED * blocks
         first = np.floor((moments[:, :-1] + slack) / blocks)
         final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
@@ -228,16 +235,8 @@ class Listener:
         before = np.cumsum(counts, axis=0) - counts
         one, other = powers[(numbers + before).astype(np.int64)]
         # A single block is the whole of a clip that was never heard, and steady.
-        starts, frames, ends = np.array(
-            [
-                (part.start, part.frames, clip.frames)
-                for part, clip in zip(
-                    (place.excerpt for place in placed.placements), clips, strict=True
-                )
-            ]
-        ).T[:, :, np.newaxis]
         is_whole = (numbers[0] * blocks >= starts - slack) & (
-            np.minimum((numbers[1] + 1) * blocks, ends) <= starts + frames + slack
+            np.minimum((numbers[1] + 1) * blocks, whole) <= starts + lengths + slack
         ) | (counts == 1)
         return np.array((np.minimum(one, other) * is_whole, np.maximum(one, other)))
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pipelines.checks.audio.audit import AudioAudit, audit_audio, find_rendered
 from pipelines.checks.audit import Audit, audit
-from pipelines.checks.blind import BlindResult
+from pipelines.checks.blind_figures import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption

@@ -1,4 +1,4 @@
-"""What kind of phrase a stretch of a caption is, and its verbs in other forms."""
+"""What kind of phrase a stretch of a caption is, what is done in it, and in which number."""
 
 from __future__ import annotations
 

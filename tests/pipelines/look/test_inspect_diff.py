@@ -60,11 +60,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def make(root: Path) -> Make:
-    """Builds a version over the library, or over another one."""
-    own = library(root / "sounds")
+def sounds(root: Path) -> Path:
+    """The library that versions are built over."""
+    return library(root / "sounds")
 
-    def made(sounds: Path = own, **changes: Any) -> Path:
+
+@pytest.fixture(scope="module")
+def make(root: Path, sounds: Path) -> Make:
+    """Builds a version over the library, or over another one."""
+
+    def made(sounds: Path = sounds, **changes: Any) -> Path:
         return Path(build(spec_over(sounds, **changes), root, 0).paths["manifests"])
 
     return made
@@ -226,9 +231,9 @@ def test_the_first_letters_of_a_version_name_it(base: Path, make: Make, tmp_path
         compare(base, tmp_path / "tiny" / "13")
 
 
-def test_of_several_plans_each_is_named(root: Path, tmp_path: Path) -> None:
+def test_of_several_plans_each_is_named(sounds: Path, tmp_path: Path) -> None:
     plans = [
-        plan_library(spec_over(root / "sounds", seed=seed), tmp_path, 0, Silent())[1].manifests
+        plan_library(spec_over(sounds, seed=seed), tmp_path, 0, Silent())[1].manifests
         for seed in (7, 8)
     ]
     names = ", ".join(sorted(plan.name for plan in plans))
@@ -266,9 +271,9 @@ def test_a_corpus_of_another_name_is_compared_by_place(base: Path, make: Make) -
 
 
 def test_a_plan_is_compared_and_what_it_does_not_say_is_told(
-    base: Path, root: Path, tmp_path: Path
+    base: Path, sounds: Path, tmp_path: Path
 ) -> None:
-    _, places, _ = plan_library(spec_over(root / "sounds"), tmp_path, 0, Silent())
+    _, places, _ = plan_library(spec_over(sounds), tmp_path, 0, Silent())
     found = compare(base, places.manifests)
     only(found, "unknown")
     assert found.unknown.startswith("B: planned, not built")

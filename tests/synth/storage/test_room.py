@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from waiting import PATIENCE_S
@@ -258,6 +260,35 @@ def test_what_was_broken_off_goes_when_room_is_needed(
         read(copies, name)
     assert there(copies) == "bcd"
     assert not list(copies.root.rglob("*.part"))
+
+
+def test_a_copy_that_arrives_while_others_are_counted_is_counted(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is coming when the count begins, and in its place before the count ends."""
+    from synth.storage import room
+
+    space = CopySpace(cache / CORPORA, 2 * SHARD)
+    store = space.root / "store"
+    old, late, own = (room.Slot(store, f"{name}.tar") for name in ("old", "late", "own"))
+    own.beside("lock").parent.mkdir(parents=True)
+    old.path.write_bytes(content("o"))
+    walk = os.walk
+
+    def walk_while_it_arrives(*args: Any, **options: Any) -> Iterator[Any]:
+        for found in walk(*args, **options):
+            yield found
+            if not late.path.exists():
+                late.path.write_bytes(content("l"))
+                late.give_up()
+
+    with late.hold():
+        space.reserve(late, SHARD, "1")
+        (space.root / ".room").unlink()
+        monkeypatch.setattr(os, "walk", walk_while_it_arrives)
+        with own.hold():
+            space.reserve(own, SHARD, "1")
+    assert not old.path.exists()
 
 
 READER = """

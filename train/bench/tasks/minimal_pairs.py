@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from synth.corpus.schema import compared_with
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, pair_accuracy
 from train.bench.plan import Plan, Refusal
@@ -16,7 +17,7 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     pairs, kinds, groups = [], [], []
     for number, row in enumerate(samples.rows):
         for text in row["negatives"]:
-            pairs.append((number, (text.get("against") or row["caption"], text["text"])))
+            pairs.append((number, (compared_with(text, row), text["text"])))
             kinds.append(text["kind"].replace("-", "_"))
             groups.append(samples.groups[number])
     if not pairs:
