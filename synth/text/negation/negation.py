@@ -24,7 +24,7 @@ from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import find_sure, mend
 from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tag_families import explain_undeniable, families, implies
+from synth.text.tags.tag_families import explain_undeniable, families, implies, is_vague
 from synth.text.tags.tag_kin import is_implied, is_named_in
 from synth.text.tags.tag_words import TagCategory, TagForm, fix_article, phrase_tag
 from synth.text.tags.tags import TagMatch, TagVocabulary
@@ -241,17 +241,17 @@ def _draw_absent(
     tags = how.vocabulary.tags
     for at in rng.permutation(len(tags)):
         tag = tags[at]
-        sayable = not how.natural or _is_sayable(tag)
+        sayable = not how.natural or can_be_denied(tag)
         near = is_implied(tag, taken) or is_named_in(tag, caption)
         if sayable and not near and not explain_undeniable(tag, caption, taken):
             yield tag
 
 
-def _is_sayable(tag: Tag) -> bool:
+def can_be_denied(tag: Tag) -> bool:
     """Whether a sentence can deny a tag, and it is known what else would say it."""
     said = phrase_tag(tag)
     known = families(tag) or said.kind not in {TagCategory.GENRE, TagCategory.MOOD}
-    return bool(known) and said.form not in {TagForm.NONE, TagForm.THEME}
+    return bool(known) and not is_vague(tag) and said.form not in {TagForm.NONE, TagForm.THEME}
 
 
 def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:

@@ -1,14 +1,15 @@
 """Families of tags, and what one tag says along with itself: techno is electronic.
 
 The shipped lists are `lexicons/tag_families.csv` and `lexicons/tag_implications.csv`; the second
-tells what a family, or a single tag, implies.
+tells what a family, or a single tag, implies. A tag of the family `vague` says too little to be
+right or wrong: "contemporary", "groove". What other families it has are what it may well be.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from synth.base.shipped import shipped_path
@@ -20,8 +21,10 @@ from synth.text.tags.tags import TagVocabulary, words_of
 LISTING: Final = "lexicons/tag_families.csv"
 IMPLICATIONS: Final = "lexicons/tag_implications.csv"
 _LONGEST: Final = 4
+_VAGUE: Final = "vague"
 
 
+@lru_cache(maxsize=65_536)
 def implies(said: Tag, other: Tag) -> bool:
     """Whether a recording that bears one tag can hardly lack the other.
 
@@ -35,7 +38,9 @@ def implies(said: Tag, other: Tag) -> bool:
             families(other)
         )
     implied = _implied_names()
-    keys = {*families(said), _plain(said.name), _plain(phrase_tag(said).words)}
+    keys = {_plain(said.name), _plain(phrase_tag(said).words)}
+    if not is_vague(said):
+        keys |= families(said)
     if phrase_tag(said).kind is TagCategory.VOCAL:
         keys.add("voice")
     names = frozenset().union(*(implied.get(key, frozenset()) for key in keys))
@@ -49,7 +54,7 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     words for it and by "sings" or "rapper" for a voice.
     """
     kind = phrase_tag(tag).kind
-    for other in (*known, *_listed_tags().find_tags(caption)):
+    for other in (*known, *_find_listed(caption)):
         if implies(other, tag):
             return f"said by {other.name}"
         if phrase_tag(other).kind is kind and not families(tag).isdisjoint(families(other)):
@@ -60,9 +65,18 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     return ""
 
 
-@cache
 def families(tag: Tag) -> frozenset[str]:
     """The families of a tag: those of its name, or else of every run of words in it."""
+    return _listed_families(tag) - {_VAGUE}
+
+
+def is_vague(tag: Tag) -> bool:
+    """Whether a tag says too little to contradict anything, or to be denied."""
+    return _VAGUE in _listed_families(tag)
+
+
+@cache
+def _listed_families(tag: Tag) -> frozenset[str]:
     kind = phrase_tag(tag).kind.value
     name = _plain(phrase_tag(tag).words)
     whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
@@ -74,7 +88,10 @@ def families(tag: Tag) -> frozenset[str]:
         for size in range(1, _LONGEST)
         for at in range(len(words) - size + 1)
     )
-    return frozenset().union(*(_read_listing().get((run, kind), frozenset()) for run in runs))
+    found = [_read_listing().get((run, kind), frozenset()) for run in runs]
+    # "contemporary jazz" is as clear as "jazz".
+    is_clear = any(each and _VAGUE not in each for each in found)
+    return frozenset().union(*found) - ({_VAGUE} if is_clear else set())
 
 
 @cache
@@ -100,5 +117,11 @@ def _listed_tags() -> TagVocabulary:
     return TagVocabulary.of(Tag(kind, words) for words, kind in _read_listing())
 
 
+@lru_cache(maxsize=4096)
+def _find_listed(caption: str) -> tuple[Tag, ...]:
+    return _listed_tags().find_tags(caption)
+
+
+@lru_cache(maxsize=65_536)
 def _plain(name: str) -> str:
     return " ".join(word.key for word in words_of(name))

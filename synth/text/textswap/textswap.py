@@ -28,10 +28,11 @@ from synth.labels.tag import Tag
 from synth.text.grammar.prose import has_markup
 from synth.text.negation.mending import find_sure
 from synth.text.negation.negation import find_stated_tags
+from synth.text.tags.tag_families import implies
 from synth.text.tags.tag_kin import is_implied
 from synth.text.tags.tag_words import fix_article, phrase_tag
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.tag_contraries import explain_not_contrary
+from synth.text.textswap.tag_contraries import explain_not_contrary, leaves_open
 
 SCHEMA: Final = pa.schema(
     [
@@ -116,33 +117,50 @@ class Dictionary:
                 found.setdefault(entry.tag, set()).add(entry.alternative)
         return {tag: frozenset(others) for tag, others in found.items()}
 
+    @cached_property
+    def _beside(self) -> Mapping[Tag, frozenset[Tag]]:
+        """By tag, those of its category that contradict it or of which it says nothing."""
+        return {
+            tag: self._allowed.get(tag, frozenset()).union(
+                other for other in tags if other != tag and leaves_open(tag, other)
+            )
+            for tags in self.vocabulary.by_category.values()
+            for tag in tags
+        }
+
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
-        found = self._find_contraries(tag, known)
+        allowed = self._allowed.get(tag, frozenset())
+        found = sorted(allowed & self.find_contraries((tag, *known)))
         order = (found[at] for at in rng.permutation(len(found)))
-        return next((each for each in order if self.fits(tag, each, known)), None)
-
-    def _find_contraries(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
-        """The tags that contradict a tag and all known ones of its category, sorted."""
-        found = self._allowed.get(tag, frozenset())
-        for other in known:
-            if other.category == tag.category and other in self._tags:
-                found = found & self._allowed.get(other, frozenset())
-        return tuple(sorted(found))
-
-    def fits(self, tag: Tag, alternative: Tag, known: Collection[Tag]) -> bool:
-        """Whether a contrary can stand in a recording's caption, and is no near tag of it.
-
-        It has the form and number of the tag, so that the sentence holds; and it is not, nor is
-        implied by, any known tag of which the dictionary does not tell.
-        """
-        ours, theirs = phrase_tag(tag), phrase_tag(alternative)
-        if ours.form is not theirs.form or _is_plural(ours.words) is not _is_plural(theirs.words):
-            return False
-        untold = (
-            other for other in known if other.category != tag.category or other not in self._tags
+        return next(
+            (each for each in order if are_alike(tag, each) and self.is_apart(each, known)), None
         )
-        return not is_implied(alternative, untold)
+
+    def find_contraries(self, known: Collection[Tag]) -> frozenset[Tag]:
+        """The tags that contradict a known one, and each other of its category that is not open."""
+        found: dict[str, frozenset[Tag]] = {}
+        beside: dict[str, frozenset[Tag]] = {}
+        for tag in dict.fromkeys(known):
+            if tag in self._tags:
+                kind = tag.category
+                found[kind] = found.get(kind, frozenset()) | self._allowed.get(tag, frozenset())
+                beside[kind] = beside.get(kind, self._beside[tag]) & self._beside[tag]
+        return frozenset().union(*(found[kind] & beside[kind] for kind in found))
+
+    def are_contrary(self, tag: Tag, other: Tag) -> bool:
+        """Whether one may stand in for the other."""
+        return other in self._allowed.get(tag, frozenset())
+
+    def is_apart(self, alternative: Tag, known: Collection[Tag]) -> bool:
+        """Whether no known tag of which the dictionary does not tell implies a contrary."""
+        untold = [
+            other
+            for other in known
+            if other.category != alternative.category or other not in self._tags
+        ]
+        implied = any(implies(other, alternative) for other in untold)
+        return not implied and not is_implied(alternative, untold)
 
     def write(self, path: Path) -> None:
         """Write it as Parquet, whole or not at all."""
@@ -179,6 +197,12 @@ class Dictionary:
                 for row in rows
             )
         )
+
+
+def are_alike(tag: Tag, other: Tag) -> bool:
+    """Whether two tags have the same form and number, so that a sentence holds for either."""
+    ours, theirs = phrase_tag(tag), phrase_tag(other)
+    return ours.form is theirs.form and _is_plural(ours.words) is _is_plural(theirs.words)
 
 
 def _is_plural(words: str) -> bool:
