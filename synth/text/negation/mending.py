@@ -92,9 +92,11 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
 
 def _means_music(caption: MarkedCaption, index: int) -> bool:
     if caption.is_form(index, TagForm.MASS, TagForm.COUNT):
-        before = caption.at(index - 1)
-        if find_category(f"{before} {caption.at(index)}"):
-            return False  # "electric guitar", whatever the vocabulary calls it
+        before, own = caption.at(index - 1), caption.at(index)
+        if find_category(f"{before} {own}") or find_category(f"{before} {own.split()[0]}"):
+            return False  # "electric guitar", also in a "guitar solo", whatever tags there are
+        if own in words("part") and before not in SEPARATORS | STOPS | words("opens list"):
+            return False  # the "badly tuned strings" of a banjo
         free = (
             not _names(caption, index - 1)
             or caption.is_premodifier(index - 1)

@@ -1,8 +1,9 @@
 """Families of tags, and what one tag says along with itself: techno is electronic.
 
 The shipped lists are `lexicons/tag_families.csv` and `lexicons/tag_implications.csv`; the second
-tells what a family, or a single tag, implies. A tag of the family `vague` says too little to be
-right or wrong: "contemporary", "groove". What other families it has are what it may well be.
+tells what a family, or a single tag, implies, and what is likely beside it: drums in rock. A tag of
+the family `vague` says too little to be right or wrong: "contemporary", "groove". What other
+families it has are what it may well be.
 """
 
 from __future__ import annotations
@@ -33,17 +34,25 @@ def implies(said: Tag, other: Tag) -> bool:
     """
     if said == other or holds_words(said.name, other.name):
         return True
-    if phrase_tag(other).kind is TagCategory.MOOD:
-        return phrase_tag(said).kind is TagCategory.MOOD and not families(said).isdisjoint(
-            families(other)
-        )
-    implied = _implied_names()
+    moods = phrase_tag(said).kind is phrase_tag(other).kind is TagCategory.MOOD
+    if moods and not families(said).isdisjoint(families(other)):
+        return True
+    return _names(_read_implications("implied"), said, other)
+
+
+@lru_cache(maxsize=65_536)
+def makes_likely(said: Tag, other: Tag) -> bool:
+    """Whether a recording that bears one tag may well bear the other: rock has drums."""
+    return implies(said, other) or _names(_read_implications("likely"), said, other)
+
+
+def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
     keys = {_plain(said.name), _plain(phrase_tag(said).words)}
     if not is_vague(said):
         keys |= families(said)
     if phrase_tag(said).kind is TagCategory.VOCAL:
         keys.add("voice")
-    names = frozenset().union(*(implied.get(key, frozenset()) for key in keys))
+    names = frozenset().union(*(listed.get(key, frozenset()) for key in keys))
     return not names.isdisjoint({_plain(other.name), _plain(phrase_tag(other).words)})
 
 
@@ -51,15 +60,15 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     """Why an absent tag is not denied beside a caption and known tags, "" where it may be.
 
     It has to be of another family than all that is named of its kind, also by the shipped list's
-    words for it and by "sings" or "rapper" for a voice.
+    words for it and by "sings" or "rapper" for a voice, and nothing named may make it likely.
     """
     kind = phrase_tag(tag).kind
-    for other in (*known, *_find_listed(caption)):
-        if implies(other, tag):
+    for other in (*known, *find_listed(caption)):
+        if makes_likely(other, tag):
             return f"said by {other.name}"
         if phrase_tag(other).kind is kind and not families(tag).isdisjoint(families(other)):
             return f"near {other.name}"
-    voiced = {word.key for word in words_of(caption)} & _implied_names()["voice words"]
+    voiced = {word.key for word in words_of(caption)} & _read_implications("implied")["voice words"]
     if "voice" in families(tag) or kind is TagCategory.VOCAL:
         return f"said by {min(voiced)}" if voiced else ""
     return ""
@@ -104,10 +113,10 @@ def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
 
 
 @cache
-def _implied_names() -> Mapping[str, frozenset[str]]:
+def _read_implications(column: str) -> Mapping[str, frozenset[str]]:
     text = shipped_path(IMPLICATIONS).read_text(encoding="utf-8")
     return {
-        row["said"]: frozenset(map(_plain, row["implied"].split(";")))
+        row["said"]: frozenset(map(_plain, filter(None, row[column].split(";"))))
         for row in csv.DictReader(text.splitlines())
     }
 
@@ -118,7 +127,8 @@ def _listed_tags() -> TagVocabulary:
 
 
 @lru_cache(maxsize=4096)
-def _find_listed(caption: str) -> tuple[Tag, ...]:
+def find_listed(caption: str) -> tuple[Tag, ...]:
+    """The tags of the shipped list that a caption names."""
     return _listed_tags().find_tags(caption)
 
 

@@ -28,7 +28,7 @@ from synth.labels.tag import Tag
 from synth.text.grammar.prose import has_markup
 from synth.text.negation.mending import find_sure
 from synth.text.negation.negation import find_stated_tags
-from synth.text.tags.tag_families import implies
+from synth.text.tags.tag_families import families, find_listed, makes_likely
 from synth.text.tags.tag_kin import is_implied
 from synth.text.tags.tag_words import fix_article, phrase_tag
 from synth.text.tags.tags import TagVocabulary
@@ -159,7 +159,10 @@ class Dictionary:
             for other in known
             if other.category != alternative.category or other not in self._tags
         ]
-        implied = any(implies(other, alternative) for other in untold)
+        implied = any(
+            makes_likely(other, alternative) or _share_family(other, alternative)
+            for other in untold
+        )
         return not implied and not is_implied(alternative, untold)
 
     def write(self, path: Path) -> None:
@@ -205,6 +208,11 @@ def are_alike(tag: Tag, other: Tag) -> bool:
     return ours.form is theirs.form and _is_plural(ours.words) is _is_plural(theirs.words)
 
 
+def _share_family(tag: Tag, other: Tag) -> bool:
+    same_kind = phrase_tag(tag).kind is phrase_tag(other).kind
+    return same_kind and not families(tag).isdisjoint(families(other))
+
+
 def _is_plural(words: str) -> bool:
     return words.endswith("s") and not words.endswith(("ss", "us"))
 
@@ -236,7 +244,7 @@ def swap(
     if has_markup(caption):
         return Swapped()
     stated = find_stated_tags(caption, dictionary.vocabulary)
-    own = tuple(dict.fromkeys((*known, *stated)))
+    own = tuple(dict.fromkeys((*known, *stated, *find_listed(caption))))
     found = dictionary.vocabulary.find(caption)
     sure = find_sure(caption, found)
     unsure = {match.tag for match in found if match not in sure}

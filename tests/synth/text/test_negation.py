@@ -333,6 +333,9 @@ def _music(*names: str) -> Negation:
         ("rap", "hip hop"),
         ("happy", "fun"),
         ("electric guitar", "guitar"),
+        ("electropop", "synthpop"),
+        ("sad", "emotional"),
+        ("ambient", "atmospheric"),
     ],
 )
 def test_what_a_kept_tag_implies_is_not_denied(kept: str, implied: str) -> None:
@@ -348,9 +351,31 @@ def test_where_each_half_implies_the_other_there_is_none() -> None:
     assert found.reason == NegationReason.IMPLIED
 
 
+def test_two_tags_that_stay_may_say_what_is_denied() -> None:
+    how = _music("pop", "rock", "pop rock", "piano", "flute")
+    told = describe([parse_tag(name) for name in ("pop", "rock", "pop rock", "piano")]).text
+    for seed in range(20):
+        found = negate(told, Mode.HALF, how, Randomness(seed).at("x", 0))
+        assert "pop rock" not in names(found.denied) or {"pop", "rock"} & {*names(found.denied)}
+
+
+def test_what_the_caption_says_in_words_that_are_no_tags_does_not_stay_beside_a_denial() -> None:
+    found = negate("A calming, mellow song.", Mode.FULL, _music("mellow"), Randomness(0).at("x", 0))
+    assert found.outcome is NegationOutcome.RESTATED
+    assert "calming" not in found.text
+
+
+def test_things_and_themes_are_not_denied_in_one_list() -> None:
+    caption = "A song with piano and a love theme."
+    found = negate(caption, Mode.FULL, _music("piano", "love"), Randomness(0).at("x", 0))
+    assert "no piano or love theme" not in found.text
+
+
 @pytest.mark.parametrize(
     ("caption", "tag"),
     [
+        ("A pop piece.", "drums"),
+        ("A song with an orchestra.", "classical"),
         ("A man from Goa sings with a sitar.", "male vocalists"),
         ("A techno anthem.", "electronic"),
         ("A violin plays.", "strings"),

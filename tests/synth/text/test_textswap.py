@@ -152,6 +152,25 @@ def test_part_of_another_instruments_name_is_left_alone() -> None:
     assert swap("with guitar", (), book, rng).text == "with flute"
 
 
+def test_what_the_genre_makes_likely_is_no_alternative() -> None:
+    words = TagVocabulary.of([Tag("instrument", "acoustic guitar"), Tag("instrument", "trumpet")])
+    book = Dictionary(tuple(build(words)))
+    rng = Randomness(0).at("x", 0)
+    assert swap("A disco song with trumpet", (), book, rng).text.endswith("acoustic guitar")
+    assert swap("A folk song with trumpet", (), book, rng).text == ""
+    assert swap("A song with trumpet", [Tag("genre", "folk")], book, rng).text == ""
+
+
+@pytest.mark.parametrize(
+    "caption",
+    ["a raga with sympathetic strings", "a powerful electric guitar solo", "a banjo's old strings"],
+)
+def test_part_of_a_longer_term_is_left_alone(caption: str) -> None:
+    names = ("strings", "guitar solo", "drums", "drum solo")
+    book = Dictionary(tuple(build(TagVocabulary.of(Tag("instrument", name) for name in names))))
+    assert swap(caption, (), book, Randomness(0).at("x", 0)).text == ""
+
+
 def test_number_is_kept() -> None:
     assert "drums" not in names("piano")
 
