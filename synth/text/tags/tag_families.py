@@ -23,6 +23,7 @@ LISTING: Final = "lexicons/tag_families.csv"
 IMPLICATIONS: Final = "lexicons/tag_implications.csv"
 _LONGEST: Final = 4
 _VAGUE: Final = "vague"
+_OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
 
 @lru_cache(maxsize=65_536)
@@ -46,6 +47,13 @@ def makes_likely(said: Tag, other: Tag) -> bool:
     return implies(said, other) or _names(_read_implications("likely"), said, other)
 
 
+def are_opposed(first: Tag, second: Tag) -> bool:
+    """Whether two moods stand opposite, and nowhere together."""
+    ours, theirs = families(first), families(second)
+    opposites = {f"{family[:-1]}{_OPPOSITE[family[-1]]}" for family in ours if family[-1] in "+-"}
+    return not opposites.isdisjoint(theirs) and ours.isdisjoint(theirs)
+
+
 def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
     keys = {_plain(said.name), _plain(phrase_tag(said).words)}
     if not is_vague(said):
@@ -60,10 +68,14 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     """Why an absent tag is not denied beside a caption and known tags, "" where it may be.
 
     It has to be of another family than all that is named of its kind, also by the shipped list's
-    words for it and by "sings" or "rapper" for a voice, and nothing named may make it likely.
+    words for it and by "sings" or "rapper" for a voice, and nothing named may make it likely. A
+    mood is denied only beside its opposite.
     """
     kind = phrase_tag(tag).kind
-    for other in (*known, *find_listed(caption)):
+    named = (*known, *find_listed(caption))
+    if kind is TagCategory.MOOD and not any(are_opposed(tag, other) for other in named):
+        return "a mood without its opposite"
+    for other in named:
         if makes_likely(other, tag):
             return f"said by {other.name}"
         if phrase_tag(other).kind is kind and not families(tag).isdisjoint(families(other)):

@@ -26,12 +26,13 @@ from synth.base.errors import LexiconError
 from synth.base.progress import Observer, Silent, track
 from synth.labels.tag import Tag
 from synth.text.grammar.prose import has_markup
+from synth.text.negation.marked_caption import words
 from synth.text.negation.mending import find_sure
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_families import families, find_listed, makes_likely
-from synth.text.tags.tag_kin import is_implied
-from synth.text.tags.tag_words import fix_article, phrase_tag
-from synth.text.tags.tags import TagVocabulary
+from synth.text.tags.tag_kin import holds_words, is_implied
+from synth.text.tags.tag_words import TagCategory, fix_article, phrase_tag
+from synth.text.tags.tags import TagVocabulary, words_of
 from synth.text.textswap.tag_contraries import explain_not_contrary, leaves_open
 
 SCHEMA: Final = pa.schema(
@@ -202,10 +203,17 @@ class Dictionary:
         )
 
 
+_SEXES: Final = frozenset({"male", "female"})
+
+
 def are_alike(tag: Tag, other: Tag) -> bool:
     """Whether two tags have the same form and number, so that a sentence holds for either."""
     ours, theirs = phrase_tag(tag), phrase_tag(other)
-    return ours.form is theirs.form and _is_plural(ours.words) is _is_plural(theirs.words)
+    return (
+        ours.form is theirs.form
+        and _is_plural(ours.words) is _is_plural(theirs.words)
+        and (ours.words in words("collective")) is (theirs.words in words("collective"))
+    )
 
 
 def _share_family(tag: Tag, other: Tag) -> bool:
@@ -235,6 +243,9 @@ def swap(
 ) -> Swapped:
     """Exchange one keyword of each category for a contrary, at all its mentions.
 
+    A genre or a mood that has others beside it in the caption stays, as no sentence is of "happy
+    and dark" music; so does a voice where both sexes sing.
+
     Args:
         caption: The caption; a tag that it denies is left alone.
         known: The tags of the recording.
@@ -244,15 +255,27 @@ def swap(
     if has_markup(caption):
         return Swapped()
     stated = find_stated_tags(caption, dictionary.vocabulary)
-    own = tuple(dict.fromkeys((*known, *stated, *find_listed(caption))))
+    named = (*stated, *find_listed(caption))
+    own = tuple(dict.fromkeys((*known, *named)))
     found = dictionary.vocabulary.find(caption)
     sure = find_sure(caption, found)
     unsure = {match.tag for match in found if match not in sure}
-    whole = tuple(tag for tag in stated if tag not in unsure)
+    whole = tuple(
+        tag for tag in stated if tag not in unsure and not _has_company(tag, named, caption)
+    )
     swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
     return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
+
+
+def _has_company(tag: Tag, others: Iterable[Tag], caption: str) -> bool:
+    kind = phrase_tag(tag).kind
+    if kind is TagCategory.VOCAL:
+        return {word.key for word in words_of(caption)} >= _SEXES
+    return kind in {TagCategory.GENRE, TagCategory.MOOD} and any(
+        phrase_tag(other).kind is kind and not holds_words(tag.name, other.name) for other in others
+    )
 
 
 def _draw_swaps(
@@ -272,9 +295,9 @@ def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary)
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)
         if alternative is not None:
-            words = phrase_tag(alternative).words
-            before = fix_article(text[: match.start], words)
+            said = phrase_tag(alternative).words
+            before = fix_article(text[: match.start], said)
             if not before.strip() or before.rstrip()[-1] in ".!?":
-                words = words[0].upper() + words[1:]
-            text = f"{before}{words}{text[match.end :]}"
+                said = said[0].upper() + said[1:]
+            text = f"{before}{said}{text[match.end :]}"
     return text

@@ -210,4 +210,4 @@ def test_real_tracks_are_swapped_for_tags_they_do_not_have(
         found = swap(describe(track.tags).text, track.tags, book, Randomness(7).at("s", index))
         made += bool(found.text)
         assert not {new for _, new in found.swaps} & set(track.tags)
-    assert made > 350
+    assert made > 180
