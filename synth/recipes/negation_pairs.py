@@ -121,15 +121,23 @@ class NegationPairs:
         rng = self.setting.randomness.at(f"negation/{self.split}/pairs", 0)
         return group_clips(self.clips, lambda one, other: bool(self._exchanges(one, other)), rng)
 
+    @cached_property
+    def _absent(self) -> Mapping[str, frozenset[Tag]]:
+        """By clip, the tags that can be denied beside all that are known of it."""
+        known = {
+            clip.id: frozenset((*clip.tags, *self._told[clip.id].stated)) for clip in self.clips
+        }
+        deniable = frozenset(filter(can_be_denied, self.how.vocabulary.tags))
+        far = {
+            tag: frozenset(each for each in deniable if _is_far(each, tag))
+            for tag in frozenset().union(*known.values())
+        }
+        return {name: deniable.intersection(*map(far.__getitem__, known[name])) for name in known}
+
     def _is_absent(self, tag: Tag, clip: Clip) -> bool:
         """Whether a tag can be denied of a clip, whose tags and caption say nothing like it."""
-        told = self._told[clip.id]
-        known = (*clip.tags, *told.stated)
-        return (
-            can_be_denied(tag)
-            and not is_implied(tag, known)
-            and not explain_undeniable(tag, told.text, known)
-        )
+        text = self._told[clip.id].text
+        return tag in self._absent[clip.id] and not (text and explain_undeniable(tag, text, ()))
 
     def _is_lacking(self, tag: Tag, sample: TaggedSample) -> bool:
         return self._is_absent(tag, sample.clip)
@@ -216,6 +224,11 @@ def _both(
 def _caption_denial(told: Sentence) -> Caption:
     rule = f"rule:negate/{Style.NATURAL.value}"
     return Caption(told.text, tag_claim(told.present, told.absent), "", "", rule)
+
+
+def _is_far(tag: Tag, known: Tag) -> bool:
+    """Whether a tag can be denied beside one that is known."""
+    return not is_implied(tag, [known]) and not explain_undeniable(tag, "", [known])
 
 
 def _are_denied_alike(tag: Tag, other: Tag) -> bool:

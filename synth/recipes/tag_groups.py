@@ -29,8 +29,10 @@ MUSIC: Final = "music"
 """The label of a clip that has none."""
 NO_PARTNER: Final = "/no-partner"
 """Ends the rule of a caption that has no negatives, as its clip has no partner."""
-_LOOKED_AT: Final = 256
+_LOOKED_AT: Final = 1024
 """Clips among which the nearest partner is looked for."""
+_TRIED: Final = 4096
+"""Pairs that a clip left over may join: one that fits none of so many hardly fits another."""
 
 Exchange: TypeAlias = tuple[Tag, Tag]
 """A tag of one clip, and the tag of the other that stands in its place."""
@@ -90,7 +92,7 @@ def _join_pairs(
         place = next(
             (
                 (at, first)
-                for at, pair in enumerate(pairs)
+                for at, pair in enumerate(pairs[:_TRIED])
                 for first in range(2)
                 if fits(pair[first], clip)
             ),
