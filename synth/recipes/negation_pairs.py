@@ -20,6 +20,7 @@ from synth.recipes.tag_groups import (
     Exchange,
     TaggedSample,
     TagPair,
+    choose_frames,
     group_clips,
     match_tags,
     whole_label,
@@ -96,7 +97,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class NegationPairs:
-    """The groups of one split, each of two clips, or three, and computed alone."""
+    """The groups of one split, each of two clips or a few more, and computed alone."""
 
     amounts: Amounts
     split: str
@@ -153,18 +154,16 @@ class NegationPairs:
     def group(self, index: int) -> Sequence[Draft]:
         """Clips with their captions, and with denials of what one bears and another lacks."""
         rng = self.setting.randomness.at(f"negation/{self.split}", index)
-        frame = int(rng.integers(FRAMES))
         clips = self._groups[index]
-        # The third has a frame of its own: its sentences are new to the first, too.
-        frames = (frame, frame, frame + 1)
+        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
         samples = []
-        for clip, at in zip(clips, frames, strict=False):
+        for clip, at in zip(clips, frames, strict=True):
             told = self._told[clip.id]
             main = told.caption(clip, at)
             if len(clips) == 1 and told.sure:
                 main = replace(main, generator=f"{main.generator}{NO_PARTNER}")
             samples.append(TaggedSample.of(clip, main, self.setting, rng, told.stated))
-        for sample, at in zip(samples[1:], frames[1:], strict=False):
+        for sample, at in zip(samples[1:], frames[1:], strict=True):
             pair = TagPair(samples[0], sample, self._is_lacking)
             self._deal(pair, at, rng)
         return [sample.draft() for sample in samples]
@@ -173,7 +172,7 @@ class NegationPairs:
         """Deal the main captions, the tags in words, then denials."""
         one, other = pair.one, pair.other
         told = [caption_tags(clip, frame) for clip in (one.clip, other.clip)]
-        # Of three the first is dealt to twice, and its main caption once.
+        # With a third clip the first is dealt to again, but its main caption is not.
         main = told[0] if one.hand.is_compared else one.hand.main
         for ours, theirs in ((main, other.hand.main), told):
             if ours and theirs:
