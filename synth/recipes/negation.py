@@ -60,7 +60,7 @@ class NegationRecipe(RecipeSettings):
         return explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Groups of one clip, or of two or three; the tags of all clips are the vocabulary."""
+        """Groups of two clips, or of one or a few; the tags of all clips are the vocabulary."""
         found = TagVocabulary.of(
             tag for each in clips.values() for clip in each for tag in clip.tags
         )

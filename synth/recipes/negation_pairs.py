@@ -20,6 +20,7 @@ from synth.recipes.tag_groups import (
     Exchange,
     TaggedSample,
     TagPair,
+    choose_frames,
     group_clips,
     match_tags,
     whole_label,
@@ -96,7 +97,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class NegationPairs:
-    """The groups of one split, each of two clips, or three, and computed alone."""
+    """The groups of one split, each of two clips or a few more, and computed alone."""
 
     amounts: Amounts
     split: str
@@ -121,15 +122,23 @@ class NegationPairs:
         rng = self.setting.randomness.at(f"negation/{self.split}/pairs", 0)
         return group_clips(self.clips, lambda one, other: bool(self._exchanges(one, other)), rng)
 
+    @cached_property
+    def _absent(self) -> Mapping[str, frozenset[Tag]]:
+        """By clip, the tags that can be denied beside all that are known of it."""
+        known = {
+            clip.id: frozenset((*clip.tags, *self._told[clip.id].stated)) for clip in self.clips
+        }
+        deniable = frozenset(filter(can_be_denied, self.how.vocabulary.tags))
+        far = {
+            tag: frozenset(each for each in deniable if _is_far(each, tag))
+            for tag in frozenset().union(*known.values())
+        }
+        return {name: deniable.intersection(*map(far.__getitem__, known[name])) for name in known}
+
     def _is_absent(self, tag: Tag, clip: Clip) -> bool:
         """Whether a tag can be denied of a clip, whose tags and caption say nothing like it."""
-        told = self._told[clip.id]
-        known = (*clip.tags, *told.stated)
-        return (
-            can_be_denied(tag)
-            and not is_implied(tag, known)
-            and not explain_undeniable(tag, told.text, known)
-        )
+        text = self._told[clip.id].text
+        return tag in self._absent[clip.id] and not (text and explain_undeniable(tag, text, ()))
 
     def _is_lacking(self, tag: Tag, sample: TaggedSample) -> bool:
         return self._is_absent(tag, sample.clip)
@@ -145,18 +154,16 @@ class NegationPairs:
     def group(self, index: int) -> Sequence[Draft]:
         """Clips with their captions, and with denials of what one bears and another lacks."""
         rng = self.setting.randomness.at(f"negation/{self.split}", index)
-        frame = int(rng.integers(FRAMES))
         clips = self._groups[index]
-        # The third has a frame of its own: its sentences are new to the first, too.
-        frames = (frame, frame, frame + 1)
+        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
         samples = []
-        for clip, at in zip(clips, frames, strict=False):
+        for clip, at in zip(clips, frames, strict=True):
             told = self._told[clip.id]
             main = told.caption(clip, at)
             if len(clips) == 1 and told.sure:
                 main = replace(main, generator=f"{main.generator}{NO_PARTNER}")
             samples.append(TaggedSample.of(clip, main, self.setting, rng, told.stated))
-        for sample, at in zip(samples[1:], frames[1:], strict=False):
+        for sample, at in zip(samples[1:], frames[1:], strict=True):
             pair = TagPair(samples[0], sample, self._is_lacking)
             self._deal(pair, at, rng)
         return [sample.draft() for sample in samples]
@@ -165,7 +172,7 @@ class NegationPairs:
         """Deal the main captions, the tags in words, then denials."""
         one, other = pair.one, pair.other
         told = [caption_tags(clip, frame) for clip in (one.clip, other.clip)]
-        # Of three the first is dealt to twice, and its main caption once.
+        # With a third clip the first is dealt to again, but its main caption is not.
         main = told[0] if one.hand.is_compared else one.hand.main
         for ours, theirs in ((main, other.hand.main), told):
             if ours and theirs:
@@ -216,6 +223,11 @@ def _both(
 def _caption_denial(told: Sentence) -> Caption:
     rule = f"rule:negate/{Style.NATURAL.value}"
     return Caption(told.text, tag_claim(told.present, told.absent), "", "", rule)
+
+
+def _is_far(tag: Tag, known: Tag) -> bool:
+    """Whether a tag can be denied beside one that is known."""
+    return not is_implied(tag, [known]) and not explain_undeniable(tag, "", [known])
 
 
 def _are_denied_alike(tag: Tag, other: Tag) -> bool:

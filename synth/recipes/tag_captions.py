@@ -25,6 +25,7 @@ from synth.recipes.tag_groups import (
     Exchange,
     TaggedSample,
     TagPair,
+    choose_frames,
     group_clips,
     match_tags,
     whole_clip,
@@ -75,7 +76,7 @@ class TagCaptions(RecipeSettings):
         return join_tags(tags) if self.style is Style.PAPER else describe(tags, (), frame)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Groups of one clip, or of two or three; what contradicts is learnt from all clips."""
+        """Groups of two clips, or of one or a few; what contradicts is learnt from all clips."""
         tags = [clip.tags for each in clips.values() for clip in each]
         found = TagVocabulary.of(tag for each in tags for tag in each)
         dictionary = Dictionary(tuple(build(found, tags, self.max_share)))
@@ -127,7 +128,7 @@ class TaggedClips:
 
 @dataclass(frozen=True)
 class TaggedPairs:
-    """The groups of one split, each of two clips, or three, and computed alone."""
+    """The groups of one split, each of two clips or a few more, and computed alone."""
 
     settings: TagCaptions
     split: str
@@ -172,19 +173,17 @@ class TaggedPairs:
     def group(self, index: int) -> Sequence[Draft]:
         """Clips with their captions and views, each against one with keywords of another."""
         rng = self.setting.randomness.at(f"tag_captions/{self.split}", index)
-        frame = int(rng.integers(FRAMES))
         clips = self._groups[index]
-        # The third has a frame of its own: its sentences are new to the first, too.
-        frames = (frame, frame, frame + 1)
+        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
         samples = [
             self._sample(clip, at, len(clips) > 1, rng)
-            for clip, at in zip(clips, frames, strict=False)
+            for clip, at in zip(clips, frames, strict=True)
         ]
         first, *others = samples
         pairs = [TagPair(first, other, self._is_contrary) for other in others]
         exchanges = [_Change.of(pair, self._exchanges) for pair in pairs]
         # The main captions go first: what a view says cannot be said again.
-        for pair, exchange, at in zip(pairs, exchanges, frames[1:], strict=False):
+        for pair, exchange, at in zip(pairs, exchanges, frames[1:], strict=True):
             self._deal_mains(pair, exchange, at)
         for pair, exchange in zip(pairs, exchanges, strict=True):
             self._deal_views(pair, exchange, rng)
@@ -203,7 +202,7 @@ class TaggedPairs:
 
     def _deal_mains(self, pair: TagPair, exchange: _Change, frame: int) -> None:
         main, other = pair.one.hand.main, pair.other.hand.main
-        if pair.one.hand.is_compared:  # the first of three, for the second time
+        if pair.one.hand.is_compared:  # with a third clip, or a fourth
             main = self._tell(exchange.back(pair.other.clip.tags), frame)
         pair.deal(main, other, Edit.REPLACE.value)
 

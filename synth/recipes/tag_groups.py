@@ -29,8 +29,12 @@ MUSIC: Final = "music"
 """The label of a clip that has none."""
 NO_PARTNER: Final = "/no-partner"
 """Ends the rule of a caption that has no negatives, as its clip has no partner."""
-_LOOKED_AT: Final = 256
+_LOOKED_AT: Final = 1024
 """Clips among which the nearest partner is looked for."""
+_TRIED: Final = 4096
+"""Groups that a clip left over may join: one that fits none of so many hardly fits another."""
+_MOST: Final = 4
+"""Clips of a group: the first is dealt to once for each other, and its words come to an end."""
 
 Exchange: TypeAlias = tuple[Tag, Tag]
 """A tag of one clip, and the tag of the other that stands in its place."""
@@ -52,7 +56,7 @@ def group_clips(
 ) -> list[tuple[Clip, ...]]:
     """The clips two by two, near ones that differ.
 
-    One that is left over joins a pair whose first it fits; one that fits none is alone.
+    One that is left over joins a pair, to be told from its first; one that fits none is alone.
 
     Args:
         clips: The clips.
@@ -72,7 +76,7 @@ def group_clips(
             over.append(one)
         else:
             found.append((one, left.pop(place)))
-    return [*_join_pairs(found, over, fits)]
+    return [*_join(found, over, fits)]
 
 
 def _nearness(tags: Mapping[str, frozenset[Tag]], one: Clip, other: Clip) -> tuple[int, int]:
@@ -82,27 +86,31 @@ def _nearness(tags: Mapping[str, frozenset[Tag]], one: Clip, other: Clip) -> tup
     return min(shared, len(ours) - shared, len(theirs) - shared), shared
 
 
-def _join_pairs(
-    pairs: list[tuple[Clip, ...]], over: Sequence[Clip], fits: Fits
+def _join(
+    pairs: Sequence[tuple[Clip, ...]], over: Sequence[Clip], fits: Fits
 ) -> Iterator[tuple[Clip, ...]]:
     """The pairs, with each clip left over behind one that it fits, which comes first then."""
+    by_size = {2: list(pairs), **{size: [] for size in range(3, _MOST + 1)}}
     for clip in over:
-        place = next(
-            (
-                (at, first)
-                for at, pair in enumerate(pairs)
-                for first in range(2)
-                if fits(pair[first], clip)
-            ),
-            None,
-        )
-        if place is None:
-            yield (clip,)
+        for size in range(2, _MOST):
+            joined = _join_one(by_size[size], clip, fits)
+            if joined is not None:
+                by_size[size + 1].append(joined)
+                break
         else:
-            at, first = place
-            pair = pairs.pop(at)
-            yield pair[first], pair[1 - first], clip
-    yield from pairs
+            yield (clip,)
+    for groups in by_size.values():
+        yield from groups
+
+
+def _join_one(groups: list[tuple[Clip, ...]], clip: Clip, fits: Fits) -> tuple[Clip, ...] | None:
+    """A group that is taken out, with the clip in it; None where none fits."""
+    for at, group in enumerate(groups[:_TRIED]):
+        for first in group[: 2 if len(group) == 2 else 1]:
+            if fits(first, clip):
+                groups.pop(at)
+                return first, *(each for each in group if each is not first), clip
+    return None
 
 
 @dataclass(frozen=True)
@@ -218,6 +226,14 @@ def _find_doubted(
     own = {tag.name for tag in ours.clip.tags}
     strange = (tag for tag in theirs.known if tag.name not in own)
     return frozenset(tag.name for tag in strange if not is_absent(tag, ours))
+
+
+def choose_frames(drawn: int, count: int) -> list[int]:
+    """The sentence frames of the clips of a group: a pair has one.
+
+    Each further clip has its own, so that its sentences are new to the first clip, too.
+    """
+    return [drawn + max(0, at - 1) for at in range(count)]
 
 
 def match_tags(

@@ -53,7 +53,8 @@ class TextSampling(Section):
     Args:
         restatements: Whether a sample may be told by any of its true captions.
         p_caption: Share of samples told by a caption; the others by their joined tags.
-        p_insert: Share of captions into which the denial of an absent tag is put.
+        p_insert: Share of captions into which the denial of an absent tag is put; it is put into the
+            false ones beside them, too.
     """
 
     restatements: bool = True
