@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,8 @@ from synth.scene.timeline import Timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
-_DRAWS: Final = 500
+_TEMPLATES: Final = 10
+_DRAWS: Final = 50
 _PLACINGS: Final = 8
 _WORDINGS_OF_PAIRS: Final = 2
 
@@ -86,26 +87,33 @@ class SceneGroups:
     def group(self, index: int) -> Sequence[Draft]:
         """One scene and its edits.
 
+        How many sounds it has is drawn before anything can fail, as most attempts at four do: else
+        most groups would be of two.
+
         Raises:
             PlanError: If no group can be made of the clips.
         """
         rng = self.setting.randomness.at(f"scenes/{self.split}", index)
-        for _ in range(_DRAWS):
-            drafts = self._draw(rng)
-            if drafts is not None:
-                return drafts
+        for _ in range(_TEMPLATES):
+            draw_template = self._choose_template(rng)
+            for _ in range(_DRAWS):
+                drafts = self._draw(draw_template(), rng)
+                if drafts is not None:
+                    return drafts
         raise PlanError(
             f"split {self.split}: no scene found whose captions can be told true from false",
             fix="add clips of other labels or lengths, or allow other expressions",
         )
 
-    def _template(self, rng: np.random.Generator) -> Scene:
+    def _choose_template(self, rng: np.random.Generator) -> Callable[[], Scene]:
+        """One of the spec's expressions, or templates of one size."""
         if self.templates:
-            return draw_weighted(tuple(self.templates), tuple(self.templates.values()), rng)
-        return random_template(int(rng.integers(2, self.settings.max_events + 1)), rng)
+            weights = tuple(self.templates.values())
+            template = draw_weighted(tuple(self.templates), weights, rng)
+            return lambda: template
+        return partial(random_template, int(rng.integers(2, self.settings.max_events + 1)), rng)
 
-    def _draw(self, rng: np.random.Generator) -> list[Draft] | None:
-        template = self._template(rng)
+    def _draw(self, template: Scene, rng: np.random.Generator) -> list[Draft] | None:
         base = self.vocabulary.fill(template, rng)
         if base is None:
             return None
@@ -165,10 +173,15 @@ class SceneGroups:
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
     ) -> _Placed | None:
         """The statement placed in time so that its words hold under every reading."""
+        last: Scene | None = None
         for _ in range(_PLACINGS):
-            placed = self._place(statement, self.composer.compose(statement, sounds, rng))
+            scene = self.composer.compose(statement, sounds, rng)
+            if scene == last:  # nothing of it was drawn at random
+                return None
+            placed = self._place(statement, scene)
             if placed.member.hearing.proves(statement):
                 return placed
+            last = scene
         return None
 
     def _place(self, statement: Scene, scene: Scene) -> _Placed:

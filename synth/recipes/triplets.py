@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 from typing import ClassVar, Final
@@ -23,7 +23,7 @@ from pydantic import Field, PositiveInt
 from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
-from synth.captions.contrast import Wording, as_main, judge
+from synth.captions.contrast import Wording, as_main, judge, keep_crossed
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,
@@ -42,7 +42,8 @@ from synth.recipes.base import (
 )
 from synth.recipes.fitting import FittedPair, Fitting
 from synth.scene.claim import And, Only
-from synth.scene.scene import Concat, Event, Scene
+from synth.scene.edit import Edit
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.relations import Tolerance
 
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
@@ -58,7 +59,8 @@ class Triplets(RecipeSettings):
             heard of one. The paper joins without.
         max_event_s: Longer sounds are heard in an excerpt of this length.
         least_event_s: Sounds that do not fit one another are cut, but never shorter than this.
-        style: Caption style.
+        style: `paper` has every false sentence among a sample's negatives; `natural` deals two
+            to each, so that text alone tells nothing for any kind of edit.
         stage_a: Make TeminAL A's single and combined sounds.
     """
 
@@ -136,6 +138,34 @@ def _refuse_namesakes(labels: Iterable[str]) -> None:
             )
 
 
+def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[str, str, str]]:
+    """Kinds of edits and sentences that differ by one: the sounds, or the word, exchanged.
+
+    Each of the six sentences that a group bears is in one, so that it is false as often as true.
+
+    Args:
+        pair: The sounds.
+        wording: How they are said.
+        flip: Whether "before", not "after", is exchanged for "while".
+    """
+    a, b = Event(pair.first.label), Event(pair.second.label)
+
+    def say(word: Connective, first: Event, second: Event) -> str:
+        """The sentence that names the first sound first."""
+        ordered = (second, first) if word is Connective.AFTER else (first, second)
+        relate = Concat if word.is_order else Overlay
+        return wording.say(relate(*ordered), word, "").text
+
+    same, other = Connective.BEFORE, Connective.AFTER
+    if flip:
+        same, other = other, same
+    reordered = Edit.REORDER.value, say(same, a, b), say(same, b, a)
+    return [reordered] + [
+        (Edit.RELATION.value, say(other, *named), say(Connective.WHILE, *named))
+        for named in ((a, b), (b, a))
+    ]
+
+
 @dataclass(frozen=True)
 class ClassPairs:
     """The groups of one split, each computed alone; each round holds every pair, shuffled."""
@@ -165,9 +195,17 @@ class ClassPairs:
             (Concat(pair.second, pair.first, pair.crossfade), Connective.AFTER),
             (pair.overlay, Connective.WHILE),
         )
-        return [
+        drafts = [
             draft_contrast(scene, word, wording, self.fitting.listener.hear(scene), self.tolerance)
             for scene, word in members
+        ]
+        if style is Style.PAPER:
+            return drafts
+        crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
+        crossed = keep_crossed([draft.captions for draft in drafts], crosses)
+        return [
+            replace(draft, captions=captions)
+            for draft, captions in zip(drafts, crossed, strict=True)
         ]
 
     @property

@@ -34,7 +34,7 @@ CLIPS = [
 @pytest.mark.parametrize(
     ("recipe", "settings", "expected"),
     [
-        ("triplets", {"max_event_s": 1.5, "style": "natural"}, "5e7077a26ddf43ef"),
+        ("triplets", {"max_event_s": 1.5, "style": "natural"}, "0ec9e1f6cecf7538"),
         ("triplets", {"stage_a": True}, "5432fc8cbc00623f"),
         ("acba", {"pairs": 20}, "6c007efe07384f5a"),
         ("scenes", {"scenes": 16, "variants": 2, "max_events": 2}, "b7ea6e749d706887"),

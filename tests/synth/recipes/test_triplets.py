@@ -88,7 +88,7 @@ def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> No
 
 @pytest.mark.parametrize("style", Style)
 @pytest.mark.parametrize("crossfade_s", [0.0, 0.5])
-def test_every_sentence_is_true_of_one_member_and_false_of_the_others(
+def test_every_sentence_is_true_of_one_member_and_false_of_others(
     style: Style, crossfade_s: float
 ) -> None:
     recipe = Triplets(style=style, crossfade_s=crossfade_s, max_event_s=2.0, repeats=2)
@@ -98,7 +98,24 @@ def test_every_sentence_is_true_of_one_member_and_false_of_the_others(
         true = [c.text for d in group for c in (d.captions.caption, *d.captions.positives)]
         false = [c.text for d in group for c in d.captions.negatives]
         assert len(set(true)) == len(true) == 6
-        assert Counter(false) == dict.fromkeys(true, 2)
+        assert Counter(false) == dict.fromkeys(true, 2 if style is Style.PAPER else 1)
+
+
+def test_in_natural_style_each_false_sentence_stands_in_a_cross() -> None:
+    """What is compared is compared the other way round at another member, by the same edit."""
+    exchanged: Counter[str] = Counter()
+    for group in drafts(plan(Triplets(style=Style.NATURAL, repeats=2), clips(4))):
+        pairs = []
+        for draft in group:
+            true = {c.text for c in (draft.captions.caption, *draft.captions.positives)}
+            for negative in draft.captions.negatives:
+                assert negative.against in true
+                pairs.append((negative.kind, negative.against, negative.text))
+        assert sorted(pairs) == sorted((kind, text, against) for kind, against, text in pairs)
+        assert len(pairs) == 6
+        words = [c.connective for d in group for c in d.captions.negatives if c.kind == "relation"]
+        exchanged.update(set(words))
+    assert set(exchanged) == {"before", "after", "while"}
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
