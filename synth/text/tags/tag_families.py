@@ -44,7 +44,17 @@ def implies(said: Tag, other: Tag) -> bool:
 @lru_cache(maxsize=65_536)
 def makes_likely(said: Tag, other: Tag) -> bool:
     """Whether a recording that bears one tag may well bear the other: rock has drums."""
-    return implies(said, other) or _names(_read_implications("likely"), said, other)
+    return (
+        implies(said, other)
+        or _names_any(other)
+        or _names(_read_implications("likely"), said, other)
+    )
+
+
+def _names_any(tag: Tag) -> bool:
+    """Whether a tag is likely in any music."""
+    names = {_plain(tag.name), _plain(phrase_tag(tag).words)}
+    return not names.isdisjoint(_read_implications("likely")["any music"])
 
 
 def are_opposed(first: Tag, second: Tag) -> bool:
@@ -75,6 +85,10 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     named = (*known, *find_listed(caption))
     if kind is TagCategory.MOOD and not any(are_opposed(tag, other) for other in named):
         return "a mood without its opposite"
+    if kind is TagCategory.OTHER:
+        return "an origin or use that nobody tells of"
+    if _names_any(tag):
+        return "in most music"
     for other in named:
         if makes_likely(other, tag):
             return f"said by {other.name}"

@@ -258,7 +258,7 @@ def swap(
     named = (*stated, *find_listed(caption))
     own = tuple(dict.fromkeys((*known, *named)))
     found = dictionary.vocabulary.find(caption)
-    sure = find_sure(caption, found)
+    sure = find_sure(caption, found, bare=True)
     unsure = {match.tag for match in found if match not in sure}
     whole = tuple(
         tag for tag in stated if tag not in unsure and not _has_company(tag, named, caption)
