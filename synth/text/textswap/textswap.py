@@ -241,15 +241,16 @@ def swap(
     sure = find_sure(caption, found)
     unsure = {match.tag for match in found if match not in sure}
     whole = tuple(tag for tag in stated if tag not in unsure)
-    swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
+    swaps = tuple(draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
     return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
 
 
-def _draw_swaps(
+def draw_swaps(
     stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
 ) -> Iterator[tuple[Tag, Tag]]:
+    """One stated tag of each category, with a contrary of all that a recording bears."""
     for category in dict.fromkeys(tag.category for tag in stated):
         tags = [tag for tag in stated if tag.category == category]
         for at in rng.permutation(len(tags)):
