@@ -22,6 +22,7 @@ from synth.recipes.tag_groups import (
     TagPair,
     choose_frames,
     group_clips,
+    heard_tags,
     match_tags,
     whole_label,
 )
@@ -126,7 +127,8 @@ class NegationPairs:
     def _absent(self) -> Mapping[str, frozenset[Tag]]:
         """By clip, the tags that can be denied beside all that are known of it."""
         known = {
-            clip.id: frozenset((*clip.tags, *self._told[clip.id].stated)) for clip in self.clips
+            clip.id: frozenset((*heard_tags(clip), *self._told[clip.id].stated))
+            for clip in self.clips
         }
         deniable = frozenset(filter(can_be_denied, self.how.vocabulary.tags))
         far = {

@@ -27,16 +27,16 @@ from synth.recipes.tag_groups import (
     TagPair,
     choose_frames,
     group_clips,
+    heard_tags,
     match_tags,
     whole_clip,
 )
-from synth.scene.claim import Claim
 from synth.scene.edit import Edit
 from synth.scene.timeline import timeline
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
 from synth.text.tags.tag_words import TagForm, phrase_tag
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.textswap import Dictionary, Swapped, are_alike, build, swap
+from synth.text.textswap.textswap import Dictionary, are_alike, build, draw_swaps
 from synth.truth.annotation import annotate, tag_claim
 from synth.truth.relations import Tolerance
 
@@ -112,18 +112,18 @@ class TaggedClips:
         heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
         told = self.settings.describe(clip.tags, int(rng.integers(FRAMES)))
         main = self.settings.caption(told, "caption")
-        others = [*_views(self.settings, clip, rng), *self._swap_tags(told, clip, rng)]
+        others = [*_views(self.settings, clip, rng), *self._swap_tags(clip, rng)]
         return [Draft(scene, judge(main, others, heard, Tolerance()))]
 
-    def _swap_tags(self, told: Sentence, clip: Clip, rng: np.random.Generator) -> list[Caption]:
-        drawn = [
-            swap(told.text, clip.tags, self.dictionary, rng) for _ in range(self.settings.swaps)
-        ]
-        return [
-            Caption(each.text, _exchange_tags(told.present, each), "replace", "", "rule:textswap")
-            for each in drawn
-            if each.swaps
-        ]
+    def _swap_tags(self, clip: Clip, rng: np.random.Generator) -> list[Caption]:
+        found = []
+        for _ in range(self.settings.swaps):
+            instead = dict(draw_swaps(clip.tags, clip.tags, self.dictionary, rng))
+            if instead:
+                false = join_tags([instead.get(tag, tag) for tag in clip.tags])
+                claim = tag_claim(false.present)
+                found.append(Caption(false.text, claim, "replace", "", "rule:textswap"))
+        return found
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class TaggedPairs:
 
     def _contradicts(self, tag: Tag, clip: Clip) -> bool:
         """Whether a tag contradicts those of a clip, and none of them implies it."""
-        return tag in self._contraries[clip.id] and self.dictionary.is_apart(tag, clip.tags)
+        return tag in self._contraries[clip.id] and self.dictionary.is_apart(tag, heard_tags(clip))
 
     def _is_contrary(self, tag: Tag, sample: TaggedSample) -> bool:
         return self._contradicts(tag, sample.clip)
@@ -271,9 +271,3 @@ def _views(settings: TagCaptions, clip: Clip, rng: np.random.Generator) -> list[
     found = draw_views(clip.tags, settings.views, settings.per_category, rng)
     told = [settings.describe(view, int(rng.integers(FRAMES))) for view in found]
     return [settings.caption(sentence, "restatement") for sentence in told if sentence.text]
-
-
-def _exchange_tags(tags: Sequence[Tag], swapped: Swapped) -> Claim:
-    """The claim of a caption over these tags after the exchange."""
-    instead = dict(swapped.swaps)
-    return tag_claim([instead.get(tag, tag) for tag in tags])

@@ -51,6 +51,11 @@ def whole_label(clip: Clip) -> str:
     return clip.labels[0] if clip.labels else MUSIC
 
 
+def heard_tags(clip: Clip) -> tuple[Tag, ...]:
+    """A clip's tags, and its label: what is music cannot lack a music box for certain."""
+    return *clip.tags, Tag("", whole_label(clip))
+
+
 def group_clips(
     clips: Sequence[Clip], fits: Fits, rng: np.random.Generator
 ) -> list[tuple[Clip, ...]]:

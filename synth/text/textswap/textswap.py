@@ -255,32 +255,33 @@ def swap(
     if has_markup(caption):
         return Swapped()
     stated = find_stated_tags(caption, dictionary.vocabulary)
-    named = (*stated, *find_listed(caption))
-    own = tuple(dict.fromkeys((*known, *named)))
+    own = tuple(dict.fromkeys((*known, *stated, *find_listed(caption))))
     found = dictionary.vocabulary.find(caption)
     sure = find_sure(caption, found, bare=True)
     unsure = {match.tag for match in found if match not in sure}
     whole = tuple(
-        tag for tag in stated if tag not in unsure and not _has_company(tag, named, caption)
+        tag for tag in stated if tag not in unsure and not _has_company(tag, stated, caption)
     )
-    swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
+    swaps = tuple(draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
     return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
 
 
-def _has_company(tag: Tag, others: Iterable[Tag], caption: str) -> bool:
+def _has_company(tag: Tag, stated: Iterable[Tag], caption: str) -> bool:
     kind = phrase_tag(tag).kind
     if kind is TagCategory.VOCAL:
         return {word.key for word in words_of(caption)} >= _SEXES
-    return kind in {TagCategory.GENRE, TagCategory.MOOD} and any(
-        phrase_tag(other).kind is kind and not holds_words(tag.name, other.name) for other in others
-    )
+    if kind not in {TagCategory.GENRE, TagCategory.MOOD}:
+        return False
+    listed = (other for other in find_listed(caption) if not holds_words(tag.name, other.name))
+    return any(phrase_tag(other).kind is kind for other in (*stated, *listed) if other != tag)
 
 
-def _draw_swaps(
+def draw_swaps(
     stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
 ) -> Iterator[tuple[Tag, Tag]]:
+    """One stated tag of each category, with a contrary of all that a recording bears."""
     for category in dict.fromkeys(tag.category for tag in stated):
         tags = [tag for tag in stated if tag.category == category]
         for at in rng.permutation(len(tags)):

@@ -371,9 +371,25 @@ def test_things_and_themes_are_not_denied_in_one_list() -> None:
     assert "no piano or love theme" not in found.text
 
 
+def test_a_mark_at_the_end_is_kept_as_it_is() -> None:
+    how = _music("violin")
+    for caption in ("A mix from the expert DJ!", "Best of the UK."):
+        found = negate(caption, Mode.INSERT, how, Randomness(0).at("x", 0))
+        assert found.text.startswith(f"{caption} The music comes with")
+
+
+@pytest.mark.parametrize("caption", ["A song.", "A pop song.", "A happy song."])
+def test_a_mood_is_denied_only_beside_its_opposite(caption: str) -> None:
+    found = negate(caption, Mode.INSERT, _music("sad"), Randomness(0).at("x", 0))
+    assert bool(found.text) is ("happy" in caption)
+
+
 @pytest.mark.parametrize(
     ("caption", "tag"),
     [
+        ("A chillout piece.", "relaxing"),
+        ("An old piece.", "American"),
+        ("Funky keyboards.", "funk"),
         ("A pop piece.", "drums"),
         ("A song with an orchestra.", "classical"),
         ("A man from Goa sings with a sitar.", "male vocalists"),

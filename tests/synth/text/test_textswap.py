@@ -163,6 +163,22 @@ def test_what_the_genre_makes_likely_is_no_alternative() -> None:
 
 @pytest.mark.parametrize(
     "caption",
+    ["a happy, joyful song", "a rock and punk song", "gentle strums from an acoustic guitar"],
+)
+def test_what_has_company_is_left_alone(caption: str) -> None:
+    assert swap(caption, (), BOOK, Randomness(0).at("x", 0)).text == ""
+
+
+def test_a_voice_among_both_sexes_is_left_alone() -> None:
+    names = ("female vocalists", "male vocalists")
+    book = Dictionary(tuple(build(TagVocabulary.of(Tag("vocal", name) for name in names))))
+    rng = Randomness(0).at("x", 0)
+    assert swap("A song with female vocalists", (), book, rng).text
+    assert swap("A song with male and female vocalists", (), book, rng).text == ""
+
+
+@pytest.mark.parametrize(
+    "caption",
     ["a raga with sympathetic strings", "a powerful electric guitar solo", "a banjo's old strings"],
 )
 def test_part_of_a_longer_term_is_left_alone(caption: str) -> None:
