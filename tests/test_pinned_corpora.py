@@ -54,10 +54,10 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
         "81b63141f9440eaa",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "ef85246083392db4"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "15b5ab0685e40434"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "fdff07bf1bfe7326",
+        "3e66f02b267b22d7",
     ),
 }
 LOSSES = [2.11950, 2.28433, 2.08832, 1.83371, 2.10000, 2.14610]

@@ -356,6 +356,7 @@ def test_where_each_half_implies_the_other_there_is_none() -> None:
         ("A violin plays.", "strings"),
         ("A cheerful tune.", "happy"),
         ("A rapper tells a story.", "voice"),
+        ("A happy song.", "contemporary"),  # too vague to be denied
     ],
 )
 def test_an_insert_denies_nothing_that_other_words_say(caption: str, tag: str) -> None:
