@@ -140,7 +140,7 @@ class TextSampler:
 
     def _insert_denial(
         self, texts: Sequence[str], tags: Sequence[Tag], rng: np.random.Generator
-    ) -> Sequence[str]:
+    ) -> list[str]:
         """The texts with the denial of a tag that the clip does not bear, if one fits in all.
 
         False texts deny it as true ones do: what is true is not told by that.
@@ -149,10 +149,10 @@ class TextSampler:
         named = (tag for text in texts[1:] for tag in words.find_tags(text))
         first = negate(texts[0], Mode.INSERT, self._negation, rng, [*tags, *named])
         if not first.text:
-            return texts
+            return list(texts)
         same = Negation(TagVocabulary.of(first.denied))
         others = [negate(text, Mode.INSERT, same, rng).text for text in texts[1:]]
-        return [first.text, *others] if all(others) else texts
+        return [first.text, *others] if all(others) else list(texts)
 
     @cached_property
     def _negation(self) -> Negation:

@@ -397,6 +397,7 @@ def test_a_mood_is_denied_only_beside_its_opposite(caption: str) -> None:
         ("A violin plays.", "strings"),
         ("A cheerful tune.", "happy"),
         ("A rapper tells a story.", "voice"),
+        ("A happy song.", "contemporary"),  # too vague to be denied
     ],
 )
 def test_an_insert_denies_nothing_that_other_words_say(caption: str, tag: str) -> None:

@@ -15,6 +15,7 @@ from synth.base.rng import Randomness
 from synth.labels.tag import Tag
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_captions import describe
+from synth.text.tags.tag_families import is_vague
 from synth.text.tags.tag_files import read_items, read_vocabulary
 from synth.text.tags.tag_kin import explain_nearness, is_implied
 from synth.text.tags.tags import TagVocabulary
@@ -72,6 +73,30 @@ def names(name: str, *known: Tag) -> set[str]:
 )
 def test_what_contradicts(first: str, second: str, why: str) -> None:
     assert reason(first, second) == why
+
+
+def music(*names: str) -> list[Tag]:
+    kinds = {"happy": "mood", "emotional": "mood", "film": "mood"}
+    return [Tag(kinds.get(name, "genre"), name) for name in names]
+
+
+def test_vague_tags_contradict_nothing_and_are_not_in_the_way() -> None:
+    tags = music("contemporary", "groove", "contemporary jazz", "rock", "reggae", "classical")
+    book = Dictionary(tuple(build(TagVocabulary.of(tags))))
+    vague = [each for each in book.entries if each.tag.name in {"contemporary", "groove"}]
+    assert {each.reason for each in vague} == {"too vague"}
+    found = book.find_contraries(music("contemporary", "rock"))
+    # What is contemporary may well be classical.
+    assert {each.name for each in found} == {"reggae"}
+    assert not book.find_contraries(music("contemporary", "groove"))
+    assert is_vague(tags[0])
+    assert not is_vague(tags[2])
+
+
+def test_a_theme_beside_a_mood_leaves_it_open() -> None:
+    tags = [*music("happy", "emotional", "film"), Tag("mood", "sad")]
+    book = Dictionary(tuple(build(TagVocabulary.of(tags))))
+    assert {each.name for each in book.find_contraries(tags[:3])} == {"sad"}
 
 
 def test_tags_that_go_together_in_the_data_do_not_contradict() -> None:
