@@ -10,8 +10,9 @@ r"""Sheets of what the text tools make of captions, to be judged by hand.
 
 A caption is held out where the first byte of its id's SHA-256, divided by ten, leaves six or more;
 the others (`--part development`) are for whoever writes rules. A sheet has the sentences, for the
-judge, who fills `verdict` with good or bad and `reason` with a word; `strip` leaves ids and word
-positions, as the sentences are the datasets'. A position is that of a word in the caption; for
+judge, who fills `verdict` with good or bad and `reason` with a few words; a second one, who does
+not see them, fills `second` and `second_reason`. `strip` leaves ids and word positions, as the
+sentences are the datasets'. A position is that of a word in the caption; for
 `acba`, in the two captions one after the other.
 """
 
@@ -47,7 +48,10 @@ from synth.text.textswap.textswap import Dictionary, build, swap
 
 AUDIOCAPS, JAMENDO, LP = "AudioCaps", "MTG-Jamendo", "LP-MusicCaps"
 PARTS: Final = ("held out", "development")
-FIELDS: Final = ("operation", "dataset", "id", "order", "verdict", "reason")
+FIELDS: Final = (
+    *("operation", "dataset", "id", "order"),
+    *("verdict", "reason", "second", "second_reason"),
+)
 TEXTS: Final = ("caption", "text")
 PROBES: Final = (Probe.CLAUSE_SWAP, Probe.AS_THEN, Probe.BEFORE_AFTER, Probe.NV)
 NOT_ASKED: Final = frozenset({"no connective", "empty", "no tag"})

@@ -54,10 +54,10 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
         "81b63141f9440eaa",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "f73371794bd36052"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "ac154d09e2b38c79"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "8249ff82600e59ae",
+        "3e66f02b267b22d7",
     ),
 }
 LOSSES = [1.99144, 2.12848, 1.93651, 1.64254, 1.89756, 1.97360]

@@ -14,7 +14,7 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.schema import AUDIBLE, read_timeline
+from synth.corpus.schema import AUDIBLE, compared_with, read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
@@ -155,3 +155,6 @@ def find_violations(
             yield Violation(row["id"], sentence["text"], "false", why)
         elif sentence["text"] in texts:
             yield Violation(row["id"], sentence["text"], "false", "the same text passes for true")
+        elif compared_with(sentence, row) not in texts:
+            why = "what it stands against does not pass for true"
+            yield Violation(row["id"], sentence["text"], "false", why)

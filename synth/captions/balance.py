@@ -1,4 +1,4 @@
-"""Balance: the captions of a minimal-pair group, so dealt that no text betrays its truth.
+"""Balance: the captions of a group of samples, so dealt that no text betrays its truth.
 
 Sentences are dealt in crosses: of two members one proves the first sentence and refutes the second,
 the other proves the second and refutes the first. At either, the false sentence stands against the
@@ -61,23 +61,60 @@ class _Pool:
         return caption
 
 
-class _Hand:
-    """What has been dealt to a member."""
+class Hand:
+    """What has been dealt to a sample: true sentences, and false ones that stand against them.
 
-    def __init__(self, member: Member, main: Caption, pool: _Pool) -> None:
-        self.edits = Edits(member.statement)
+    Args:
+        main: The main caption.
+    """
+
+    def __init__(self, main: Caption) -> None:
         self.main = main
         self.true: list[Caption] = [main]
         self.false: list[Caption] = []
-        self._hearing = member.hearing
-        self._pool = pool
-        self._proven: dict[int, bool] = {}
-        self._refuted: dict[int, bool] = {}
 
     @property
     def is_compared(self) -> bool:
         """Whether a false sentence stands against the main caption."""
         return any(caption.against == self.main.text for caption in self.false)
+
+    def holds(self, caption: Caption) -> bool:
+        """Whether a sentence of the same words has been dealt."""
+        return any(caption.text == each.text for each in (*self.true, *self.false))
+
+    def add(self, true: Caption) -> None:
+        """Deal a true sentence against which none stands, unless it is held already."""
+        if not self.holds(true):
+            self.true.append(true)
+
+    def give(self, true: Caption, false: Caption, kind: str) -> None:
+        """Deal a sentence that is true of the sample, and one that stands against it."""
+        if true is not self.main:
+            self.true.append(true)
+        self.false.append(false.of_kind(kind, against=true.text))
+
+    def captions(self) -> CaptionSet:
+        """All that was dealt."""
+        positives = tuple(caption.of_kind("restatement") for caption in self.true[1:])
+        return CaptionSet(as_main(self.main), positives, tuple(self.false))
+
+
+def cross(one: Hand, first: Caption, other: Hand, second: Caption, kind: str) -> None:
+    """Deal two sentences to two samples: each is true of its own, and false of the other."""
+    one.give(first, second, kind)
+    other.give(second, first, kind)
+
+
+class _MemberHand(Hand):
+    """What has been dealt to a member, and what is known of the pool's claims there."""
+
+    def __init__(self, member: Member, main: Caption, pool: _Pool) -> None:
+        super().__init__(main)
+        self.edits = Edits(member.statement)
+        self._hearing = member.hearing
+        self._pool = pool
+        self._proven: dict[int, bool] = {}
+        self._refuted: dict[int, bool] = {}
 
     def kind(self, claim: Claim) -> Edit:
         """The edit that leads from what is heard to a claim."""
@@ -98,12 +135,6 @@ class _Hand:
         if number not in self._refuted:
             self._refuted[number] = self._hearing.refutes(self._pool.claims[number])
         return self._refuted[number]
-
-    def give(self, true: Caption, false: Caption, kind: Edit) -> None:
-        """Deal a sentence that is true of the member, and one that stands against it."""
-        if true is not self.main:
-            self.true.append(true)
-        self.false.append(false.of_kind(kind.value, against=true.text))
 
 
 def deal(
@@ -129,26 +160,19 @@ def deal(
         cannot be.
     """
     known = _Pool(pool, tell, (caption.text for caption in mains))
-    hands = [_Hand(*pair, known) for pair in zip(members, mains, strict=True)]
+    hands = [_MemberHand(*pair, known) for pair in zip(members, mains, strict=True)]
     dealer = _Dealer(hands, known, limit, rng)
     if not dealer.deal_mains():
         return None
     dealer.deal_pool()
-    return [
-        CaptionSet(
-            as_main(hand.main),
-            tuple(caption.of_kind("restatement") for caption in hand.true[1:]),
-            tuple(hand.false),
-        )
-        for hand in hands
-    ]
+    return [hand.captions() for hand in hands]
 
 
 class _Dealer:
     """Deals crosses."""
 
     def __init__(
-        self, hands: Sequence[_Hand], pool: _Pool, limit: int, rng: np.random.Generator
+        self, hands: Sequence[_MemberHand], pool: _Pool, limit: int, rng: np.random.Generator
     ) -> None:
         self._hands = hands
         self._pool = pool
@@ -160,7 +184,7 @@ class _Dealer:
         self._order = rng.permutation(len(hands)).tolist()
 
     def _sort_claims(
-        self, hand: _Hand, rng: np.random.Generator
+        self, hand: _MemberHand, rng: np.random.Generator
     ) -> dict[tuple[Edit, Hashable], list[int]]:
         """The pool by the edit that leads to a claim, and by the claim's form, shuffled."""
         found: dict[tuple[Edit, Hashable], list[int]] = {}
@@ -263,8 +287,7 @@ class _Dealer:
         return self._pool.tell(number)
 
     def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: Edit) -> None:
-        self._hands[one].give(first, second, kind)
-        self._hands[other].give(second, first, kind)
+        cross(self._hands[one], first, self._hands[other], second, kind.value)
         self._kinds[kind] += 2
 
 

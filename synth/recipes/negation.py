@@ -1,16 +1,19 @@
 """`negation`: captions of tagged clips; true ones deny an absent tag, false ones their own.
 
 After Vasilakis et al., Towards effective negation modeling in joint audio-text models for music:
-negation insert (section 2.1) makes positives; half and fully negated captions (section 2.2) make
-negatives. Every one is judged on the clip's tags; what only its caption states is trusted, but
-proves nothing.
+negation insert (section 2.1), half and fully negated captions (section 2.2). Every caption is
+judged on the clip's tags; what only its caption states is trusted, but proves nothing.
+
+In the paper inserts are true, and half and full are false: the text tells. In natural style clips
+are taken two by two, and what is denied in each way is a tag of the one or of the other: true of
+the clip that lacks it, false of the one that bears it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -18,33 +21,25 @@ from pydantic import Field
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet, judge
 from synth.labels.tag import Tag
-from synth.recipes.base import (
-    Clip,
-    Draft,
-    Groups,
-    RecipeSettings,
-    Setting,
-    excerpt,
-    explain_too_short,
-)
-from synth.scene.scene import Event
+from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, explain_too_short
+from synth.recipes.negation_pairs import Amounts, NegationPairs, Told, caption_tags
+from synth.recipes.tag_groups import whole_clip
 from synth.scene.timeline import timeline
-from synth.text.negation.negation import Mode, Negated, Negation, find_stated_tags, negate
+from synth.text.negation.negation import Mode, Negated, Negation, negate
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import annotate, tag_claim
 from synth.truth.relations import Tolerance
-
-MUSIC: Final = "music"
-"""The label of a clip that has none."""
 
 
 class NegationRecipe(RecipeSettings):
     """Settings of the recipe.
 
     Args:
-        style: `paper` puts a plain negator before a tag; `natural` mends the grammar.
-        inserts: True captions with an absent tag denied, for each clip.
+        style: `paper` puts a plain negator before a tag, in the paper's distribution: what is true
+            and what is false can be told from the text. `natural` makes each kind as often true as
+            false.
+        inserts: Captions with one more tag denied, for each clip.
         half: Make captions with half of the tags denied.
         full: Make captions with all tags denied.
     """
@@ -65,17 +60,25 @@ class NegationRecipe(RecipeSettings):
         return explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """One group, of one sample, for each clip; the tags of all clips are the vocabulary."""
+        """Groups of two clips, or of one or a few; the tags of all clips are the vocabulary."""
         found = TagVocabulary.of(
             tag for each in clips.values() for clip in each for tag in clip.tags
         )
-        how = Negation(found, natural=self.style is Style.NATURAL)
-        return {split: Negations(self, split, each, how, setting) for split, each in clips.items()}
+        how = Negation(found)
+        if self.style is Style.PAPER:
+            return {
+                split: Negations(self, split, each, how, setting) for split, each in clips.items()
+            }
+        amounts = Amounts(self.inserts, self.half, self.full)
+        return {
+            split: NegationPairs(amounts, split, each, how, setting)
+            for split, each in clips.items()
+        }
 
 
 @dataclass(frozen=True)
 class Negations:
-    """The groups of one split, each computed alone."""
+    """The groups of one split in the style of the paper, each of one clip and computed alone."""
 
     settings: NegationRecipe
     split: str
@@ -91,20 +94,16 @@ class Negations:
         clip = self.clips[index]
         rng = self.setting.randomness.at(f"negation/{self.split}", index)
         scene = whole_clip(clip, self.setting, rng)
-        told = describe(clip.tags, (), int(rng.integers(FRAMES)))
-        text = str(rng.choice(clip.captions)) if clip.captions else told.text
-        stated = find_stated_tags(text, self.how.vocabulary)
-        heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
-        origin = "source:caption" if clip.captions else "rule:tags"
-        sure = [tag for tag in stated if tag in clip.tags]
-        if not sure:
-            main = Caption(text, Event(scene.label), "caption", "", f"{origin}/no-tags")
+        frame = int(rng.integers(FRAMES))
+        told = Told.of(clip, self.how.vocabulary, rng)
+        main = told.caption(clip, frame)
+        if not told.sure:
             return [Draft(scene, CaptionSet(main, (), ()))]
-        main = Caption(text, tag_claim(sure), "caption", "", origin)
-        known = tuple(dict.fromkeys((*clip.tags, *stated)))
-        others = self._others(text, known, clip.tags, rng)
-        if told.text:
-            others.append(Caption(told.text, tag_claim(told.present), "", "", "rule:tags"))
+        heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
+        known = tuple(dict.fromkeys((*clip.tags, *told.stated)))
+        others = self._others(main.text, known, clip.tags, rng)
+        if restated := caption_tags(clip, frame):
+            others.append(restated)
         return [Draft(scene, judge(main, others, heard, Tolerance()))]
 
     def _others(
@@ -117,23 +116,15 @@ class Negations:
         modes = [Mode.INSERT] * self.settings.inserts
         modes += [Mode.HALF] * self.settings.half + [Mode.FULL] * self.settings.full
         found = [negate(text, mode, self.how, rng, known) for mode in modes]
-        captions = (_caption(each, known, sure, self.settings.style) for each in found)
+        captions = (_caption(each, known, sure) for each in found)
         return [caption for caption in captions if caption is not None]
 
 
-def whole_clip(clip: Clip, setting: Setting, rng: np.random.Generator) -> Event:
-    """The clip alone, in an excerpt where it is longer than the corpus's samples."""
-    label = clip.labels[0] if clip.labels else MUSIC
-    return Event(label, excerpt(clip, setting.max_frames, setting, rng))
-
-
-def _caption(
-    negated: Negated, known: Collection[Tag], sure: Collection[Tag], style: Style
-) -> Caption | None:
+def _caption(negated: Negated, known: Collection[Tag], sure: Collection[Tag]) -> Caption | None:
     """The caption of a negation, None for none; what the caption alone states is not claimed."""
     denied = [tag for tag in negated.denied if tag in sure or tag not in known]
     if not denied:
         return None
     claim = tag_claim([tag for tag in negated.kept if tag in sure], denied)
-    rule = f"rule:negate/{style.value}/{negated.outcome.value}"
+    rule = f"rule:negate/{Style.PAPER.value}/{negated.outcome.value}"
     return Caption(negated.text, claim, f"negate-{negated.mode.value}", "", rule)

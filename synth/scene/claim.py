@@ -118,3 +118,10 @@ def claim_labels(claim: Claim) -> frozenset[str]:
     if isinstance(claim, Not | Only):
         return claim_labels(claim.claim)
     return claim_labels(claim.first) | claim_labels(claim.second)
+
+
+def parts_of(claim: Claim) -> tuple[Claim, ...]:
+    """The claims that `And` joins, however it is nested."""
+    if isinstance(claim, And):
+        return *parts_of(claim.first), *parts_of(claim.second)
+    return (claim,)

@@ -53,7 +53,8 @@ class TextSampling(Section):
     Args:
         restatements: Whether a sample may be told by any of its true captions.
         p_caption: Share of samples told by a caption; the others by their joined tags.
-        p_insert: Share of captions into which the denial of an absent tag is put.
+        p_insert: Share of captions into which the denial of an absent tag is put, and into the
+            other texts of their samples with them.
     """
 
     restatements: bool = True

@@ -52,6 +52,16 @@ class Texts:
     denied: tuple[Sequence[str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The texts of one sample."""
+
+    claim: str
+    caption: str
+    positives: Sequence[str]
+    negatives: Sequence[str]
+
+
 @dataclass(frozen=True)
 class TextSampler:
     """Chooses the texts of samples, and changes them as the settings ask.
@@ -91,52 +101,58 @@ class TextSampler:
             stage: Gives the relations in play and the roles that its loss needs.
             step: Step of the run.
         """
-        drawn = [self._caption(row, stage, step) for row in rows]
-        none: tuple[Sequence[str], ...] = ((),) * len(rows)
-        positives = negatives = denied = none
-        if Role.POSITIVES in stage.roles:
-            pairs = zip(rows, drawn, strict=True)
-            positives = tuple(_select_positives(row, said, stage) for row, (_, said) in pairs)
-        if Role.NEGATIVES in stage.roles:
-            every = Role.POSITIVES in stage.roles
-            negatives = tuple(
-                _select_negatives(row, None if every else said, stage)
-                for row, (_, said) in zip(rows, drawn, strict=True)
-            )
+        told = [self._tell(row, stage, step) for row in rows]
+        denied: tuple[Sequence[str], ...] = ((),) * len(rows)
         if Role.DENIED in stage.roles:
             denied = tuple(_select_denied(row) for row in rows)
         return Texts(
-            captions=tuple(text for text, _ in drawn),
-            claims=tuple(said["claim"] for _, said in drawn),
-            meanings=tuple(meaning(said["claim"]) for _, said in drawn),
-            positives=positives,
-            negatives=negatives,
+            captions=tuple(each.caption for each in told),
+            claims=tuple(each.claim for each in told),
+            meanings=tuple(meaning(each.claim) for each in told),
+            positives=tuple(each.positives for each in told),
+            negatives=tuple(each.negatives for each in told),
             denied=denied,
         )
 
-    def _caption(self, row: Row, stage: Stage, step: int) -> tuple[str, Sentence]:
-        """A caption's text as it is told, and the sentence of the manifest that it tells."""
+    def _tell(self, row: Row, stage: Stage, step: int) -> _Told:
+        """A caption of a sample, and the other texts that its loss asks for."""
         rng = Randomness(self.seed).at(f"text/{step}", row["position"])
         said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
         if self.sampling.restatements:
             said += [text for text in row["positives"] if stage.tells(text["connective"])]
         chosen = said[int(rng.integers(len(said)))] if len(said) > 1 else said[0]
         tags = self._tags(row["clips"])
-        if not tags:
-            return chosen["text"], chosen
-        if rng.random() >= self.sampling.p_caption.at(step):
+        if tags and rng.random() >= self.sampling.p_caption.at(step):
             chosen = _join_tags(self._tags(row.get("heard", row["clips"]))) or chosen
-        text = chosen["text"]
-        if rng.random() < self.sampling.p_insert.at(step):
-            text = self._insert_denial(text, tags, rng)
-        return text, chosen
+        every = Role.POSITIVES in stage.roles
+        positives = _select_positives(row, chosen, stage) if every else []
+        negatives: list[str] = []
+        if Role.NEGATIVES in stage.roles:
+            negatives = _select_negatives(row, None if every else chosen, stage)
+        texts = [chosen["text"], *positives, *negatives]
+        if tags and rng.random() < self.sampling.p_insert.at(step):
+            texts = self._insert_denial(texts, tags, rng)
+        behind = 1 + len(positives)
+        return _Told(chosen["claim"], texts[0], texts[1:behind], texts[behind:])
 
     def _tags(self, clips: Iterable[str]) -> list[Tag]:
         return [tag for clip in clips for tag in self.tags.get(clip, ())]
 
-    def _insert_denial(self, text: str, tags: Sequence[Tag], rng: np.random.Generator) -> str:
-        """The caption with the denial of a tag that the clip does not bear, where one fits in."""
-        return negate(text, Mode.INSERT, self._negation, rng, tags).text or text
+    def _insert_denial(
+        self, texts: Sequence[str], tags: Sequence[Tag], rng: np.random.Generator
+    ) -> list[str]:
+        """The texts with the denial of a tag that the clip does not bear, if one fits in all.
+
+        False texts deny it as true ones do: what is true is not told by that.
+        """
+        words = self._negation.vocabulary
+        named = (tag for text in texts[1:] for tag in words.find_tags(text))
+        first = negate(texts[0], Mode.INSERT, self._negation, rng, [*tags, *named])
+        if not first.text:
+            return list(texts)
+        same = Negation(TagVocabulary.of(first.denied))
+        others = [negate(text, Mode.INSERT, same, rng).text for text in texts[1:]]
+        return [first.text, *others] if all(others) else list(texts)
 
     @cached_property
     def _negation(self) -> Negation:

@@ -11,7 +11,7 @@ from synth.labels.tag import Tag
 from synth.text.negation.negators import Negators
 from synth.text.tags.tag_words import TagCategory, TagForm, TagPhrase, add_article, phrase_tag
 
-_SENTENCE_END: Final = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[A-Z]|\s*$)")
+_SENTENCE_END: Final = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[A-Z])|[.!?](?=\s*$)")
 
 
 def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:

@@ -57,23 +57,39 @@ def mend(
     return _apply(caption, edits), None
 
 
-_JOINTS: Final = frozenset("/&")
+_JOINTS: Final = frozenset("/&-")
 _PARTING: Final = SEPARATORS | words("opens list") | words("follows music")
 
 
-def find_sure(caption: str, matches: Sequence[TagMatch]) -> tuple[TagMatch, ...]:
+def find_sure(
+    caption: str, matches: Sequence[TagMatch], *, bare: bool = False
+) -> tuple[TagMatch, ...]:
     """The matches that surely mean their tag, by where they stand.
 
     A quality stands before a noun for the music, or behind "is"; a thing is no part of a longer
     name, as "bass" is in "synth bass", and "guitar" in "electric guitar". Nothing is sure in a
     quotation or beside a slash, nor is "world" in "a whole new world".
+
+    Args:
+        caption: The caption.
+        matches: Its tags.
+        bare: Whether a thing must stand in a list of things by itself, not as in "gentle strums
+            from an acoustic guitar", where nothing else is strummed.
     """
     found = MarkedCaption.of(caption, matches, (), Wordings("", ""))
     return tuple(
         token.match
         for at, token in enumerate(found.tokens)
         if token.match and not _is_named(found, at) and _means_music(found, at)
+        if not bare or _is_bare(found, at)
     )
+
+
+def _is_bare(caption: MarkedCaption, index: int) -> bool:
+    if not caption.is_form(index, TagForm.MASS, TagForm.COUNT):
+        return True
+    before = index - 2 if caption.at(index - 1) in words("determiner") else index - 1
+    return caption.at(before) in SEPARATORS | STOPS | words("opens list")
 
 
 def _is_named(caption: MarkedCaption, index: int) -> bool:
@@ -92,9 +108,11 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
 
 def _means_music(caption: MarkedCaption, index: int) -> bool:
     if caption.is_form(index, TagForm.MASS, TagForm.COUNT):
-        before = caption.at(index - 1)
-        if find_category(f"{before} {caption.at(index)}"):
-            return False  # "electric guitar", whatever the vocabulary calls it
+        before, own = caption.at(index - 1), caption.at(index)
+        if find_category(f"{before} {own}") or find_category(f"{before} {own.split()[0]}"):
+            return False  # "electric guitar", also in a "guitar solo", whatever tags there are
+        if own in words("part") and before not in SEPARATORS | STOPS | words("opens list"):
+            return False  # the "badly tuned strings" of a banjo
         free = (
             not _names(caption, index - 1)
             or caption.is_premodifier(index - 1)

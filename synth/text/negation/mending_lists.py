@@ -36,6 +36,8 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
         return None
     if items[-1] in kept and caption.at(end) not in STOPS | {","}:
         return None  # what follows belongs to the last item, which would no longer be last
+    if len({_is_theme(caption, item) for item in denied}) > 1:
+        return None  # "without piano or love theme" may deny the theme alone
     text = _list_text(caption, verb, kept, denied)
     ours = frozenset(at for item in denied for at in item if at in caption.denied)
     start = caption.tokens[opening - verb.count(" ")].start
@@ -64,6 +66,10 @@ def _goes_on(caption: MarkedCaption, end: int) -> bool:
     word, following = caption.at(after), caption.at(after + 1)
     clause = word.endswith(("ing", "ed")) and following in closed_words() | words("adverb")
     return not (clause or word in closed_words() - words("determiner"))
+
+
+def _is_theme(caption: MarkedCaption, item: range) -> bool:
+    return any(caption.is_form(at, TagForm.THEME) for at in item)
 
 
 def _cannot_be_denied(caption: MarkedCaption, item: range) -> bool:

@@ -24,8 +24,14 @@ from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import find_sure, mend
 from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tag_families import explain_undeniable, families, implies
-from synth.text.tags.tag_kin import is_implied, is_named_in
+from synth.text.tags.tag_families import (
+    explain_undeniable,
+    families,
+    find_listed,
+    implies,
+    is_vague,
+)
+from synth.text.tags.tag_kin import holds_words, is_implied, is_named_in
 from synth.text.tags.tag_words import TagCategory, TagForm, fix_article, phrase_tag
 from synth.text.tags.tags import TagMatch, TagVocabulary
 
@@ -184,7 +190,10 @@ def _choose(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[
             implies(tag, denied) for denied in more for tag in tags if tag not in more
         ):
             drawn = more
-    return tuple(tag for tag in tags if tag in drawn) if len(drawn) == count else ()
+    kept = [tag for tag in tags if tag not in drawn]
+    if len(drawn) != count or _contradicts(kept, drawn):
+        return ()
+    return tuple(tag for tag in tags if tag in drawn)
 
 
 def _negate_plainly(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
@@ -241,17 +250,17 @@ def _draw_absent(
     tags = how.vocabulary.tags
     for at in rng.permutation(len(tags)):
         tag = tags[at]
-        sayable = not how.natural or _is_sayable(tag)
+        sayable = not how.natural or can_be_denied(tag)
         near = is_implied(tag, taken) or is_named_in(tag, caption)
         if sayable and not near and not explain_undeniable(tag, caption, taken):
             yield tag
 
 
-def _is_sayable(tag: Tag) -> bool:
+def can_be_denied(tag: Tag) -> bool:
     """Whether a sentence can deny a tag, and it is known what else would say it."""
     said = phrase_tag(tag)
     known = families(tag) or said.kind not in {TagCategory.GENRE, TagCategory.MOOD}
-    return bool(known) and said.form not in {TagForm.NONE, TagForm.THEME}
+    return bool(known) and not is_vague(tag) and said.form not in {TagForm.NONE, TagForm.THEME}
 
 
 def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
@@ -290,11 +299,32 @@ def _negate_naturally(read: _Read, mode: Mode, how: Negation, rng: np.random.Gen
     ours = {match for match in sure if match.tag in tags}
     text, unmended = mend(read.caption, read.matches, ours, negators)
     whole = set(stated) == set(read.tags) and len(sure) == len(read.stated)
+    others = (*kept, *_find_others(read.caption, read.tags))
+    whole = whole and not _contradicts(others, tags)
     if whole and unmended is None and _says(text, how.vocabulary, tags, kept):
         return Negated(mode, NegationOutcome.NEGATED, text, tags, kept)
     told = describe(kept, tags, frame)
     where = unmended.tag.name if unmended else tags[0].name
     return Negated(mode, NegationOutcome.RESTATED, told.text, tags, told.present, "grammar", where)
+
+
+def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:
+    """Whether tags that stay say what is denied, as "pop" and "rock" say "pop rock"."""
+    together = " ".join(tag.name for tag in kept)
+    return any(
+        holds_words(together, tag.name) or any(implies(other, tag) for other in kept)
+        for tag in denied
+    )
+
+
+def _find_others(caption: str, tags: Sequence[Tag]) -> list[Tag]:
+    """The tags of the shipped list that a caption names beside its own."""
+    own = [f"{tag.name} {phrase_tag(tag).words} {phrase_tag(tag).noun}" for tag in tags]
+    return [
+        other
+        for other in find_listed(caption)
+        if not any(holds_words(name, other.name) for name in own)
+    ]
 
 
 def _says(

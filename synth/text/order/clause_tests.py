@@ -27,8 +27,8 @@ _NEARING: Final = word_set(
 )
 _FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
 _BACK: Final = word_set(
-    "again also another answering back both continue continued continues continuing each else "
-    "more other others repeat repeated repeats replies replying respond responding responds "
+    "again also another answering back both continue continued continues continuing different each "
+    "else more other others repeat repeated repeats replies replying respond responding responds "
     "resume resumes return returning returns same still this too"
 )
 _OF_NOUNS: Final = frozenset({"from", "in", "of", "on", "with"})

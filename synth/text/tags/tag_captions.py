@@ -201,7 +201,7 @@ def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
         text += f" that is {deny_qualities(qualities, missing.genres)}"
     parts = []
     if present.things or present.themes:
-        parts.append(f"with {enumerate_words((*present.things, *_themes(present.themes, 'and')))}")
+        parts.append(f"with {_say_things(present)}")
     if missing.things or missing.themes:
         lacking = enumerate_words((*missing.things, *_themes(missing.themes, "or")), "or")
         parts.append(f"without {lacking}")
@@ -223,11 +223,11 @@ def _say_with_predicate(present: _Words, noun: str) -> str:
     """As "this rock track from the 80s is happy and calm, and features guitar"."""
     named = " ".join((*present.origins, *_say_genres(present.genres), noun))
     text = f"this {named}{_say_eras(present)} is {enumerate_words(present.moods)}"
-    things = (*present.things, *_themes(present.themes, "and"))
+    things = _say_things(present)
     if not things:
         return f"{text}."
     comma = "," if len(present.moods) > 1 else ""
-    return f"{text}{comma} and features {enumerate_words(things)}."
+    return f"{text}{comma} and features {things}."
 
 
 def _say_in_sentences(present: _Words, noun: str) -> str:
@@ -236,9 +236,8 @@ def _say_in_sentences(present: _Words, noun: str) -> str:
     sentences = [f"{add_article(named)}{_say_eras(present)}"]
     if present.moods:
         sentences.append(f"the music is {enumerate_words(present.moods)}")
-    things = (*present.things, *_themes(present.themes, "and"))
-    if things:
-        sentences.append(f"it features {enumerate_words(things)}")
+    if things := _say_things(present):
+        sentences.append(f"it features {things}")
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
@@ -258,6 +257,14 @@ def _say_eras(present: _Words) -> str:
 
 def _decades(eras: Sequence[str], conjunction: str) -> tuple[str, ...]:
     return (f"from the {enumerate_words(eras, conjunction)}",) if eras else ()
+
+
+def _say_things(present: _Words) -> str:
+    """As "guitar and a summer theme"; two themes in one list with things would be read as four."""
+    themes = _themes(present.themes, "and")
+    if len(present.themes) > 1 and present.things:
+        return f"{enumerate_words(present.things)}, as well as {themes[0]}"
+    return enumerate_words((*present.things, *themes))
 
 
 def _themes(themes: Sequence[str], conjunction: str) -> tuple[str, ...]:

@@ -1,14 +1,16 @@
 """Families of tags, and what one tag says along with itself: techno is electronic.
 
 The shipped lists are `lexicons/tag_families.csv` and `lexicons/tag_implications.csv`; the second
-tells what a family, or a single tag, implies.
+tells what a family, or a single tag, implies, and what is likely beside it: drums in rock. A tag of
+the family `vague` says too little to be right or wrong: "contemporary", "groove". What other
+families it has are what it may well be.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from synth.base.shipped import shipped_path
@@ -20,8 +22,11 @@ from synth.text.tags.tags import TagVocabulary, words_of
 LISTING: Final = "lexicons/tag_families.csv"
 IMPLICATIONS: Final = "lexicons/tag_implications.csv"
 _LONGEST: Final = 4
+_VAGUE: Final = "vague"
+_OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
 
+@lru_cache(maxsize=65_536)
 def implies(said: Tag, other: Tag) -> bool:
     """Whether a recording that bears one tag can hardly lack the other.
 
@@ -30,15 +35,42 @@ def implies(said: Tag, other: Tag) -> bool:
     """
     if said == other or holds_words(said.name, other.name):
         return True
-    if phrase_tag(other).kind is TagCategory.MOOD:
-        return phrase_tag(said).kind is TagCategory.MOOD and not families(said).isdisjoint(
-            families(other)
-        )
-    implied = _implied_names()
-    keys = {*families(said), _plain(said.name), _plain(phrase_tag(said).words)}
+    moods = phrase_tag(said).kind is phrase_tag(other).kind is TagCategory.MOOD
+    if moods and not families(said).isdisjoint(families(other)):
+        return True
+    return _names(_read_implications("implied"), said, other)
+
+
+@lru_cache(maxsize=65_536)
+def makes_likely(said: Tag, other: Tag) -> bool:
+    """Whether a recording that bears one tag may well bear the other: rock has drums."""
+    return (
+        implies(said, other)
+        or _names_any(other)
+        or _names(_read_implications("likely"), said, other)
+    )
+
+
+def _names_any(tag: Tag) -> bool:
+    """Whether a tag is likely in any music."""
+    names = {_plain(tag.name), _plain(phrase_tag(tag).words)}
+    return not names.isdisjoint(_read_implications("likely")["any music"])
+
+
+def are_opposed(first: Tag, second: Tag) -> bool:
+    """Whether two moods stand opposite, and nowhere together."""
+    ours, theirs = families(first), families(second)
+    opposites = {f"{family[:-1]}{_OPPOSITE[family[-1]]}" for family in ours if family[-1] in "+-"}
+    return not opposites.isdisjoint(theirs) and ours.isdisjoint(theirs)
+
+
+def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
+    keys = {_plain(said.name), _plain(phrase_tag(said).words)}
+    if not is_vague(said):
+        keys |= families(said)
     if phrase_tag(said).kind is TagCategory.VOCAL:
         keys.add("voice")
-    names = frozenset().union(*(implied.get(key, frozenset()) for key in keys))
+    names = frozenset().union(*(listed.get(key, frozenset()) for key in keys))
     return not names.isdisjoint({_plain(other.name), _plain(phrase_tag(other).words)})
 
 
@@ -46,23 +78,40 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     """Why an absent tag is not denied beside a caption and known tags, "" where it may be.
 
     It has to be of another family than all that is named of its kind, also by the shipped list's
-    words for it and by "sings" or "rapper" for a voice.
+    words for it and by "sings" or "rapper" for a voice, and nothing named may make it likely. A
+    mood is denied only beside its opposite.
     """
     kind = phrase_tag(tag).kind
-    for other in (*known, *_listed_tags().find_tags(caption)):
-        if implies(other, tag):
+    named = (*known, *find_listed(caption))
+    if kind is TagCategory.MOOD and not any(are_opposed(tag, other) for other in named):
+        return "a mood without its opposite"
+    if kind is TagCategory.OTHER:
+        return "an origin or use that nobody tells of"
+    if _names_any(tag):
+        return "in most music"
+    for other in named:
+        if makes_likely(other, tag):
             return f"said by {other.name}"
         if phrase_tag(other).kind is kind and not families(tag).isdisjoint(families(other)):
             return f"near {other.name}"
-    voiced = {word.key for word in words_of(caption)} & _implied_names()["voice words"]
+    voiced = {word.key for word in words_of(caption)} & _read_implications("implied")["voice words"]
     if "voice" in families(tag) or kind is TagCategory.VOCAL:
         return f"said by {min(voiced)}" if voiced else ""
     return ""
 
 
-@cache
 def families(tag: Tag) -> frozenset[str]:
     """The families of a tag: those of its name, or else of every run of words in it."""
+    return _listed_families(tag) - {_VAGUE}
+
+
+def is_vague(tag: Tag) -> bool:
+    """Whether a tag says too little to contradict anything, or to be denied."""
+    return _VAGUE in _listed_families(tag)
+
+
+@cache
+def _listed_families(tag: Tag) -> frozenset[str]:
     kind = phrase_tag(tag).kind.value
     name = _plain(phrase_tag(tag).words)
     whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
@@ -74,7 +123,10 @@ def families(tag: Tag) -> frozenset[str]:
         for size in range(1, _LONGEST)
         for at in range(len(words) - size + 1)
     )
-    return frozenset().union(*(_read_listing().get((run, kind), frozenset()) for run in runs))
+    found = [_read_listing().get((run, kind), frozenset()) for run in runs]
+    # "contemporary jazz" is as clear as "jazz".
+    is_clear = any(each and _VAGUE not in each for each in found)
+    return frozenset().union(*found) - ({_VAGUE} if is_clear else set())
 
 
 @cache
@@ -87,10 +139,10 @@ def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
 
 
 @cache
-def _implied_names() -> Mapping[str, frozenset[str]]:
+def _read_implications(column: str) -> Mapping[str, frozenset[str]]:
     text = shipped_path(IMPLICATIONS).read_text(encoding="utf-8")
     return {
-        row["said"]: frozenset(map(_plain, row["implied"].split(";")))
+        row["said"]: frozenset(map(_plain, filter(None, row[column].split(";"))))
         for row in csv.DictReader(text.splitlines())
     }
 
@@ -100,5 +152,12 @@ def _listed_tags() -> TagVocabulary:
     return TagVocabulary.of(Tag(kind, words) for words, kind in _read_listing())
 
 
+@lru_cache(maxsize=4096)
+def find_listed(caption: str) -> tuple[Tag, ...]:
+    """The tags of the shipped list that a caption names."""
+    return _listed_tags().find_tags(caption)
+
+
+@lru_cache(maxsize=65_536)
 def _plain(name: str) -> str:
     return " ".join(word.key for word in words_of(name))

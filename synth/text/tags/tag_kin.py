@@ -11,6 +11,7 @@ from synth.text.tags.tag_words import spell
 from synth.text.tags.tags import are_same_words, words_of
 
 
+@lru_cache(maxsize=65_536)
 def explain_nearness(first: str, second: str) -> str:
     """Why two names cannot stand for contraries, "" where their words allow it.
 

@@ -1,16 +1,16 @@
 """Which tags contradict: those of disjoint families, by a shipped list of families.
 
 A genre's family is its root ("rock", "electronic"), an instrument's its section; a mood stands high
-or low in valence and in arousal, and contradicts one that stands opposite.
+or low in valence and in arousal, and contradicts one that stands opposite. Vague tags contradict
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from synth.labels.tag import Tag
-from synth.text.tags.tag_families import families
+from synth.text.tags.tag_families import are_opposed, families, implies, is_vague
 from synth.text.tags.tag_kin import explain_nearness
 from synth.text.tags.tag_words import TagCategory, phrase_tag
 
@@ -23,7 +23,6 @@ _KINDS: Final = frozenset(
         TagCategory.ERA,
     }
 )
-_OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
 
 def explain_not_contrary(first: Tag, second: Tag) -> str:
@@ -33,18 +32,30 @@ def explain_not_contrary(first: Tag, second: Tag) -> str:
         return "of another kind"
     if ours.kind not in _KINDS:
         return f"{ours.kind.value} tags do not exclude one another"
+    if is_vague(first) or is_vague(second):
+        return "too vague"
     if ours.kind is TagCategory.ERA:
         return "same name" if ours.words == theirs.words else ""
     named = "" if ours.kind is TagCategory.VOCAL else explain_nearness(first.name, second.name)
-    return named or _shared_family(ours.kind, families(first), families(second))
+    if named:
+        return named
+    if ours.kind is TagCategory.MOOD and families(first) and families(second):
+        return "" if are_opposed(first, second) else "moods that may go together"
+    return _shared_family(families(first), families(second))
 
 
-def _shared_family(kind: TagCategory, ours: frozenset[str], theirs: frozenset[str]) -> str:
+def leaves_open(known: Tag, other: Tag) -> bool:
+    """Whether a tag says nothing of another: it is vague or of another kind, and nowhere near."""
+    ours, theirs = phrase_tag(known), phrase_tag(other)
+    if ours.kind is theirs.kind and not (
+        is_vague(known) and families(known).isdisjoint(families(other))
+    ):
+        return False
+    return not implies(known, other) and not explain_nearness(known.name, other.name)
+
+
+def _shared_family(ours: frozenset[str], theirs: frozenset[str]) -> str:
     if not ours or not theirs:
         return "of no known family"
-    if kind is TagCategory.MOOD:
-        opposed = any(f"{family[:-1]}{_OPPOSITE[family[-1]]}" in theirs for family in ours)
-        agree = ours & theirs
-        return "" if opposed and not agree else "moods that may go together"
     common = sorted(ours & theirs)
     return f"both {common[0]}" if common else ""

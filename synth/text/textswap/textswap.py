@@ -26,12 +26,14 @@ from synth.base.errors import LexiconError
 from synth.base.progress import Observer, Silent, track
 from synth.labels.tag import Tag
 from synth.text.grammar.prose import has_markup
+from synth.text.negation.marked_caption import words
 from synth.text.negation.mending import find_sure
 from synth.text.negation.negation import find_stated_tags
-from synth.text.tags.tag_kin import is_implied
-from synth.text.tags.tag_words import fix_article, phrase_tag
-from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.tag_contraries import explain_not_contrary
+from synth.text.tags.tag_families import families, find_listed, makes_likely
+from synth.text.tags.tag_kin import holds_words, is_implied
+from synth.text.tags.tag_words import TagCategory, fix_article, phrase_tag
+from synth.text.tags.tags import TagVocabulary, words_of
+from synth.text.textswap.tag_contraries import explain_not_contrary, leaves_open
 
 SCHEMA: Final = pa.schema(
     [
@@ -116,33 +118,53 @@ class Dictionary:
                 found.setdefault(entry.tag, set()).add(entry.alternative)
         return {tag: frozenset(others) for tag, others in found.items()}
 
+    @cached_property
+    def _beside(self) -> Mapping[Tag, frozenset[Tag]]:
+        """By tag, those of its category that contradict it or of which it says nothing."""
+        return {
+            tag: self._allowed.get(tag, frozenset()).union(
+                other for other in tags if other != tag and leaves_open(tag, other)
+            )
+            for tags in self.vocabulary.by_category.values()
+            for tag in tags
+        }
+
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
-        found = self._find_contraries(tag, known)
+        allowed = self._allowed.get(tag, frozenset())
+        found = sorted(allowed & self.find_contraries((tag, *known)))
         order = (found[at] for at in rng.permutation(len(found)))
-        return next((each for each in order if self.fits(tag, each, known)), None)
-
-    def _find_contraries(self, tag: Tag, known: Collection[Tag]) -> tuple[Tag, ...]:
-        """The tags that contradict a tag and all known ones of its category, sorted."""
-        found = self._allowed.get(tag, frozenset())
-        for other in known:
-            if other.category == tag.category and other in self._tags:
-                found = found & self._allowed.get(other, frozenset())
-        return tuple(sorted(found))
-
-    def fits(self, tag: Tag, alternative: Tag, known: Collection[Tag]) -> bool:
-        """Whether a contrary can stand in a recording's caption, and is no near tag of it.
-
-        It has the form and number of the tag, so that the sentence holds; and it is not, nor is
-        implied by, any known tag of which the dictionary does not tell.
-        """
-        ours, theirs = phrase_tag(tag), phrase_tag(alternative)
-        if ours.form is not theirs.form or _is_plural(ours.words) is not _is_plural(theirs.words):
-            return False
-        untold = (
-            other for other in known if other.category != tag.category or other not in self._tags
+        return next(
+            (each for each in order if are_alike(tag, each) and self.is_apart(each, known)), None
         )
-        return not is_implied(alternative, untold)
+
+    def find_contraries(self, known: Collection[Tag]) -> frozenset[Tag]:
+        """The tags that contradict a known one, and each other of its category that is not open."""
+        found: dict[str, frozenset[Tag]] = {}
+        beside: dict[str, frozenset[Tag]] = {}
+        for tag in dict.fromkeys(known):
+            if tag in self._tags:
+                kind = tag.category
+                found[kind] = found.get(kind, frozenset()) | self._allowed.get(tag, frozenset())
+                beside[kind] = beside.get(kind, self._beside[tag]) & self._beside[tag]
+        return frozenset().union(*(found[kind] & beside[kind] for kind in found))
+
+    def are_contrary(self, tag: Tag, other: Tag) -> bool:
+        """Whether one may stand in for the other."""
+        return other in self._allowed.get(tag, frozenset())
+
+    def is_apart(self, alternative: Tag, known: Collection[Tag]) -> bool:
+        """Whether no known tag of which the dictionary does not tell implies a contrary."""
+        untold = [
+            other
+            for other in known
+            if other.category != alternative.category or other not in self._tags
+        ]
+        implied = any(
+            makes_likely(other, alternative) or _share_family(other, alternative)
+            for other in untold
+        )
+        return not implied and not is_implied(alternative, untold)
 
     def write(self, path: Path) -> None:
         """Write it as Parquet, whole or not at all."""
@@ -181,6 +203,24 @@ class Dictionary:
         )
 
 
+_SEXES: Final = frozenset({"male", "female"})
+
+
+def are_alike(tag: Tag, other: Tag) -> bool:
+    """Whether two tags have the same form and number, so that a sentence holds for either."""
+    ours, theirs = phrase_tag(tag), phrase_tag(other)
+    return (
+        ours.form is theirs.form
+        and _is_plural(ours.words) is _is_plural(theirs.words)
+        and (ours.words in words("collective")) is (theirs.words in words("collective"))
+    )
+
+
+def _share_family(tag: Tag, other: Tag) -> bool:
+    same_kind = phrase_tag(tag).kind is phrase_tag(other).kind
+    return same_kind and not families(tag).isdisjoint(families(other))
+
+
 def _is_plural(words: str) -> bool:
     return words.endswith("s") and not words.endswith(("ss", "us"))
 
@@ -203,6 +243,9 @@ def swap(
 ) -> Swapped:
     """Exchange one keyword of each category for a contrary, at all its mentions.
 
+    A genre or a mood that has others beside it in the caption stays, as no sentence is of "happy
+    and dark" music; so does a voice where both sexes sing.
+
     Args:
         caption: The caption; a tag that it denies is left alone.
         known: The tags of the recording.
@@ -212,20 +255,33 @@ def swap(
     if has_markup(caption):
         return Swapped()
     stated = find_stated_tags(caption, dictionary.vocabulary)
-    own = tuple(dict.fromkeys((*known, *stated)))
+    own = tuple(dict.fromkeys((*known, *stated, *find_listed(caption))))
     found = dictionary.vocabulary.find(caption)
-    sure = find_sure(caption, found)
+    sure = find_sure(caption, found, bare=True)
     unsure = {match.tag for match in found if match not in sure}
-    whole = tuple(tag for tag in stated if tag not in unsure)
-    swaps = tuple(_draw_swaps(whole, own, dictionary, rng))
+    whole = tuple(
+        tag for tag in stated if tag not in unsure and not _has_company(tag, stated, caption)
+    )
+    swaps = tuple(draw_swaps(whole, own, dictionary, rng))
     if not swaps:
         return Swapped()
     return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
 
 
-def _draw_swaps(
+def _has_company(tag: Tag, stated: Iterable[Tag], caption: str) -> bool:
+    kind = phrase_tag(tag).kind
+    if kind is TagCategory.VOCAL:
+        return {word.key for word in words_of(caption)} >= _SEXES
+    if kind not in {TagCategory.GENRE, TagCategory.MOOD}:
+        return False
+    listed = (other for other in find_listed(caption) if not holds_words(tag.name, other.name))
+    return any(phrase_tag(other).kind is kind for other in (*stated, *listed) if other != tag)
+
+
+def draw_swaps(
     stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
 ) -> Iterator[tuple[Tag, Tag]]:
+    """One stated tag of each category, with a contrary of all that a recording bears."""
     for category in dict.fromkeys(tag.category for tag in stated):
         tags = [tag for tag in stated if tag.category == category]
         for at in rng.permutation(len(tags)):
@@ -240,9 +296,9 @@ def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary)
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)
         if alternative is not None:
-            words = phrase_tag(alternative).words
-            before = fix_article(text[: match.start], words)
+            said = phrase_tag(alternative).words
+            before = fix_article(text[: match.start], said)
             if not before.strip() or before.rstrip()[-1] in ".!?":
-                words = words[0].upper() + words[1:]
-            text = f"{before}{words}{text[match.end :]}"
+                said = said[0].upper() + said[1:]
+            text = f"{before}{said}{text[match.end :]}"
     return text

@@ -86,6 +86,21 @@ def swap(rows: Rows) -> None:
     """A true sentence and a false one of the 8th sample change places."""
     row = next(row for row in rows[7:] if row["positives"])
     row["positives"][0], row["negatives"][0] = row["negatives"][0], row["positives"][0]
+    for sentence in row["negatives"]:
+        sentence["against"] = ""
+
+
+def misplace(rows: Rows) -> None:
+    """A false sentence stands against one that is not the sample's."""
+    rows[7]["negatives"][0]["against"] = "Nobody says this."
+
+
+def test_a_sentence_stands_against_a_true_one_of_its_sample(
+    scenes_corpus: Path, tmp_path: Path
+) -> None:
+    (violation,) = audit(tampered(scenes_corpus, tmp_path, misplace)).violations
+    assert violation.said == "false"
+    assert violation.why == "what it stands against does not pass for true"
 
 
 def test_a_built_scenes_corpus_has_no_violation(scenes_corpus: Path) -> None:
@@ -395,6 +410,15 @@ def test_false_sentences_of_other_forms_than_the_caption_are_told_apart(
     assert pooled.value <= 0.52
     assert own.value > 0.54
     assert first.excess > 0.1
+
+
+@pytest.mark.parametrize("recipe", ["negation", "tag_captions"])
+def test_tagged_clips_are_not_told_by_their_looks(tmp_path: Path, recipe: str) -> None:
+    jam = {"source": {"jam": {"tracks": 40}}, "splits": {"train": 1.0}}
+    told = run_blind_test(planned(tmp_path, **jam, recipe=recipe), 8000)
+    assert all(figure.value <= figure.chance + 0.02 for figure in told.figures)
+    in_print = planned(tmp_path / "paper", **jam, recipe={recipe: {"style": "paper"}})
+    assert run_blind_test(in_print, 8000).figures[0].low > 0.6
 
 
 def test_the_blind_test_is_the_same_twice(scenes_corpus: Path) -> None:

@@ -20,6 +20,7 @@ from synth.scene.claim import (
     claim_labels,
     claim_to_json,
     claim_to_text,
+    parts_of,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene
 
@@ -65,3 +66,10 @@ def test_labels_of_a_claim() -> None:
 def test_bad_json_is_a_scene_error(value: Any) -> None:
     with pytest.raises(SceneError):
         claim_from_json(value)
+
+
+def test_a_conjunction_has_the_parts_that_it_joins() -> None:
+    one, other, third = Event("a"), Not(Event("b")), Event("c")
+    assert parts_of(And(And(one, other), third)) == (one, other, third)
+    assert parts_of(And(one, And(other, third))) == (one, other, third)
+    assert parts_of(Not(And(one, third))) == (Not(And(one, third)),)

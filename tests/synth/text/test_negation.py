@@ -333,6 +333,9 @@ def _music(*names: str) -> Negation:
         ("rap", "hip hop"),
         ("happy", "fun"),
         ("electric guitar", "guitar"),
+        ("electropop", "synthpop"),
+        ("sad", "emotional"),
+        ("ambient", "atmospheric"),
     ],
 )
 def test_what_a_kept_tag_implies_is_not_denied(kept: str, implied: str) -> None:
@@ -348,14 +351,53 @@ def test_where_each_half_implies_the_other_there_is_none() -> None:
     assert found.reason == NegationReason.IMPLIED
 
 
+def test_two_tags_that_stay_may_say_what_is_denied() -> None:
+    how = _music("pop", "rock", "pop rock", "piano", "flute")
+    told = describe([parse_tag(name) for name in ("pop", "rock", "pop rock", "piano")]).text
+    for seed in range(20):
+        found = negate(told, Mode.HALF, how, Randomness(seed).at("x", 0))
+        assert "pop rock" not in names(found.denied) or {"pop", "rock"} & {*names(found.denied)}
+
+
+def test_what_the_caption_says_in_words_that_are_no_tags_does_not_stay_beside_a_denial() -> None:
+    found = negate("A calming, mellow song.", Mode.FULL, _music("mellow"), Randomness(0).at("x", 0))
+    assert found.outcome is NegationOutcome.RESTATED
+    assert "calming" not in found.text
+
+
+def test_things_and_themes_are_not_denied_in_one_list() -> None:
+    caption = "A song with piano and a love theme."
+    found = negate(caption, Mode.FULL, _music("piano", "love"), Randomness(0).at("x", 0))
+    assert "no piano or love theme" not in found.text
+
+
+def test_a_mark_at_the_end_is_kept_as_it_is() -> None:
+    how = _music("violin")
+    for caption in ("A mix from the expert DJ!", "Best of the UK."):
+        found = negate(caption, Mode.INSERT, how, Randomness(0).at("x", 0))
+        assert found.text.startswith(f"{caption} The music comes with")
+
+
+@pytest.mark.parametrize("caption", ["A song.", "A pop song.", "A happy song."])
+def test_a_mood_is_denied_only_beside_its_opposite(caption: str) -> None:
+    found = negate(caption, Mode.INSERT, _music("sad"), Randomness(0).at("x", 0))
+    assert bool(found.text) is ("happy" in caption)
+
+
 @pytest.mark.parametrize(
     ("caption", "tag"),
     [
+        ("A chillout piece.", "relaxing"),
+        ("An old piece.", "American"),
+        ("Funky keyboards.", "funk"),
+        ("A pop piece.", "drums"),
+        ("A song with an orchestra.", "classical"),
         ("A man from Goa sings with a sitar.", "male vocalists"),
         ("A techno anthem.", "electronic"),
         ("A violin plays.", "strings"),
         ("A cheerful tune.", "happy"),
         ("A rapper tells a story.", "voice"),
+        ("A happy song.", "contemporary"),  # too vague to be denied
     ],
 )
 def test_an_insert_denies_nothing_that_other_words_say(caption: str, tag: str) -> None:

@@ -94,6 +94,11 @@ def test_joined_tags_are_as_the_paper_reads_them() -> None:
         (("pop", "rock", "guitar", "drums"), 3, "Guitar and drums in a pop and rock track."),
         (("orchestra",), 3, "A track with an orchestra."),
         (("summer", "party", "pop"), 0, "A pop track with summer and party themes."),
+        (
+            ("piano", "violin", "summer", "party"),
+            0,
+            "A track with piano and violin, as well as summer and party themes.",
+        ),
         (("soundtrack",), 0, "A soundtrack recording."),
         (
             ("rock", "pop", "jazz", "ambient", "happy", "guitar"),

@@ -117,6 +117,29 @@ def test_a_denial_of_an_absent_tag_is_put_in(music: SplitData) -> None:
     assert changed > 0.9 * len(texts)
 
 
+@pytest.mark.parametrize("stage", [HARD, MODULAR])
+def test_the_same_denial_is_put_into_false_captions(music: SplitData, stage: Stage) -> None:
+    plain, denying = (sampler(music, p_insert=Ramp(start=p, end=p)) for p in (0, 1))
+    words = TagVocabulary.of(tag for tags in music.tags.values() for tag in tags)
+
+    def added(text: str, before: str) -> set[Tag]:
+        return set(words.find_tags(text)) - set(words.find_tags(before))
+
+    changed = compared = 0
+    for step in range(3):
+        without, with_ = (each.texts(rows(music), stage, step) for each in (plain, denying))
+        for at, caption in enumerate(with_.captions):
+            before = [without.captions[at], *without.positives[at], *without.negatives[at]]
+            after = [caption, *with_.positives[at], *with_.negatives[at]]
+            denied = [added(new, old) for new, old in zip(after, before, strict=True)]
+            assert all(each == denied[0] for each in denied)
+            assert denied[0].isdisjoint(music.tags[rows(music)[at]["clips"][0]])
+            changed += bool(denied[0])
+            compared += len(denied) - 1
+    assert changed > 0.7 * 3 * len(rows(music))
+    assert compared > 20
+
+
 def test_the_fully_negated_caption_is_told_apart(music: SplitData) -> None:
     stage = Stage(steps=1, loss=InfoNce(), dissimilarity=0.1)
     texts = sampler(music).texts(rows(music), stage, 0)
