@@ -39,7 +39,8 @@ from synth.scene.scene import Concat, Event, Excerpt
 from synth.text.grammar.families import share_family
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.grammar.tokens import tokenize
-from synth.text.negation.negation import Mode, Negation, negate
+from synth.text.negation.negation import Negation, negate
+from synth.text.negation.outcome import Mode
 from synth.text.order.probes import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary

@@ -16,7 +16,8 @@ from synth.captions.caption import Caption, Style, capitalise
 from synth.corpus.schema import caption_row
 from synth.labels.tag import Tag
 from synth.scene.claim import claim_to_text
-from synth.text.negation.negation import Mode, Negation, negate
+from synth.text.negation.negation import Negation, negate
+from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import enumerate_words
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim

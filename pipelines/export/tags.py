@@ -18,8 +18,9 @@ from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.labels.tag import Tag
-from synth.text.negation.negation import Mode, Negation, NegationOutcome, negate
+from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import Negators, shipped_negators
+from synth.text.negation.outcome import Mode, NegationOutcome
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tag_words import find_category

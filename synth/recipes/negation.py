@@ -25,7 +25,8 @@ from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, exp
 from synth.recipes.negation_pairs import Amounts, NegationPairs, Told, caption_tags
 from synth.recipes.tag_groups import whole_clip
 from synth.scene.timeline import timeline
-from synth.text.negation.negation import Mode, Negated, Negation, negate
+from synth.text.negation.negation import Negation, negate
+from synth.text.negation.outcome import Mode, Negated
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import annotate, tag_claim

@@ -29,7 +29,8 @@ from synth.recipes.tag_groups import (
 from synth.scene.edit import Edit
 from synth.scene.scene import Event
 from synth.text.negation.denial import add_denial
-from synth.text.negation.negation import Mode, Negation, can_be_denied, find_stated_tags
+from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags
+from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe
 from synth.text.tags.tag_families import explain_undeniable
 from synth.text.tags.tag_kin import is_implied

@@ -14,8 +14,9 @@ from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.labels.tag import Tag
 from synth.scene.claim import claim_to_json
-from synth.text.negation.negation import Mode, Negation, negate
+from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import shipped_negators
+from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import join_tags
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim

@@ -20,7 +20,7 @@ from pipelines.export.tags import (
     write_textswap_file,
 )
 from synth.captions.caption import Style
-from synth.text.negation.negation import Mode
+from synth.text.negation.outcome import Mode
 
 OutFile: TypeAlias = Annotated[
     Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from synth.text.negation.denial import add_denial
 from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import find_sure, mend
 from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
+from synth.text.negation.outcome import Mode, Negated, NegationOutcome, NegationReason
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_families import (
     explain_undeniable,
@@ -40,46 +40,6 @@ _FINAL_MARKS: Final = ".!?;, "
 _TRIES: Final = 12
 
 
-class Mode(StrEnum):
-    """How much of a caption is negated."""
-
-    INSERT = "insert"
-    HALF = "half"
-    FULL = "full"
-
-
-class NegationReason(StrEnum):
-    """Why a caption has no negated version."""
-
-    NO_TAG = "no tag"
-    """None of the vocabulary's tags is in it."""
-    UNSURE = "unsure"
-    """No tag stands where it is surely one: "world" in "a whole new world"."""
-    ALL_DENIED = "all denied"
-    """It denies every one of its tags already."""
-    NO_OTHER_TAG = "no other tag"
-    """Every tag of the vocabulary is in it, or too near one that is."""
-    UNSAYABLE = "unsayable"
-    """No words are known that deny one of its tags in a sentence."""
-    IMPLIED = "implied"
-    """Whatever half is denied, a tag that stays implies one of it: "techno" says "electronic"."""
-    MARKUP = "markup"
-    """It holds entities, addresses or file names, which no word may part."""
-    MISREAD = "misread"
-    """Wherever the negator is put, other tags are read than before: "no" before "wave"."""
-
-
-class NegationOutcome(StrEnum):
-    """What became of a caption."""
-
-    NEGATED = "negated"
-    """Edited in place."""
-    RESTATED = "restated"
-    """Told anew from its tags, as no safe edit is known."""
-    NONE = "none"
-    """No negated version; `reason` says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Negation:
     """How captions are negated.
@@ -93,29 +53,6 @@ class Negation:
     vocabulary: TagVocabulary
     natural: bool = False
     negators: Negators = field(default_factory=shipped_negators)
-
-
-@dataclass(frozen=True, slots=True)
-class Negated:
-    """The answer for one caption.
-
-    Args:
-        mode: What was asked.
-        outcome: What became of it.
-        text: The new caption, "" for none.
-        denied: The tags that the text denies and the caption did not.
-        kept: The tags that both say are there.
-        reason: Why there is none; for a restated caption "grammar".
-        detail: The tag that was the reason, "" for none.
-    """
-
-    mode: Mode
-    outcome: NegationOutcome
-    text: str = ""
-    denied: tuple[Tag, ...] = ()
-    kept: tuple[Tag, ...] = ()
-    reason: str = ""
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

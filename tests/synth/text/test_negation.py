@@ -15,16 +15,9 @@ from synth.base.rng import Randomness
 from synth.labels.tag import Tag
 from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import mend
-from synth.text.negation.negation import (
-    Mode,
-    Negated,
-    Negation,
-    NegationOutcome,
-    NegationReason,
-    find_stated_tags,
-    negate,
-)
+from synth.text.negation.negation import Negation, find_stated_tags, negate
 from synth.text.negation.negators import Negators, shipped_negators
+from synth.text.negation.outcome import Mode, Negated, NegationOutcome, NegationReason
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
