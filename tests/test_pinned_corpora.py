@@ -54,7 +54,7 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
         "81b63141f9440eaa",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "ac154d09e2b38c79"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "6d7d73ce966e6e51"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
         "3e66f02b267b22d7",

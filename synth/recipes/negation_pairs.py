@@ -32,9 +32,14 @@ from synth.text.negation.denial import add_denial
 from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags
 from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe
-from synth.text.tags.tag_families import explain_undeniable
+from synth.text.tags.tag_families import (
+    are_opposed,
+    explain_never_denied,
+    explain_said,
+    explain_undeniable,
+)
 from synth.text.tags.tag_kin import is_implied
-from synth.text.tags.tag_words import TagForm, phrase_tag
+from synth.text.tags.tag_words import TagCategory, TagForm, phrase_tag
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 
@@ -131,17 +136,31 @@ class NegationPairs:
             clip.id: frozenset((*heard_tags(clip), *self._told[clip.id].stated))
             for clip in self.clips
         }
-        deniable = frozenset(filter(can_be_denied, self.how.vocabulary.tags))
+        deniable = frozenset(
+            tag
+            for tag in self.how.vocabulary.tags
+            if can_be_denied(tag) and not explain_never_denied(tag)
+        )
         far = {
             tag: frozenset(each for each in deniable if _is_far(each, tag))
             for tag in frozenset().union(*known.values())
         }
-        return {name: deniable.intersection(*map(far.__getitem__, known[name])) for name in known}
+        return {
+            name: frozenset(
+                tag
+                for tag in deniable.intersection(*map(far.__getitem__, tags))
+                if phrase_tag(tag).kind is not TagCategory.MOOD
+                or any(are_opposed(tag, other) for other in tags)
+            )
+            for name, tags in known.items()
+        }
 
     def _is_absent(self, tag: Tag, clip: Clip) -> bool:
         """Whether a tag can be denied of a clip, whose tags and caption say nothing like it."""
         text = self._told[clip.id].text
-        return tag in self._absent[clip.id] and not (text and explain_undeniable(tag, text, ()))
+        return tag in self._absent[clip.id] and not (
+            text and explain_undeniable(tag, text, heard_tags(clip))
+        )
 
     def _is_lacking(self, tag: Tag, sample: TaggedSample) -> bool:
         return self._is_absent(tag, sample.clip)
@@ -230,7 +249,7 @@ def _caption_denial(told: Sentence) -> Caption:
 
 def _is_far(tag: Tag, known: Tag) -> bool:
     """Whether a tag can be denied beside one that is known."""
-    return not is_implied(tag, [known]) and not explain_undeniable(tag, "", [known])
+    return not is_implied(tag, [known]) and not explain_said(tag, known)
 
 
 def _are_denied_alike(tag: Tag, other: Tag) -> bool:

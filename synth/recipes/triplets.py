@@ -59,8 +59,8 @@ class Triplets(RecipeSettings):
             heard of one. The paper joins without.
         max_event_s: Longer sounds are heard in an excerpt of this length.
         least_event_s: Sounds that do not fit one another are cut, but never shorter than this.
-        style: `paper` has every false sentence among a sample's negatives; `natural` deals two
-            to each, so that text alone tells nothing for any kind of edit.
+        style: `paper` has every false sentence among a sample's negatives; `natural` deals up
+            to two to each, so that text alone tells nothing for any kind of edit.
         stage_a: Make TeminAL A's single and combined sounds.
     """
 

@@ -151,8 +151,10 @@ class TextSampler:
         first = negate(texts[0], Mode.INSERT, self._negation, rng, [*tags, *named])
         if not first.text:
             return list(texts)
-        same = Negation(TagVocabulary.of(first.denied))
-        others = [negate(text, Mode.INSERT, same, rng).text for text in texts[1:]]
+        (tag,) = first.denied
+        others = [
+            negate(text, Mode.INSERT, self._negation, rng, insert=tag).text for text in texts[1:]
+        ]
         return [first.text, *others] if all(others) else list(texts)
 
     @cached_property

@@ -73,8 +73,8 @@ def find_sure(
     Args:
         caption: The caption.
         matches: Its tags.
-        bare: Whether a thing must stand in a list of things by itself, not as in "gentle strums
-            from an acoustic guitar", where nothing else is strummed.
+        bare: Whether a thing must stand in a list of things by itself, and nothing may tell how
+            it is played or by how many: nothing else is strummed as a guitar is.
     """
     found = MarkedCaption.of(caption, matches, (), Wordings("", ""))
     return tuple(
@@ -89,7 +89,11 @@ def _is_bare(caption: MarkedCaption, index: int) -> bool:
     if not caption.is_form(index, TagForm.MASS, TagForm.COUNT):
         return True
     before = index - 2 if caption.at(index - 1) in words("determiner") else index - 1
-    return caption.at(before) in SEPARATORS | STOPS | words("opens list")
+    return (
+        caption.at(before) in SEPARATORS | STOPS | words("opens list")
+        and caption.at(index + 1) in SEPARATORS | STOPS | {"in"}
+        and words("playing").isdisjoint(token.lower for token in caption.tokens)
+    )
 
 
 def _is_named(caption: MarkedCaption, index: int) -> bool:
@@ -274,6 +278,8 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
         return None
     denial = _deny(caption, ours)
     text = f"{enumerate_words(kept)} but {denial}" if kept else denial
+    if caption.at(end) == "with":
+        text += ","  # "not jazz music without saxophone" may be jazz with it
     start = caption.tokens[opening + 1].start
     return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(ours)
 

@@ -79,6 +79,7 @@ def negate(
     how: Negation,
     rng: np.random.Generator,
     known: Collection[Tag] = (),
+    insert: Tag | None = None,
 ) -> Negated:
     """The caption with an absent tag denied, or with half or all of its tags denied.
 
@@ -91,12 +92,13 @@ def negate(
         how: Vocabulary, style and negators.
         rng: The item's generator.
         known: Further tags of the recording, which no inserted denial may touch.
+        insert: The tag that an inserted denial must be of; any that fits, if there is none.
     """
     if has_markup(caption):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.MARKUP)
     read = _read(caption, how.vocabulary)
     if mode is Mode.INSERT:
-        return _insert(read, how, rng, known)
+        return _insert(read, how, rng, known, insert)
     if not read.matches:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.NO_TAG)
     if not read.tags:
@@ -166,11 +168,15 @@ def lower_initial(text: str) -> str:
 
 
 def _insert(
-    read: _Read, how: Negation, rng: np.random.Generator, known: Collection[Tag]
+    read: _Read,
+    how: Negation,
+    rng: np.random.Generator,
+    known: Collection[Tag],
+    wanted: Tag | None,
 ) -> Negated:
     names = sorted(match.tag for match in read.matches)
     taken = [*dict.fromkeys(match.tag for match in read.matches), *known]
-    for tag in _draw_absent(read.caption, how, rng, taken):
+    for tag in _draw_absent(read.caption, how, rng, taken, wanted):
         if how.natural:
             text = add_denial(read.caption, tag, how.negators, rng)
         else:
@@ -181,10 +187,14 @@ def _insert(
 
 
 def _draw_absent(
-    caption: str, how: Negation, rng: np.random.Generator, taken: Sequence[Tag]
+    caption: str,
+    how: Negation,
+    rng: np.random.Generator,
+    taken: Sequence[Tag],
+    wanted: Tag | None,
 ) -> Iterator[Tag]:
     """Tags in random order that neither the caption nor the recording has, even in part."""
-    tags = how.vocabulary.tags
+    tags = (wanted,) if wanted else how.vocabulary.tags
     for at in rng.permutation(len(tags)):
         tag = tags[at]
         sayable = not how.natural or can_be_denied(tag)

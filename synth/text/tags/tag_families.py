@@ -77,27 +77,39 @@ def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
 def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     """Why an absent tag is not denied beside a caption and known tags, "" where it may be.
 
-    It has to be of another family than all that is named of its kind, also by the shipped list's
-    words for it and by "sings" or "rapper" for a voice, and nothing named may make it likely. A
-    mood is denied only beside its opposite.
+    Nothing may say it, and nothing named may make it likely, also by the shipped list's words and
+    by "sings" or "rapper" for a voice. A mood is denied only beside its opposite; an origin, a use
+    and what most music has are never denied.
     """
-    kind = phrase_tag(tag).kind
     named = (*known, *find_listed(caption))
+    if reason := explain_never_denied(tag):
+        return reason
+    kind = phrase_tag(tag).kind
     if kind is TagCategory.MOOD and not any(are_opposed(tag, other) for other in named):
         return "a mood without its opposite"
-    if kind is TagCategory.OTHER:
-        return "an origin or use that nobody tells of"
-    if _names_any(tag):
-        return "in most music"
-    for other in named:
-        if makes_likely(other, tag):
-            return f"said by {other.name}"
-        if phrase_tag(other).kind is kind and not families(tag).isdisjoint(families(other)):
-            return f"near {other.name}"
+    if reason := next(filter(None, (explain_said(tag, other) for other in named)), ""):
+        return reason
     voiced = {word.key for word in words_of(caption)} & _read_implications("implied")["voice words"]
     if "voice" in families(tag) or kind is TagCategory.VOCAL:
         return f"said by {min(voiced)}" if voiced else ""
     return ""
+
+
+def explain_said(tag: Tag, other: Tag) -> str:
+    """How a tag is said by another, or made likely, "" where it is far from it."""
+    if makes_likely(other, tag):
+        return f"said by {other.name}"
+    same_kind = phrase_tag(other).kind is phrase_tag(tag).kind
+    if same_kind and not families(tag).isdisjoint(families(other)):
+        return f"near {other.name}"
+    return ""
+
+
+def explain_never_denied(tag: Tag) -> str:
+    """Why a tag is denied beside nothing, "" where it may be."""
+    if phrase_tag(tag).kind is TagCategory.OTHER:
+        return "an origin or use that nobody tells of"
+    return "in most music" if _names_any(tag) else ""
 
 
 def families(tag: Tag) -> frozenset[str]:

@@ -358,6 +358,21 @@ def test_what_the_caption_says_in_words_that_are_no_tags_does_not_stay_beside_a_
     assert "calming" not in found.text
 
 
+@pytest.mark.parametrize(
+    ("caption", "told"),
+    [
+        ("It is jazz with saxophone.", "It is not jazz music, without saxophone."),
+        ("The music is happy with piano.", "The music is not happy, without piano."),
+    ],
+)
+def test_a_denied_quality_is_parted_from_a_denied_thing(caption: str, told: str) -> None:
+    """ "Not jazz music without saxophone" may be said of jazz with saxophone."""
+    how = Negation(
+        TagVocabulary.of(map(parse_tag, ("jazz", "saxophone", "happy", "piano"))), True, NOT_ONLY
+    )
+    assert negate(caption, Mode.FULL, how, Randomness(0).at("x", 0)).text == told
+
+
 def test_things_and_themes_are_not_denied_in_one_list() -> None:
     caption = "A song with piano and a love theme."
     found = negate(caption, Mode.FULL, _music("piano", "love"), Randomness(0).at("x", 0))

@@ -131,6 +131,8 @@ def test_the_same_denial_is_put_into_false_captions(music: SplitData, stage: Sta
         for at, caption in enumerate(with_.captions):
             before = [without.captions[at], *without.positives[at], *without.negatives[at]]
             after = [caption, *with_.positives[at], *with_.negatives[at]]
+            for new, old in zip(after, before, strict=True):
+                assert {*words.find_tags(old)} <= {*words.find_tags(new)}, "a name was parted"
             denied = [added(new, old) for new, old in zip(after, before, strict=True)]
             assert all(each == denied[0] for each in denied)
             assert denied[0].isdisjoint(music.tags[rows(music)[at]["clips"][0]])
