@@ -93,6 +93,10 @@ install_import_hook(
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 
+# Disks are not waited for: no test cuts the power. A file that cannot be synced is still an error.
+# What tests start in processes of their own waits.
+os.fsync = os.fstat  # type: ignore[assignment]
+
 # A shell that starts the suite in its background makes it deaf to Ctrl-C, and with it the programs
 # that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
