@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Generator
+from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
 from types import FunctionType
@@ -36,34 +37,48 @@ def modules_with_shapes() -> list[str]:
     return sorted(".".join(name.parts) for name in names)
 
 
-CHECKED = 100
-"""So many calls of each function are checked in each test: a build makes tens of thousands."""
+CHECKED = 10
+"""So many calls of each function are checked in each test, and then the 16th, 32nd, 64th and so on.
+
+A build makes tens of thousands, and what one call shows of shapes and types, most others show.
+"""
 _test = [0]
 
 
 def checked_at_first(*, typechecker: Any) -> Callable[[Any], Any]:
-    """As `jaxtyped`, which it stands for, but for calls after the first of a test."""
+    """As `jaxtyped`, which it stands for, but for most calls after the first of a test."""
     check = jaxtyped(typechecker=typechecker)
 
     def decorate(what: Any) -> Any:
-        checked = check(what)
-        if not isinstance(what, FunctionType):
-            return checked
-        test, left = 0, CHECKED
-
-        @wraps(checked)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal test, left
-            if test != _test[0]:
-                test, left = _test[0], CHECKED
-            if left:
-                left -= 1
-                return checked(*args, **kwargs)
-            return what(*args, **kwargs)
-
-        return call
+        if isinstance(what, FunctionType):
+            return seldom(what, check)
+        if isinstance(what, type):
+            if "__init__" in vars(what) and is_dataclass(what):
+                what.__init__ = seldom(vars(what)["__init__"], check)  # type: ignore[misc]
+            return what
+        return check(what)
 
     return decorate
+
+
+def seldom(plain: FunctionType, check: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function with its checks at some of its calls; they are made at the first."""
+    checked: Callable[..., Any] | None = None
+    test, calls = 0, 0
+
+    @wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal checked, test, calls
+        if test != _test[0]:
+            test, calls = _test[0], 0
+        calls += 1
+        if calls > CHECKED and calls & (calls - 1):
+            return plain(*args, **kwargs)
+        if checked is None:
+            checked = check(plain)
+        return checked(*args, **kwargs)
+
+    return call
 
 
 def pytest_runtest_setup() -> None:
@@ -77,6 +92,10 @@ install_import_hook(
     modules_with_shapes(),
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
+
+# Disks are not waited for: no test cuts the power. A file that cannot be synced is still an error.
+# What tests start in processes of their own waits.
+os.fsync = os.fstat  # type: ignore[assignment]
 
 # A shell that starts the suite in its background makes it deaf to Ctrl-C, and with it the programs
 # that tests interrupt.
@@ -99,6 +118,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 10, 10)
         gc.enable()
 
 

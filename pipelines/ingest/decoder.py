@@ -5,25 +5,22 @@ which it fell silent is known. Over its limit of processor time, or dead, it is 
 clip alone is refused. One that does nothing for long waits for a disk or a network: that is no
 property of a clip, and stops the run. Decoders leave Ctrl-C to the parent and die with it.
 
-On Linux decoders are forks of one small process that has imported what they need, and nothing else:
-a second of imports is paid once, not by every decoder that takes the place of a dead one.
+On Linux decoders are forks of a process that has imported what they need, so that one that takes
+the place of a dead one begins at once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, NoReturn
 
-from pipelines.engines.executor import hold_interrupts
+from pipelines.engines.executor import hold_interrupts, make_context
 from pipelines.ingest.decoding import (
     READY,
     DecodingTask,
@@ -39,19 +36,6 @@ START_S: Final = 300.0
 STALL_S: Final = 300.0
 KILL_S: Final = 5.0
 BURIAL_S: Final = 60.0
-
-PRELOADED: Final = ("pipelines.ingest.decoding", "pyloudnorm")
-"""What decoders share on Linux; none of it starts a thread. Most is SciPy, behind the meter."""
-
-
-@cache
-def _make_context() -> Any:
-    """How decoders are started; on Linux the process that they are forks of is told its imports."""
-    if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(PRELOADED))
-    return context
 
 
 class ClosedError(Exception):
@@ -119,7 +103,7 @@ class Decoder:
     def _ensure_started(self) -> Connection:
         if self._running is not None:
             return self._running[1]
-        context = _make_context()
+        context = make_context()
         pipe: tuple[Connection, Connection] = context.Pipe()
         ours, theirs = pipe
         # What it is a fork of may be older than a variable.

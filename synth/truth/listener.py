@@ -22,6 +22,8 @@ from synth.scene.timeline import Fade, Placement, Timeline, timeline
 from synth.truth.ear import BLOCK_S, BRUSHED, SILENCE, Ear, Powers, Run
 
 _KEPT: Final = 1 << 16
+_RECENT: Final = 64
+"""Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,16 @@ class Listener:
         Raises:
             SceneError: If an event has no excerpt, or a clip has no envelope.
         """
-        placed = timeline(scene)
+        recent = self._recent
+        found = recent.get(scene)
+        if found is None:
+            found = self._listen(timeline(scene))
+            if len(recent) >= _RECENT:
+                recent.pop(next(iter(recent)), None)
+            recent[scene] = found
+        return found
+
+    def _listen(self, placed: Timeline) -> Timeline:
         low, high = self._bounds(placed)
         rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
         amplitude = np.sqrt(low)
@@ -156,6 +167,10 @@ class Listener:
             if len(self._alone) < _KEPT:
                 self._alone[key] = found
         return found
+
+    @cached_property
+    def _recent(self) -> dict[Scene, Timeline]:
+        return {}
 
     @cached_property
     def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:

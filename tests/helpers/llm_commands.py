@@ -12,7 +12,7 @@ from typing import Any
 
 from waiting import PATIENCE_S
 
-from pipelines.ingest.decoder import PRELOADED
+from pipelines.engines.executor import PRELOADED
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["pipelines.cli.texts.llm", "pipelines.llm.batches", *PRELOADED])
@@ -45,6 +45,9 @@ class Command:
 
 
 def _run(arguments: list[str], patch: str, env: dict[str, str], printed: tuple[Path, Path]) -> None:
+    if hasattr(signal, "pthread_sigmask"):
+        # What it is a fork of may have been started for another test's decoders, deaf to Ctrl-C.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     import typer
 
     from pipelines.cli.texts import llm

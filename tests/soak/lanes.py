@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.flows.servers.server import QUIET
+from tests.helpers.pools import pool_workers
 from tests.soak.processes import children, end_all, free_port, start
 
 FLOW, WORKER, SCHEDULER, SERVER = "flow", "worker", "scheduler", "server"
-POOL: Final = "spawn_main"
+NANNIED: Final = "spawn_main"
 START_S: Final = 120.0
 
 Process = subprocess.Popen[bytes]
@@ -42,7 +43,7 @@ class Lane:
 
     def victims(self, who: str, build: Process) -> list[int]:
         """The living processes that play a part in a build."""
-        return [build.pid] if who == FLOW else children(build.pid, POOL)
+        return [build.pid] if who == FLOW else pool_workers(build.pid)
 
     def close(self) -> None:
         """End the services."""
@@ -118,7 +119,7 @@ class Dask(Lane):
         return self._workers() if who == WORKER else super().victims(who, build)
 
     def _workers(self) -> list[int]:
-        return children(self._nanny.pid, POOL) if self._nanny else []
+        return children(self._nanny.pid, NANNIED) if self._nanny else []
 
     def _start(self, what: str, *arguments: object) -> Process:
         return start(f"distributed.cli.dask_{what}", *arguments, home=self.home, name=what)

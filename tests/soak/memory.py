@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.helpers.pools import pool_workers
+
 MOST_GROWTH: Final = 15.0
 MOST_SHARE: Final = 0.05
 EARLY: Final = (0.1, 0.2)
@@ -78,7 +80,7 @@ def role_of(process: int, root: int) -> str:
         return FLOW
     if "pipelines.flows.servers.server" in words:
         return SERVER
-    return WORKER if "spawn_main" in words else OTHER
+    return WORKER if process in pool_workers(root) else OTHER
 
 
 def resident(process: int) -> tuple[float, float] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 
@@ -34,16 +34,16 @@ class Token:
         text: As it is written.
         start: Where it starts in the sentence, in characters.
         word: Its 0-based position among the words; None for a mark.
+        lower: The text in lower case, its apostrophes plain.
     """
 
     text: str
     start: int
     word: int | None
+    lower: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def lower(self) -> str:
-        """The text in lower case, its apostrophes plain."""
-        return self.text.lower().replace("\u2019", "'")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lower", self.text.lower().replace("\u2019", "'"))
 
 
 Piece: TypeAlias = Token | str

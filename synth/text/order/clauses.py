@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from synth.text.grammar.pos_lexicon import (
@@ -39,7 +40,7 @@ _MOTION: Final = word_set("become come drive fly get go move pass run slow speed
 _EDGES: Final = STOPS | {",", ";", ":"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClausePart:
     """A stretch of a caption.
 
@@ -63,7 +64,7 @@ class ClausePart:
     def __getitem__(self, span: slice) -> ClausePart:
         return ClausePart(self.tokens[span], self.tags[span])
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The tokens in lower case."""
         return tuple(token.lower for token in self.tokens)

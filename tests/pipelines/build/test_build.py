@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import ingested, product, segue
+from builds import ingested, product, segue, segue_here
 from waiting import PATIENCE_S
 
 from pipelines.build.build import Summary, build
@@ -258,7 +258,7 @@ def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(
     assert refused.returncode == 1
     assert "another process is building this corpus" in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert segue(*arguments).returncode == 0
+    assert segue_here(*arguments).returncode == 0
     assert product(out) == product(tiny_corpus)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from builds import ingested, product
+from pools import pool_workers
 from prefect_database import lend_database
 from waiting import PATIENCE_S, wait_for
 
@@ -131,12 +132,9 @@ def test_killed_worker_is_a_clear_error_and_costs_no_finished_shard(
     out = ingested(tiny_corpus, tmp_path)
     process = start(spec, "--out", out, "--workers", "2", "--no-prefect", output=subprocess.PIPE)
     assert wait_for(lambda: receipts(out) > 1)
-    threads = Path(f"/proc/{process.pid}/task").iterdir()
-    children = [child for thread in threads for child in (thread / "children").read_text().split()]
-    workers = [
-        child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
-    os.kill(int(workers[-1]), signal.SIGKILL)
+    workers = pool_workers(process.pid)
+    assert len(workers) == 2
+    os.kill(workers[-1], signal.SIGKILL)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "a worker process was killed" in errors

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builds import merged, segue
+from builds import merged, segue_here
 from hypothesis import given
 from hypothesis import strategies as st
 from observers import Phases
@@ -244,7 +244,7 @@ def test_plan_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="a plan has no audio yet") as caught:
         audit_audio(places.manifests)
     assert "segue build" in caught.value.fix
-    done = segue("audit", places.manifests, "--audio", "5")
+    done = segue_here("audit", places.manifests, "--audio", "5")
     assert done.returncode == 1
     assert "a plan has no audio yet" in done.stderr
     assert "Traceback" not in done.stderr
@@ -255,7 +255,7 @@ def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path
     with pytest.raises(CorpusError, match="no such clip bank") as caught:
         audit_audio(own)
     assert f"segue build {own}" in caught.value.fix
-    assert segue("build", own).returncode == 0
+    assert segue_here("build", own).returncode == 0
     assert audit_audio(own).findings == ()
 
 
@@ -278,7 +278,7 @@ def test_manifest_without_an_ear_is_a_clear_error(own: Path, value: bytes | None
 
 def test_command_tells_what_it_heard(built: Path) -> None:
     folder = built / "data_manifests/heard"
-    done = segue("audit", folder, "--audio", "20", "--json")
+    done = segue_here("audit", folder, "--audio", "20", "--json")
     assert done.returncode == 0, done.stderr
     *progress, told = map(json.loads, done.stdout.splitlines())
     assert {line["progress"]: line["done"] for line in progress} == {"audit": 40, "listen": 20}
@@ -286,21 +286,21 @@ def test_command_tells_what_it_heard(built: Path) -> None:
     assert told["audio"]["samples"] == 20
     assert told["audio"]["listeners"].keys() == {"25 dB", "35 dB"}
     assert told["audio"]["seconds_per_sample"] > 0
-    shown = segue("audit", folder, "--audio", "20")
+    shown = segue_here("audit", folder, "--audio", "20")
     assert "audio: 20 samples of " in shown.stdout
     assert "0 findings" in shown.stdout
 
 
 def test_command_ends_with_status_1_where_something_is_found(own: Path) -> None:
     row = change_row(own, 0, lambda row: row.update(gain_db=row["gain_db"] - 0.1))
-    done = segue("audit", own, "--audio", "40")
+    done = segue_here("audit", own, "--audio", "40")
     assert done.returncode == 1
     assert f"{row['id']}: differs from the sum of its sounds" in " ".join(done.stdout.split())
     assert "1 findings" in done.stdout
 
 
 def test_leakage_does_not_listen(built: Path) -> None:
-    done = segue("audit", "--leakage", built / "data_manifests/heard", "--audio", "5")
+    done = segue_here("audit", "--leakage", built / "data_manifests/heard", "--audio", "5")
     assert done.returncode == 1
     assert "--leakage does not listen" in done.stderr
 

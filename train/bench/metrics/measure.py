@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ from synth.base.rng import digest
 
 RESAMPLES: Final = 1000
 _ENDS: Final = (2.5, 97.5)
+_KEPT: Final = 1 << 21
+"""Most positions of a bootstrap that are kept."""
 
 Positions: TypeAlias = Int[np.ndarray, "_"]
 Statistic: TypeAlias = Callable[[Positions], float]
@@ -94,11 +97,22 @@ def measure(
     if not count:
         return Metric(math.nan, math.nan, math.nan, chance, 0)
     numbers = np.arange(count) if groups is None else groups
-    _, group, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
+    group = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    units = group.tobytes()
+    drawing = _draw_once if count * RESAMPLES <= _KEPT else _draw
+    drawn = [statistic(positions) for positions in drawing(units, seed)]
+    low, high = np.nanpercentile(drawn, _ENDS)
+    draws = Draws(np.array(drawn), digest(str(seed), units.hex()))
+    return Metric(statistic(np.arange(count)), float(low), float(high), chance, count, draws)
+
+
+def _draw(units: bytes, seed: int) -> Iterator[Positions]:
+    """The positions of a bootstrap's units; `units` holds the number of each one's group."""
+    group = np.frombuffer(units, dtype=np.int64)
+    sizes = np.bincount(group)
     order = np.argsort(group, kind="stable")
     starts = np.cumsum(sizes) - sizes
     generator = np.random.Generator(np.random.Philox(seed))
-    drawn = []
     for _ in range(RESAMPLES):
         chosen = generator.integers(len(sizes), size=len(sizes))
         taken = sizes[chosen]
@@ -106,10 +120,16 @@ def measure(
         places = np.arange(taken.sum()) + np.repeat(
             starts[chosen] - np.cumsum(taken) + taken, taken
         )
-        drawn.append(statistic(order[places]))
-    low, high = np.nanpercentile(drawn, _ENDS)
-    draws = Draws(np.array(drawn), digest(str(seed), group.tobytes().hex()))
-    return Metric(statistic(np.arange(count)), float(low), float(high), chance, count, draws)
+        yield order[places]
+
+
+@lru_cache(maxsize=2)
+def _draw_once(units: bytes, seed: int) -> tuple[Positions, ...]:
+    """The same, kept: the metrics of a task are of the same units."""
+    drawn = tuple(_draw(units, seed))
+    for positions in drawn:
+        positions.flags.writeable = False
+    return drawn
 
 
 def mean_of(points: np.ndarray) -> Statistic:
