@@ -21,9 +21,9 @@ from synth.recipes.tag_groups import (
     TaggedSample,
     TagPair,
     choose_frames,
+    find_exchanges,
     group_clips,
     heard_tags,
-    match_tags,
     whole_label,
 )
 from synth.scene.edit import Edit
@@ -33,13 +33,13 @@ from synth.text.negation.negation import Negation, can_be_denied, find_stated_ta
 from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe
 from synth.text.tags.tag_families import (
-    are_opposed,
     explain_never_denied,
     explain_said,
     explain_undeniable,
+    lacks_opposite,
 )
 from synth.text.tags.tag_kin import is_implied
-from synth.text.tags.tag_words import TagCategory, TagForm, phrase_tag
+from synth.text.tags.tag_words import TagForm, phrase_tag
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 
@@ -149,8 +149,7 @@ class NegationPairs:
             name: frozenset(
                 tag
                 for tag in deniable.intersection(*map(far.__getitem__, tags))
-                if phrase_tag(tag).kind is not TagCategory.MOOD
-                or any(are_opposed(tag, other) for other in tags)
+                if not lacks_opposite(tag, tags)
             )
             for name, tags in known.items()
         }
@@ -162,16 +161,11 @@ class NegationPairs:
             text and explain_undeniable(tag, text, heard_tags(clip))
         )
 
-    def _is_lacking(self, tag: Tag, sample: TaggedSample) -> bool:
-        return self._is_absent(tag, sample.clip)
-
     def _exchanges(self, one: Clip, other: Clip) -> list[Exchange]:
         """Tags of one clip that the other lacks, even in part, with such of the other."""
         if not (self._told[one.id].sure and self._told[other.id].sure):
             return []
-        ours = [tag for tag in one.tags if self._is_absent(tag, other)]
-        theirs = [tag for tag in other.tags if ours and self._is_absent(tag, one)]
-        return match_tags(ours, theirs, _are_denied_alike)
+        return find_exchanges(one, other, self._is_absent, _are_denied_alike)
 
     def group(self, index: int) -> Sequence[Draft]:
         """Clips with their captions, and with denials of what one bears and another lacks."""
@@ -186,7 +180,7 @@ class NegationPairs:
                 main = replace(main, generator=f"{main.generator}{NO_PARTNER}")
             samples.append(TaggedSample.of(clip, main, self.setting, rng, told.stated))
         for sample, at in zip(samples[1:], frames[1:], strict=True):
-            pair = TagPair(samples[0], sample, self._is_lacking)
+            pair = TagPair(samples[0], sample, self._is_absent)
             self._deal(pair, at, rng)
         return [sample.draft() for sample in samples]
 

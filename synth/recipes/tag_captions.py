@@ -26,9 +26,9 @@ from synth.recipes.tag_groups import (
     TaggedSample,
     TagPair,
     choose_frames,
+    find_exchanges,
     group_clips,
     heard_tags,
-    match_tags,
     whole_clip,
 )
 from synth.scene.edit import Edit
@@ -153,13 +153,8 @@ class TaggedPairs:
         """Whether a tag contradicts those of a clip, and none of them implies it."""
         return tag in self._contraries[clip.id] and self.dictionary.is_apart(tag, heard_tags(clip))
 
-    def _is_contrary(self, tag: Tag, sample: TaggedSample) -> bool:
-        return self._contradicts(tag, sample.clip)
-
     def _exchanges(self, one: Clip, other: Clip) -> list[Exchange]:
         """Tags that contradict those of the other clip, with ones that contradict them."""
-        ours = [tag for tag in one.tags if self._contradicts(tag, other)]
-        theirs = [tag for tag in other.tags if ours and self._contradicts(tag, one)]
 
         def fit(tag: Tag, instead: Tag) -> bool:
             return (
@@ -168,7 +163,7 @@ class TaggedPairs:
                 and self.dictionary.are_contrary(tag, instead)
             )
 
-        return match_tags(ours, theirs, fit)
+        return find_exchanges(one, other, self._contradicts, fit)
 
     def group(self, index: int) -> Sequence[Draft]:
         """Clips with their captions and views, each against one with keywords of another."""
@@ -180,7 +175,7 @@ class TaggedPairs:
             for clip, at in zip(clips, frames, strict=True)
         ]
         first, *others = samples
-        pairs = [TagPair(first, other, self._is_contrary) for other in others]
+        pairs = [TagPair(first, other, self._contradicts) for other in others]
         exchanges = [_Change.of(pair, self._exchanges) for pair in pairs]
         # The main captions go first: what a view says cannot be said again.
         for pair, exchange, at in zip(pairs, exchanges, frames[1:], strict=True):

@@ -39,6 +39,8 @@ _MOST: Final = 4
 Exchange: TypeAlias = tuple[Tag, Tag]
 """A tag of one clip, and the tag of the other that stands in its place."""
 Fits: TypeAlias = Callable[[Clip, Clip], bool]
+IsAbsent: TypeAlias = Callable[[Tag, Clip], bool]
+"""Whether a tag surely does not hold of a clip."""
 
 
 def whole_clip(clip: Clip, setting: Setting, rng: np.random.Generator) -> Event:
@@ -175,15 +177,10 @@ class TagPair:
     Args:
         one: A sample.
         other: Another.
-        is_absent: Whether a tag of the other surely does not hold of a sample.
+        is_absent: Whether a tag of the other surely does not hold of a sample's clip.
     """
 
-    def __init__(
-        self,
-        one: TaggedSample,
-        other: TaggedSample,
-        is_absent: Callable[[Tag, TaggedSample], bool],
-    ) -> None:
+    def __init__(self, one: TaggedSample, other: TaggedSample, is_absent: IsAbsent) -> None:
         self.one = one
         self.other = other
         self._doubted = {
@@ -224,13 +221,11 @@ class TagPair:
         return self._doubted[id(sample)].isdisjoint(claim_labels(claim))
 
 
-def _find_doubted(
-    ours: TaggedSample, theirs: TaggedSample, is_absent: Callable[[Tag, TaggedSample], bool]
-) -> frozenset[str]:
+def _find_doubted(ours: TaggedSample, theirs: TaggedSample, is_absent: IsAbsent) -> frozenset[str]:
     """Names of a sample's tags of which nobody knows whether they hold of the other."""
     own = {tag.name for tag in ours.clip.tags}
     strange = (tag for tag in theirs.known if tag.name not in own)
-    return frozenset(tag.name for tag in strange if not is_absent(tag, ours))
+    return frozenset(tag.name for tag in strange if not is_absent(tag, ours.clip))
 
 
 def choose_frames(drawn: int, count: int) -> list[int]:
@@ -239,6 +234,15 @@ def choose_frames(drawn: int, count: int) -> list[int]:
     Each further clip has its own, so that its sentences are new to the first clip, too.
     """
     return [drawn + max(0, at - 1) for at in range(count)]
+
+
+def find_exchanges(
+    one: Clip, other: Clip, is_absent: IsAbsent, fit: Callable[[Tag, Tag], bool]
+) -> list[Exchange]:
+    """Tags of one clip that the other lacks, each with such a one of the other's."""
+    ours = [tag for tag in one.tags if is_absent(tag, other)]
+    theirs = [tag for tag in other.tags if ours and is_absent(tag, one)]
+    return match_tags(ours, theirs, fit)
 
 
 def match_tags(

@@ -85,12 +85,16 @@ def find_sure(
     )
 
 
+def _opens_item(word: str) -> bool:
+    return word in SEPARATORS | STOPS | words("opens list")
+
+
 def _is_bare(caption: MarkedCaption, index: int) -> bool:
     if not caption.is_form(index, TagForm.MASS, TagForm.COUNT):
         return True
     before = index - 2 if caption.at(index - 1) in words("determiner") else index - 1
     return (
-        caption.at(before) in SEPARATORS | STOPS | words("opens list")
+        _opens_item(caption.at(before))
         and caption.at(index + 1) in SEPARATORS | STOPS | {"in"}
         and words("playing").isdisjoint(token.lower for token in caption.tokens)
     )
@@ -115,7 +119,7 @@ def _means_music(caption: MarkedCaption, index: int) -> bool:
         before, own = caption.at(index - 1), caption.at(index)
         if find_category(f"{before} {own}") or find_category(f"{before} {own.split()[0]}"):
             return False  # "electric guitar", also in a "guitar solo", whatever tags there are
-        if own in words("part") and before not in SEPARATORS | STOPS | words("opens list"):
+        if own in words("part") and not _opens_item(before):
             return False  # the "badly tuned strings" of a banjo
         free = (
             not _names(caption, index - 1)

@@ -98,7 +98,7 @@ def negate(
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.MARKUP)
     read = _read(caption, how.vocabulary)
     if mode is Mode.INSERT:
-        return _insert(read, how, rng, known, insert)
+        return _insert(read, how, rng, known, (insert,) if insert else how.vocabulary.tags)
     if not read.matches:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.NO_TAG)
     if not read.tags:
@@ -172,11 +172,11 @@ def _insert(
     how: Negation,
     rng: np.random.Generator,
     known: Collection[Tag],
-    wanted: Tag | None,
+    candidates: Sequence[Tag],
 ) -> Negated:
     names = sorted(match.tag for match in read.matches)
     taken = [*dict.fromkeys(match.tag for match in read.matches), *known]
-    for tag in _draw_absent(read.caption, how, rng, taken, wanted):
+    for tag in _draw_absent(read.caption, how, rng, taken, candidates):
         if how.natural:
             text = add_denial(read.caption, tag, how.negators, rng)
         else:
@@ -191,12 +191,11 @@ def _draw_absent(
     how: Negation,
     rng: np.random.Generator,
     taken: Sequence[Tag],
-    wanted: Tag | None,
+    candidates: Sequence[Tag],
 ) -> Iterator[Tag]:
-    """Tags in random order that neither the caption nor the recording has, even in part."""
-    tags = (wanted,) if wanted else how.vocabulary.tags
-    for at in rng.permutation(len(tags)):
-        tag = tags[at]
+    """Candidates in random order that neither the caption nor the recording has, even in part."""
+    for at in rng.permutation(len(candidates)):
+        tag = candidates[at]
         sayable = not how.natural or can_be_denied(tag)
         near = is_implied(tag, taken) or is_named_in(tag, caption)
         if sayable and not near and not explain_undeniable(tag, caption, taken):

@@ -84,13 +84,12 @@ def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
     named = (*known, *find_listed(caption))
     if reason := explain_never_denied(tag):
         return reason
-    kind = phrase_tag(tag).kind
-    if kind is TagCategory.MOOD and not any(are_opposed(tag, other) for other in named):
+    if lacks_opposite(tag, named):
         return "a mood without its opposite"
     if reason := next(filter(None, (explain_said(tag, other) for other in named)), ""):
         return reason
     voiced = {word.key for word in words_of(caption)} & _read_implications("implied")["voice words"]
-    if "voice" in families(tag) or kind is TagCategory.VOCAL:
+    if "voice" in families(tag) or phrase_tag(tag).kind is TagCategory.VOCAL:
         return f"said by {min(voiced)}" if voiced else ""
     return ""
 
@@ -103,6 +102,12 @@ def explain_said(tag: Tag, other: Tag) -> str:
     if same_kind and not families(tag).isdisjoint(families(other)):
         return f"near {other.name}"
     return ""
+
+
+def lacks_opposite(tag: Tag, named: Iterable[Tag]) -> bool:
+    """Whether a tag is a mood, and none that is named stands opposite."""
+    is_mood = phrase_tag(tag).kind is TagCategory.MOOD
+    return is_mood and not any(are_opposed(tag, other) for other in named)
 
 
 def explain_never_denied(tag: Tag) -> str:
