@@ -45,7 +45,8 @@ from synth.text.order.probes import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.textswap import Dictionary, build, swap
+from synth.text.textswap.dictionary import Dictionary, build
+from synth.text.textswap.textswap import swap
 
 AUDIOCAPS, JAMENDO, LP = "AudioCaps", "MTG-Jamendo", "LP-MusicCaps"
 PARTS: Final = ("held out", "development")

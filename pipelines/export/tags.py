@@ -25,7 +25,7 @@ from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views,
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tag_words import find_category
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.textswap import Dictionary, build
+from synth.text.textswap.dictionary import Dictionary, build
 
 NEGATED: Final = pa.schema(
     [

@@ -36,7 +36,8 @@ from synth.scene.timeline import timeline
 from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
 from synth.text.tags.tag_words import TagForm, phrase_tag
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.textswap import Dictionary, are_alike, build, draw_swaps
+from synth.text.textswap.dictionary import Dictionary, are_alike, build
+from synth.text.textswap.textswap import draw_swaps
 from synth.truth.annotation import annotate, tag_claim
 from synth.truth.relations import Tolerance
 

@@ -22,7 +22,8 @@ from synth.storage.download import download
 from synth.storage.errors import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote
-from synth.storage.room import CopySpace, Slot, limit_bytes
+from synth.storage.room import CopySpace, limit_bytes
+from synth.storage.slot import Slot
 from synth.storage.stored import Stored
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"

@@ -14,7 +14,8 @@ from synth.base.atomic import translate_disk_errors
 from synth.base.hashing import file_sha256
 from synth.storage.errors import StorageError
 from synth.storage.remote import Remote
-from synth.storage.room import CopySpace, Slot
+from synth.storage.room import CopySpace
+from synth.storage.slot import Slot
 from synth.storage.stored import Stored
 
 BLOCK_BYTES: Final = 16 * 2**20

@@ -12,7 +12,8 @@ from typing import Final
 from synth.base.atomic import PARTIAL_SUFFIX, replacing
 from synth.base.errors import SpecError
 from synth.storage.copies import CACHE_VARIABLE, CORPORA, cache_folder
-from synth.storage.room import CopySpace, Slot, limit_bytes, open_held
+from synth.storage.room import CopySpace, limit_bytes, open_held
+from synth.storage.slot import Slot
 
 _MADE: Final = "made"
 _REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)

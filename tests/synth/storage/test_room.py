@@ -27,6 +27,7 @@ from synth.storage import (
 )
 from synth.storage.copies import CORPORA, cache_folder
 from synth.storage.room import CopySpace, limit_bytes
+from synth.storage.slot import Slot
 
 SHARD = 1000
 
@@ -266,11 +267,9 @@ def test_a_copy_that_arrives_while_others_are_counted_is_counted(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is coming when the count begins, and in its place before the count ends."""
-    from synth.storage import room
-
     space = CopySpace(cache / CORPORA, 2 * SHARD)
     store = space.root / "store"
-    old, late, own = (room.Slot(store, f"{name}.tar") for name in ("old", "late", "own"))
+    old, late, own = (Slot(store, f"{name}.tar") for name in ("old", "late", "own"))
     own.beside("lock").parent.mkdir(parents=True)
     old.path.write_bytes(content("o"))
     walk = os.walk

@@ -21,7 +21,8 @@ from synth.text.negation.outcome import Mode, Negated, NegationOutcome, Negation
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.textswap import Dictionary, build, swap
+from synth.text.textswap.dictionary import Dictionary, build
+from synth.text.textswap.textswap import swap
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {

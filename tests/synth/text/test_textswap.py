@@ -19,7 +19,8 @@ from synth.text.tags.tag_families import is_vague
 from synth.text.tags.tag_files import read_items, read_vocabulary
 from synth.text.tags.tag_kin import explain_nearness, is_implied
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.textswap import Dictionary, SwapEntry, build, swap
+from synth.text.textswap.dictionary import Dictionary, SwapEntry, build
+from synth.text.textswap.textswap import swap
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),

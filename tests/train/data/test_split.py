@@ -19,7 +19,8 @@ import torch
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.storage.room import NoRoomError, Slot
+from synth.storage.room import NoRoomError
+from synth.storage.slot import Slot
 from train.config.run import Mode, Stage, TrainConfig
 from train.data import rows
 from train.data.loader import Assembler, Loader, Share
