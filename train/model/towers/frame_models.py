@@ -95,7 +95,8 @@ class WhisperEncoder(FrameModel):
     def count_frames(self, samples: Int[Tensor, " sounds"]) -> Int[Tensor, " sounds"]:
         """Those that hear something of the sound, also behind its end."""
         heard = samples + self.extractor.n_fft // 2
-        return (-(-heard // self.hop)).clamp_max(int(self.extractor.nb_max_frames))
+        frames: Tensor = -(-heard // self.hop)
+        return frames.clamp_max(self.extractor.nb_max_frames)
 
     def extract(self, sounds: Sequence[Audio]) -> Sequence[Float[np.ndarray, "frames width"]]:
         """Scaled log-mel."""
