@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeVar
+from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from synth.base.entry_points import find_entry_points
+from synth.base.names import suggestion
 from train.config.section import Section
 
-_T = TypeVar("_T")
+TOWERS: Final = "segue.towers"
+"""The group of entry points whose names are kinds of towers."""
 
 
 class HeadKind(StrEnum):
@@ -25,6 +28,22 @@ class TowerKind(StrEnum):
 
     SMALL = "small"
     TRANSFORMERS = "transformers"
+
+
+_OURS: Final = frozenset(TowerKind)
+
+
+def _check_kind(kind: str) -> str:
+    """A kind of ours, or the name of a tower that another package offers."""
+    if kind in _OURS:
+        return TowerKind(kind)
+    others = find_entry_points(TOWERS, _OURS)
+    if kind not in others:
+        raise ValueError(f"there is no {kind!r}; {suggestion(kind, sorted({*_OURS, *others}))}")
+    return kind
+
+
+AnyTowerKind: TypeAlias = Annotated[str, AfterValidator(_check_kind)]
 
 
 class TokenKind(StrEnum):
@@ -67,12 +86,6 @@ ALL_GROUPS = (
 )
 
 
-def _require_name(config: _T, kind: TowerKind, name: str) -> _T:
-    if kind is TowerKind.TRANSFORMERS and not name:
-        raise ValueError("a transformers tower needs `name`: a folder or a name on huggingface.co")
-    return config
-
-
 class HeadConfig(Section):
     """The heads, the same on both sides; `layers` and `heads` are the Transformer's."""
 
@@ -82,15 +95,37 @@ class HeadConfig(Section):
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
-class AudioConfig(Section):
+class TowerConfig(Section):
+    """What both towers have.
+
+    Args:
+        kind: A small one, one of transformers, or one that another package offers.
+        name: A folder or a name on huggingface.co.
+        settings: Of a tower of another package.
+    """
+
+    kind: AnyTowerKind = TowerKind.SMALL
+    name: str = ""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        if self.kind == TowerKind.TRANSFORMERS and not self.name:
+            raise ValueError(
+                "a transformers tower needs `name`: a folder or a name on huggingface.co"
+            )
+        if self.kind in _OURS and self.settings:
+            raise ValueError(f"`settings` are those of another package's tower, not of {self.kind}")
+        return self
+
+
+class AudioConfig(TowerConfig):
     """The audio tower. Times in seconds.
 
     `layers` belongs to transformers models that take waveform, `tokens` to any of transformers;
     what follows them belongs to the small tower.
     """
 
-    kind: TowerKind = TowerKind.SMALL
-    name: str = ""
     chunk_s: float = Field(default=0.5, gt=0)
     tokens: TokenKind = TokenKind.CHUNKS
     layers: LayerMix = LayerMix.LAST
@@ -102,20 +137,9 @@ class AudioConfig(Section):
     mask_frames: int = Field(default=0, ge=0)
     shift_mels: int = Field(default=2, ge=0)
 
-    @model_validator(mode="after")
-    def _check_name(self) -> AudioConfig:
-        return _require_name(self, self.kind, self.name)
 
-
-class TextConfig(Section):
+class TextConfig(TowerConfig):
     """The text tower."""
-
-    kind: TowerKind = TowerKind.SMALL
-    name: str = ""
-
-    @model_validator(mode="after")
-    def _check_name(self) -> TextConfig:
-        return _require_name(self, self.kind, self.name)
 
 
 class ModelConfig(Section):

@@ -153,8 +153,8 @@ def _save_heads(run: LoadedRun, folder: Path) -> None:
         save_file(weights, folder / HEADS_FILE)
 
 
-def _no_clap(side: str, kind: TowerKind, name: str) -> SpecError:
-    what = "the small one" if kind is TowerKind.SMALL else repr(name)
+def _no_clap(side: str, kind: str, name: str) -> SpecError:
+    what = "the small one" if kind == TowerKind.SMALL else repr(name)
     return SpecError(
         f"the {side} tower of this run is {what}, which is not half of a CLAP, so a "
         "ClapModel cannot hold it",

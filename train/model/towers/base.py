@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from train.config.model import AudioConfig, TextConfig
 from train.model.features import split_chunks
 from train.model.heads import Tokens
 
@@ -50,6 +51,9 @@ class Tower(nn.Module):
         dim: Width of the tokens.
     """
 
+    pooled: bool = False
+    """Whether it gives one token, its own summary: a `projection` head takes no more."""
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = dim
@@ -59,7 +63,7 @@ class Tower(nn.Module):
         return []
 
     def unused_parameters(self) -> list[nn.Parameter]:
-        """Parameters that the tokens do not depend on: they get no gradient."""
+        """Parameters that never learn, such as those that the tokens do not depend on."""
         return []
 
     def added_modules(self) -> list[nn.Module]:
@@ -72,6 +76,19 @@ class AudioTower(Tower):
 
     chunk: int
     """Length of a chunk in samples."""
+
+    @classmethod
+    def build(cls, config: AudioConfig, sample_rate: int) -> AudioTower:
+        """The tower that settings describe; what an entry point of `segue.towers` offers.
+
+        Args:
+            config: Its settings.
+            sample_rate: Of the audio, in Hz.
+
+        Raises:
+            SpecError: If the settings do not fit.
+        """
+        raise NotImplementedError
 
     @property
     def longest(self) -> int | None:
@@ -95,6 +112,20 @@ class AudioTower(Tower):
 
 class TextTower(Tower):
     """Encodes token ids to tokens."""
+
+    @classmethod
+    def build(cls, config: TextConfig, vocabulary: int) -> TextTower:
+        """The tower that settings describe; what an entry point of `segue.towers` offers.
+
+        Args:
+            config: Its settings. Ids are those of the tokenizer of the model `name`, or numbers of
+                the corpus's own words where no name is given.
+            vocabulary: Number of ids.
+
+        Raises:
+            SpecError: If the settings do not fit.
+        """
+        raise NotImplementedError
 
     def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
         """The tokens of a batch."""

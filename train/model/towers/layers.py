@@ -13,12 +13,19 @@ _LAYERS: Final = (
     "transformer.layer",  # DistilBERT
     "block",  # T5
     "audio_encoder.layers",  # HTSAT
+    "layers",  # AST, Whisper's encoder, ModernBERT, Qwen3
+    "h",  # GPT-2
 )
 _AFTER: Final = (
     "pooler",
     "final_layer_norm",
     "text_model.final_layer_norm",
     "audio_encoder.norm",
+    "layernorm",  # AST
+    "layer_norm",  # Whisper's encoder
+    "final_norm",  # ModernBERT
+    "norm",  # Qwen3
+    "ln_f",  # GPT-2
 )
 
 

@@ -45,6 +45,7 @@ class SpectrogramTower(AudioTower):
         self.model = model
         self.log_mel = ClapLogMel(settings)
         self.tokens = tokens
+        self.pooled = tokens is TokenKind.POOLED
         self.chunk = chunk
         self.fused = bool(encoder.enable_fusion)
 
