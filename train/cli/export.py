@@ -20,7 +20,7 @@ def export_command(
     out: Annotated[
         Path, typer.Argument(help="A new or empty folder.", file_okay=False, show_default=False)
     ],
-    to: Annotated[ModelFormat, typer.Option(help="The format.")] = ModelFormat.SAFETENSORS,
+    to: Annotated[ModelFormat, typer.Option(help="The format.", show_default=False)],
     as_json: JsonOption = False,
     show_progress: ShowProgress = show_nothing,
 ) -> None:
@@ -30,14 +30,19 @@ def export_command(
     """
     quieten_transformers()
     with show_progress(as_json) as observer:
-        observer.start("load", 1, "programs")
+        observer.start("load", 1, "libraries")
         from train.report.publish import publish
 
         observer.finish("load")
         found = publish(run, out, to, observer)
     size = sum(found.files.values())
     if as_json:
-        facts = {"out": str(out), "format": to.value, "bytes": size, "files": sorted(found.files)}
+        facts: dict[str, object] = {
+            "out": str(out),
+            "format": str(to),
+            "bytes": size,
+            "files": sorted(found.files),
+        }
         if found.largest_difference is not None:
             facts["largest_difference"] = found.largest_difference
         print(json.dumps(facts))

@@ -11,7 +11,7 @@ import torch
 from synth.base.errors import SpecError
 from train.config.model import HeadKind, ModelConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
-from train.engine.run_folder import TOKENIZER_FILE, LoadedRun
+from train.engine.run_folder import LoadedRun
 from train.export.files import HEAD_PREFIXES, HEADS_FILE
 from train.export.folder import LOADING, Written
 from train.export.safetensors_model import save_weights
@@ -59,7 +59,6 @@ def write_clap(run: LoadedRun, folder: Path) -> Written:
     extractor.padding = "pad"
     for part in (model, extractor, tokenizer):
         part.save_pretrained(folder)
-    (folder / TOKENIZER_FILE).write_text(run.tokenizer.to_json(), "utf-8")
     whole = run.config.model.head.kind is HeadKind.PROJECTION
     if not whole:
         save_weights(run.model, folder / HEADS_FILE, HEAD_PREFIXES)

@@ -57,7 +57,9 @@ def new_folder(out: Path) -> Iterator[Path]:
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
         try:
             yield partial
-            partial.chmod(0o755)
+            # Some of what writes here writes for its owner alone.
+            for path in (partial, *partial.rglob("*")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
             if out.is_dir():
                 out.rmdir()
             partial.rename(out)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from synth.base.errors import SpecError
@@ -20,11 +19,9 @@ from synth.base.progress import Observer
 from train.engine.run_folder import TOKENIZER_FILE, LoadedRun
 from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE, TEXT_GRAPH
 from train.export.folder import Written
-from train.model.clap import Clap
-from train.model.heads import Tokens
-from train.model.towers.base import AudioTower, Chunks, Tower
+from train.export.onnx_halves import AudioHalf, TextHalf
+from train.model.towers.base import AudioTower, Tower
 from train.model.towers.frames import FrameTower
-from train.model.towers.spectrogram import SpectrogramTower
 from train.model.towers.waveform import WaveformMapTower
 
 OPSET: Final = 18
@@ -34,7 +31,7 @@ _TEXTS: Final = ("a dog barks", "rain falls before a dog barks, then a siren is 
 _SEED: Final = 0
 _OTHER: Final = "export the run with `--to safetensors`"
 _USAGE: Final = """\
-    import numpy, onnxruntime, soundfile                # pip install onnxruntime soundfile tokenizers
+    import numpy, onnxruntime, soundfile
     from tokenizers import Tokenizer
 
     audio = onnxruntime.InferenceSession("FOLDER/audio.onnx")
@@ -52,57 +49,6 @@ the shorter sounds of a batch. `text.onnx` takes `input_ids` and `attention_mask
 words); `tokenizer.json` cuts and pads texts. Each gives unit-length embeddings, float32 (batch,
 dim), which differ from torch's by DIFFERENCE at most. `segue.json` has these facts for programs.
 """
-
-
-class _AllChunks(Chunks):
-    """Chunks that are all encoded, so that no shape depends on what is heard."""
-
-    def encode(self, encoder: Callable[[Tensor], Tensor], dim: int) -> Tokens:
-        """One token a chunk; those that are no part of the sound are masked as ever."""
-        return Tokens(encoder(self.values.flatten(0, 1)).unflatten(0, self.mask.shape), self.mask)
-
-
-class AudioHalf(nn.Module):
-    """From waveform to embedding, in operations whose shapes depend on shapes alone.
-
-    Args:
-        model: In evaluation mode; not changed.
-    """
-
-    def __init__(self, model: Clap) -> None:
-        super().__init__()
-        self.tower = _without_fusion(model.audio_tower)
-        self.head = model.audio_head
-
-    def forward(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch dim"]:
-        """Unit-length embeddings; of a sound that is too long for the model there is none."""
-        longest = self.tower.longest
-        if longest is not None:
-            batch, samples = waveform.shape
-            waveform = torch.cat([waveform, waveform.new_zeros(batch, longest - samples)], dim=1)
-        found = self.tower.features(waveform)
-        return self.head(self.tower(_AllChunks(found.values, found.mask)))  # type: ignore[no-any-return]
-
-
-class TextHalf(nn.Module):
-    """From ids and a mask of integers to embedding.
-
-    Args:
-        model: In evaluation mode; not changed.
-    """
-
-    def __init__(self, model: Clap) -> None:
-        super().__init__()
-        self.tower = model.text_tower
-        self.head = model.text_head
-
-    def forward(
-        self, ids: Int[Tensor, "batch words"], mask: Int[Tensor, "batch words"]
-    ) -> Float[Tensor, "batch dim"]:
-        """Unit-length embeddings; the first word is always read, as `TextTokenizer` has it."""
-        real: Bool[Tensor, "batch words"] = mask > 0
-        first = torch.ones_like(real[:, :1])
-        return self.head(self.tower(ids, torch.cat([first, real[:, 1:]], dim=1)))  # type: ignore[no-any-return]
 
 
 def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
@@ -156,7 +102,7 @@ def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
     (folder / SETTINGS_FILE).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
     (folder / TOKENIZER_FILE).write_text(run.tokenizer.to_json(), "utf-8")
     usage = _USAGE.replace("DIFFERENCE", f"{max(differences):.0e}")
-    return Written("onnx", usage, "FOLDER/README.md shows how to run it", max(differences))
+    return Written("onnx", usage, "read FOLDER/README.md", max(differences))
 
 
 def _check_packages() -> None:
@@ -195,16 +141,6 @@ def _no_graph(what: str, reason: str) -> SpecError:
     return SpecError(f"{what} cannot be written as ONNX: {reason}", fix=_OTHER)
 
 
-def _without_fusion(tower: AudioTower) -> AudioTower:
-    """A tower that does not look for longer sounds, of which a fused CLAP hears none in a run."""
-    if not (isinstance(tower, SpectrogramTower) and tower.fused):
-        return tower
-    tower = copy.deepcopy(tower)
-    encoder: Any = tower.model.audio_encoder
-    tower.fused = encoder.enable_fusion = encoder.patch_embed.enable_fusion = False
-    return tower
-
-
 def _sounds(tower: AudioTower) -> list[tuple[Tensor]]:
     """Batches of noise that a graph is checked with: many chunks, one chunk, all that fits."""
     draw = torch.Generator().manual_seed(_SEED)
@@ -221,7 +157,7 @@ def _sounds(tower: AudioTower) -> list[tuple[Tensor]]:
 
 
 def _write_graph(
-    half: nn.Module, example: Sequence[Tensor], inputs: dict[str, tuple[str, ...]], file: Path
+    half: nn.Module, example: Sequence[Tensor], inputs: Mapping[str, tuple[str, ...]], file: Path
 ) -> None:
     """Write a half as a graph for any batch and any length.
 

@@ -14,7 +14,7 @@ from synth.base.errors import SpecError
 from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import TOKENIZER_FILE
 from train.export.files import HEAD_PREFIXES, WEIGHTS_FILE
-from train.export.settings import EXPORT_AGAIN, read_export_settings
+from train.export.settings import EXPORT_AGAIN, ExportSettings, read_export_settings
 from train.model.clap import Clap, build_model
 
 
@@ -52,17 +52,27 @@ def load_exported(folder: str | Path) -> Exported:
     """
     folder = Path(folder)
     settings = read_export_settings(folder)
-    try:
-        tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
-    except (OSError, ValueError) as error:
-        raise SpecError(
-            f"{folder / TOKENIZER_FILE}: missing or damaged", fix=EXPORT_AGAIN
-        ) from error
+    tokenizer = _read_tokenizer(folder, settings)
     with torch.random.fork_rng(devices=[]):
         model = build_model(settings.in_folder(folder), settings.sample_rate, len(tokenizer))
     if settings.weights:
         _load_weights(model, folder / settings.weights)
     return Exported(model.eval(), tokenizer, settings.sample_rate)
+
+
+def _read_tokenizer(folder: Path, settings: ExportSettings) -> TextTokenizer:
+    """The tokenizer of a run; beside a ClapModel it is as transformers writes it.
+
+    A tokenizer.json that cuts texts would make its ClapProcessor cut sounds.
+    """
+    if settings.weights != WEIGHTS_FILE:
+        return TextTokenizer.of_model(str(folder))
+    try:
+        return TextTokenizer.from_file(folder / TOKENIZER_FILE)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"{folder / TOKENIZER_FILE}: missing or damaged", fix=EXPORT_AGAIN
+        ) from error
 
 
 def _load_weights(model: Clap, file: Path) -> None:

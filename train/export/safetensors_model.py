@@ -20,8 +20,9 @@ _AUDIO, _TEXT = "audio", "text"
 _USAGE: Final = f"""\
 {LOADING}
 `waveform` is a tensor (sounds, samples). `model.safetensors` holds all weights and `segue.json` the
-settings. `tokenizer.json` cuts and pads texts. What a tower of transformers takes is in `audio/`
-and `text/`. `segue eval FOLDER CORPUS` tests the model, and no base model is needed.
+settings. `tokenizer.json` cuts and pads texts. `audio/` and `text/` hold the settings of towers of
+transformers, and no base model is needed. `segue eval FOLDER CORPUS` tests the model; by
+`recordings.json` it tells whether it was trained on recordings of the test.
 """
 
 

@@ -1,4 +1,4 @@
-"""The model card of an exported run: what it is, what it learnt from, how well, how it is opened."""
+"""The model card of an exported run: what it is, what it learnt from, how it is opened."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
         f"A CLAP model: sounds and texts as unit-length vectors of {run.config.model.dim} numbers, "
         "alike where the text tells the sound. Segue trained and exported it.",
         "## How to use it",
-        written.usage.replace("RATE", str(run.sample_rate)).strip(),
+        written.usage.replace("RATE", str(run.sample_rate)).strip("\n"),
         _describe_sounds(run),
         "## Training",
         _describe_corpus(run, corpus, digest),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from synth.base.progress import Observer, Silent
+from train.data.recordings import RECORDINGS_FILE
 from train.engine.run_folder import load_run
 from train.export.clap_model import write_clap
 from train.export.files import ModelFormat
@@ -63,6 +65,9 @@ def publish(
                 written = write_safetensors(run, folder)
             case ModelFormat.ONNX:
                 written = write_onnx(run, folder, observer)
+        heard = run_folder / RECORDINGS_FILE
+        if to is not ModelFormat.ONNX and heard.is_file():  # `segue eval` looks for them
+            shutil.copyfile(heard, folder / RECORDINGS_FILE)
         card = model_card(run_folder, run, written)
         (folder / CARD_FILE).write_text(card.replace("FOLDER/", "").replace("FOLDER", "."), "utf-8")
         files = {
