@@ -130,7 +130,14 @@ def test_a_small_run_computes_as_its_card_shows(
 def test_a_fused_clap_takes_what_fits_and_refuses_what_does_not(
     make_run: Any, tmp_path: Path
 ) -> None:
-    base = save_clap(tmp_path / "clap", fused=True, mels=64)
+    small = {"depths": [2], "num_attention_heads": [2], "hidden_size": 8}
+    base = save_clap(
+        tmp_path / "clap",
+        fused=True,
+        mels=64,
+        audio_changes=small,
+        text_changes={"num_hidden_layers": 1},
+    )
     folder, out = make_run(clap_config(str(base)), CLAP_RATE), tmp_path / "out"
     run = load_run(folder)
     publish(folder, out, ModelFormat.ONNX)
