@@ -83,7 +83,7 @@ class Assembler:
         cached: bool,
         tower: AudioTower | None = None,
     ) -> Assembler:
-        """That of a run, whose tower gives features here if the run is on the CPU.
+        """That of a run, whose tower gives features here if it or the run is on the CPU.
 
         Raises:
             SpecError: If the settings ask for what the corpus has not.
@@ -91,7 +91,7 @@ class Assembler:
         sampler = TextSampler.of(config.text, data.tags, config.seed)
         frames = crop_frames(data, config)
         cropper = None if frames is None else Cropper(data, frames, config.seed, config.crop_told)
-        hears = tower is not None and config.device == "cpu"
+        hears = tower is not None and (config.device == "cpu" or tower.hears_on_cpu)
         width = _WIDTH if config.compile else 1
         return cls(data, tokenizer, sampler, cropper, cached, tower, hears, width)
 

@@ -29,6 +29,11 @@ class Chunks:
     mask: Bool[Tensor, "batch chunks"]
     places: Int[Tensor, " heard"] | None = None
 
+    def map(self, change: Callable[[Tensor], Tensor]) -> Chunks:
+        """The same, each of its tensors changed."""
+        places = None if self.places is None else change(self.places)
+        return Chunks(change(self.values), change(self.mask), places)
+
     def encode(self, encoder: Callable[[Tensor], Tensor], dim: int) -> Tokens:
         """One token a chunk; only chunks that are part of the sound are encoded.
 
@@ -76,6 +81,8 @@ class AudioTower(Tower):
 
     chunk: int
     """Length of a chunk in samples."""
+    hears_on_cpu: bool = False
+    """Whether its features are computed on the CPU, wherever the model is."""
 
     @classmethod
     def build(cls, config: AudioConfig, sample_rate: int) -> AudioTower:

@@ -111,6 +111,8 @@ class FrameTower(AudioTower):
         chunk: Length of a chunk in samples.
     """
 
+    hears_on_cpu = True
+
     def __init__(self, model: FrameModel, tokens: TokenKind, chunk: int) -> None:
         super().__init__(model.dim)
         self.model = model
