@@ -34,7 +34,7 @@ def export_command(
         from train.report.publish import publish
 
         observer.finish("load")
-        found = publish(run, out, to, observer)
+        found = publish(run, out, ModelFormat(to), observer)
     size = sum(found.files.values())
     if as_json:
         facts: dict[str, object] = {

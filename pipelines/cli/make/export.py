@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import make_console, print_json
-from pipelines.cli.make.build import choose_worker_count
-from pipelines.export.corpus import ExportSummary, export_corpus
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.export import FORMATS
+
+if TYPE_CHECKING:
+    from pipelines.export.corpus import ExportSummary
 
 MODEL_FORMATS: Final = {
     "transformers": "a trained model with the towers of a CLAP, for ClapModel",
@@ -91,6 +92,10 @@ def export_command(
             f"{path}: is a trained model, but --to {to} takes a corpus",
             fix=f"give --to {_OF_MODELS}, or a corpus: data_manifests/CORPUS",
         )
+    # A model's way does not wait for what builds corpora.
+    from pipelines.cli.make.build import choose_worker_count
+    from pipelines.export.corpus import export_corpus
+
     corpus = Corpus.open(path)
     with show_progress(as_json) as observer:
         summary = export_corpus(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from tiny_models import (
 )
 from torch import Tensor
 
+from pipelines.cli.make.export import export_command
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from train.config.model import (
@@ -37,6 +39,7 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
+from train.data.recordings import Recordings
 from train.engine.run_folder import LoadedRun, load_run
 from train.export import onnx_model
 from train.export.files import AUDIO_GRAPH, SETTINGS_FILE, TEXT_GRAPH, ModelFormat
@@ -95,14 +98,28 @@ def assert_like_torch(out: Path, run: LoadedRun, longest: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
-def test_a_small_run_computes_as_its_card_shows(
-    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_small_and_causal_towers_compute_as_the_card_shows(
+    make_run: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = make_run(ModelConfig(dim=16, head=HeadConfig(layers=1)), RATE)
+    gpt2 = TextConfig(**transformers_tower(save_gpt2(tmp_path / "gpt2")))
+    folder = make_run(ModelConfig(dim=16, head=HeadConfig(layers=1), text=gpt2), RATE)
     run, out = load_run(folder), tmp_path / "out"
-    found = publish(folder, out, ModelFormat.ONNX)
-    assert found.largest_difference is not None
-    assert found.largest_difference < onnx_model.TOLERANCE
+    Recordings({}).save(folder)
+    export_command(folder, "onnx", out, as_json=True)
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["format"] == "onnx"
+    assert found["files"] == [
+        "README.md",
+        "audio.onnx",
+        "segue.json",
+        "text.onnx",
+        "tokenizer.json",
+    ]
+    assert found["bytes"] == sum(path.stat().st_size for path in out.iterdir())
+    assert found["largest_difference"] < onnx_model.TOLERANCE
     assert_like_torch(out, run, 3 * RATE)
     for name in (AUDIO_GRAPH, TEXT_GRAPH):
         onnx.checker.check_model(out / name, full_check=True)
@@ -149,18 +166,23 @@ def test_a_fused_clap_takes_what_fits_and_refuses_what_does_not(
         session.run(None, {"waveform": np.zeros((1, longest + 1), np.float32)})
 
 
-def test_a_waveform_model_and_a_causal_one(make_run: Any, tmp_path: Path) -> None:
-    audio = transformers_tower(save_hubert(tmp_path / "hubert"), layers=LayerMix.CONV)
-    text = transformers_tower(save_gpt2(tmp_path / "gpt2"))
-    config = ModelConfig(
-        dim=16,
-        head=HeadConfig(kind=HeadKind.MLP),
-        audio=AudioConfig(**audio),
-        text=TextConfig(**text),
-    )
+def test_a_waveform_model(make_run: Any, tmp_path: Path) -> None:
+    hubert = transformers_tower(save_hubert(tmp_path / "hubert"), layers=LayerMix.CONV)
+    heads = HeadConfig(kind=HeadKind.MLP)
+    config = ModelConfig(dim=16, head=heads, audio=AudioConfig(**hubert))
     folder, out = make_run(config, RATE), tmp_path / "out"
     publish(folder, out, ModelFormat.ONNX)
     assert_like_torch(out, load_run(folder), 2 * RATE)
+
+
+def test_what_is_to_be_installed_is_told(
+    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    folder = make_run(ModelConfig(dim=16), RATE)
+    with pytest.raises(SpecError, match="--to onnx needs onnxruntime") as error:
+        publish(folder, tmp_path / "out", ModelFormat.ONNX)
+    assert error.value.fix == "pip install 'segue-audio[onnx]'"
 
 
 def test_what_is_no_graph_is_told_at_once(make_run: Any, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from tiny_models import (
 )
 from torch import Tensor
 
+from pipelines.cli.make.export import MODEL_FORMATS, export_command
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder
@@ -140,7 +141,10 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     train_command(corpus, steps=2, out=run, as_json=True)
     eval_command(run, corpus, task=["bat"], as_json=True)
     tested = json.loads(capsys.readouterr().out.splitlines()[-1])
-    publish(run, out, ModelFormat.SAFETENSORS)
+    export_command(run, "safetensors", out)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{run} as safetensors: 5 files, ")
+    assert lines[-1] == f"next: segue eval {out} CORPUS --split test"
     card = (out / CARD_FILE).read_text()
     front = yaml.safe_load(card.split("---\n")[1])
     assert front["pipeline_tag"] == "zero-shot-audio-classification"
@@ -156,6 +160,10 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     assert "not known" not in found.err
     digests = {open_embedder(folder).digest for folder in (run, out)}  # type: ignore[union-attr]
     assert len(digests) == 1
+
+
+def test_the_command_names_every_format() -> None:
+    assert list(MODEL_FORMATS) == list(ModelFormat)
 
 
 def test_names_on_the_hub_are_base_models_and_folders_are_not(
