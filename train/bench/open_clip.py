@@ -94,9 +94,9 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
     """
     name = model.as_posix()
     library = _open_clip(name)
-    source, checkpoint = f"local-dir:{name}" if model.is_dir() else name, None
+    source, checkpoint = f"local-dir:{name}" if model.is_dir() else name, ""
     if source.startswith("open_clip:"):
-        _, source, checkpoint = source.split(":", 2)
+        source, _, checkpoint = source.removeprefix("open_clip:").partition(":")
     try:
         # Whatever the file is, what open_clip raises over it is of any type.
         settings = library.get_model_config(source) or {}
@@ -105,7 +105,7 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
         with torch.random.fork_rng(devices=[]):
             clap, preprocess = library.create_model_from_pretrained(
                 source,
-                checkpoint,
+                checkpoint or None,
                 device=device,
                 # Else Whisper's own weights are fetched, to be overwritten.
                 audio_cfg=settings["audio_cfg"] | {"pretrained": False},

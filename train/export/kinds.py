@@ -24,7 +24,7 @@ EMBEDDERS: Final = "segue.embedders"
 _FACTORY: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 _PE_AUDIO: Final = frozenset({"pe_audio", "pe_audio_video"})
 _OPEN_CLIP: Final = "open_clip_config.json"
-_OPEN_CLIP_NAME: Final = re.compile(r"(hf-hub|local-dir|open_clip:[^:]+):.+")
+_OPEN_CLIP_NAME: Final = re.compile(r"(hf-hub|local-dir|open_clip):.+")
 _OF_A_RUN: Final = frozenset({".pt", ".json", ".jsonl"})
 
 

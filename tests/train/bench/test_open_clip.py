@@ -190,6 +190,7 @@ def test_no_code_of_a_checkpoint_is_run(
 def test_what_cannot_be_opened_is_told_in_one_line(open_clip: Any, tmp_path: Path) -> None:
     refuse(Path("open_clip:ViT-B-32:openai"), "cannot be loaded: no model of sounds and texts")
     refuse(Path("open_clip:none:epoch_1.pt"), "cannot be loaded: no model of sounds and texts")
+    refuse(Path("open_clip:naflexclap_test"), "cannot be loaded: Required pretrained weights")
     settings = open_clip.get_model_config("naflexclap_test")
     (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": settings}))
     refuse(tmp_path, "cannot be loaded: Required pretrained weights")

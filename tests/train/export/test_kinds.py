@@ -80,7 +80,6 @@ def test_the_kinds_that_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert model_kind(_write(tmp_path / "open_clip", **facts)) is ModelKind.OPEN_CLIP
     for name in ("hf-hub:owner/name", "local-dir:clap", "open_clip:CLAP-HTSAT-tiny:epoch_1.pt"):
         assert model_kind(Path(name)) is ModelKind.OPEN_CLIP
-    assert model_kind(Path("open_clip:create_model")) is ModelKind.CODE
     assert model_kind(Path("laion/clap-htsat-unfused")) is ModelKind.HUB
     (tmp_path / "epoch_1.PT").touch()
     assert model_kind(Path("epoch_1.PT")) is ModelKind.CHECKPOINT
