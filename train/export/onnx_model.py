@@ -187,18 +187,17 @@ def _write_graph(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Torch's exporter without its warnings, and attention in operations that ONNX knows."""
-    fast, logger = torch.backends.mha.get_fastpath_enabled(), logging.getLogger("torch.onnx")
-    level = logger.level
+    """Torch's exporter without its log, and attention in operations that ONNX knows."""
+    fast, disabled = torch.backends.mha.get_fastpath_enabled(), logging.root.manager.disable
     torch.backends.mha.set_fastpath_enabled(False)
-    logger.setLevel(logging.ERROR)
+    logging.disable(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-        logger.setLevel(level)
+        logging.disable(disabled)
 
 
 def _compare(
