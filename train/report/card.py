@@ -39,7 +39,7 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
     parts = (
         f"# {name}",
         f"A CLAP model: sounds and texts as unit-length vectors of {run.config.model.dim} numbers, "
-        "alike where the text tells the sound. Segue trained and exported it.",
+        "close to each other if the text describes the sound. Segue trained and exported it.",
         "## How to use it",
         written.usage.replace("RATE", str(run.sample_rate)).strip("\n"),
         _describe_sounds(run),
