@@ -12,7 +12,7 @@ from typing import Any, Final
 from synth.base.entry_points import find_entry_points
 from synth.base.errors import CorpusError
 from train.engine.run_folder import CHECKPOINT_FILE, CONFIG_FILE, MODEL_FILE
-from train.export.files import SETTINGS_FILE, is_checkpoint, is_hub_name
+from train.export.files import OLD_SETTINGS_FILE, SETTINGS_FILE, is_checkpoint, is_hub_name
 
 ACCEPTED: Final = (
     "give the folder of a run or of an export, a ClapModel or PeAudioModel by its folder or as "
@@ -67,7 +67,7 @@ def model_kind(model: Path) -> ModelKind:
 def _folder_kind(folder: Path) -> ModelKind:
     if any((folder / name).is_file() for name in (MODEL_FILE, CHECKPOINT_FILE)):
         return ModelKind.RUN
-    if (folder / SETTINGS_FILE).is_file():
+    if any((folder / name).is_file() for name in (SETTINGS_FILE, OLD_SETTINGS_FILE)):
         return ModelKind.EXPORT
     # First, as config.json may be that of its text half alone.
     if "audio_cfg" in (_facts(folder / _OPEN_CLIP).get("model_cfg") or ()):

@@ -89,7 +89,7 @@ class SpectrogramTower(AudioTower):
         whole = self.log_mel.pad(frames)[:, None]
         if self.fused:
             whole = whole.expand(-1, _FUSED_CHANNELS, -1, -1)
-        longer = torch.zeros(len(whole), 1, dtype=torch.bool, device=whole.device)
+        longer = torch.zeros(whole.shape[0], 1, dtype=torch.bool, device=whole.device)
         return self.model(input_features=whole, is_longer=longer)
 
     def fuse(self, waveforms: Sequence[Float[Tensor, " _"]]) -> Tokens:

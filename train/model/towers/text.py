@@ -39,7 +39,7 @@ class TextModel(TextTower):
         if self.causal:
             states = self.model(input_ids=ids, attention_mask=mask, use_cache=False)
             last = mask.sum(dim=1) - 1
-            rows = torch.arange(len(ids), device=ids.device)
+            rows = torch.arange(ids.shape[0], device=ids.device)
             return Tokens(states.last_hidden_state[rows, last][:, None], mask[:, :1])
         found = self.model(input_ids=ids, attention_mask=mask)
         if self.pooled:
