@@ -57,6 +57,11 @@ class Group(StrEnum):
     TEXT_HEAD = "text_head"
     TEMPERATURE = "temperature"
 
+    @property
+    def whole(self) -> Group:
+        """The group that it is the last part of, or itself."""
+        return Group(self.removesuffix(".last"))
+
 
 ALL_GROUPS = (
     Group.AUDIO_TOWER,
@@ -73,6 +78,22 @@ def _require_name(config: _T, kind: TowerKind, name: str) -> _T:
     return config
 
 
+class Lora(Section):
+    """Adapters of low rank beside frozen linear layers (LoRA, Hu et al. 2021).
+
+    Args:
+        rank: Of the matrix that is added to a layer's weights.
+        alpha: That matrix is multiplied by alpha / rank.
+        dropout: Of what an adapter takes.
+        target: Names of the layers, or ends of their paths; all linear layers if empty.
+    """
+
+    rank: int = Field(default=8, ge=1)
+    alpha: int = Field(default=16, ge=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    target: tuple[str, ...] = ()
+
+
 class HeadConfig(Section):
     """The heads, the same on both sides; `layers` and `heads` are the Transformer's."""
 
@@ -86,7 +107,7 @@ class AudioConfig(Section):
     """The audio tower. Times in seconds.
 
     `layers` belongs to transformers models that take waveform, `tokens` to any of transformers;
-    what follows them belongs to the small tower.
+    `lora` too, and what follows belongs to the small tower.
     """
 
     kind: TowerKind = TowerKind.SMALL
@@ -94,6 +115,7 @@ class AudioConfig(Section):
     chunk_s: float = Field(default=0.5, gt=0)
     tokens: TokenKind = TokenKind.CHUNKS
     layers: LayerMix = LayerMix.LAST
+    lora: Lora | None = None
     mels: int = Field(default=40, ge=1)
     window_s: float = Field(default=0.064, gt=0)
     hop_s: float = Field(default=0.032, gt=0)
@@ -112,10 +134,18 @@ class TextConfig(Section):
 
     kind: TowerKind = TowerKind.SMALL
     name: str = ""
+    lora: Lora | None = None
 
     @model_validator(mode="after")
     def _check_name(self) -> TextConfig:
         return _require_name(self, self.kind, self.name)
+
+
+class LastLayers(Section):
+    """How many layers of each tower the groups `.last` are; stages, in the audio half of a CLAP."""
+
+    audio_tower: int = Field(default=1, ge=1)
+    text_tower: int = Field(default=1, ge=1)
 
 
 class ModelConfig(Section):
@@ -128,9 +158,39 @@ class ModelConfig(Section):
     temperature: float = Field(default=0.07, gt=0, le=1)
     bias: float = 0.0
     trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
+    last_layers: LastLayers = LastLayers()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no tower is a transformers model."""
+        return self.audio.kind is self.text.kind is TowerKind.SMALL
+
+    def learns(self, group: Group) -> bool:
+        """Whether all of a group learns."""
+        return group in self.trainable or group.whole in self.trainable
 
     @model_validator(mode="after")
     def _check_width(self) -> ModelConfig:
         if self.dim % self.head.heads:
             raise ValueError(f"dim {self.dim} is not divisible by {self.head.heads} heads")
         return self
+
+    @model_validator(mode="after")
+    def _check_adapters(self) -> ModelConfig:
+        for side, last in (("audio", Group.AUDIO_TOWER_LAST), ("text", Group.TEXT_TOWER_LAST)):
+            tower: AudioConfig | TextConfig = getattr(self, side)
+            if tower.lora is None:
+                continue
+            if tower.kind is TowerKind.SMALL:
+                raise ValueError(f"{side}.lora needs a tower of kind transformers")
+            if not self.learns(last):
+                raise ValueError(f"{side}.lora does not learn: name {last.whole} in trainable")
+        return self
+
+    def without_adapters(self) -> ModelConfig:
+        """The same model, its adapters merged into the weights."""
+        towers = {
+            "audio": self.audio.model_copy(update={"lora": None}),
+            "text": self.text.model_copy(update={"lora": None}),
+        }
+        return self.model_copy(update=towers)

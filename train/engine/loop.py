@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from train.engine.ranks import Process, join_processes
 from train.engine.run_folder import Origin, refuse_occupied, save_settings
 from train.engine.step import train_step
 from train.engine.validation import Validator
+from train.model.device import matmul_precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,14 @@ def train(
         CorpusError: If the corpus cannot be read.
     """
     refuse_occupied(config, resume, overwrite)
+    on_cuda = config.device.startswith("cuda")
     # The caller's random state is left as it was, but for that of GPUs.
     with (
         torch.random.fork_rng(devices=[]),
         _catch_interrupts() as interrupted,
         join_processes(config.device) as process,
         share_processors(config.workers),
+        matmul_precision("high") if config.tf32 and on_cuda else nullcontext(),
     ):
         torch.manual_seed(config.seed)
         shown = observer if observer is not None and process.is_leader else Silent()

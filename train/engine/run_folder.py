@@ -19,6 +19,7 @@ from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import Clap, build_model
+from train.model.lora import merge_adapters
 
 CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -54,7 +55,7 @@ class LoadedRun:
         config: Its settings.
         sample_rate: In Hz, of the audio it takes.
         tokenizer: From text to ids.
-        model: On the CPU, in evaluation mode.
+        model: On the CPU, in evaluation mode, adapters merged into its weights.
     """
 
     config: TrainConfig
@@ -99,6 +100,7 @@ def load_run(folder: Path) -> LoadedRun:
         model = build_model(config.model, facts["sample_rate"], len(tokenizer))
     path = folder / MODEL_FILE
     load_weights(model, load_tensors(path, torch.device("cpu")), path)
+    merge_adapters(model)
     return LoadedRun(config, int(facts["sample_rate"]), tokenizer, model.eval())
 
 

@@ -137,7 +137,7 @@ def _save_heads(run: LoadedRun, folder: Path) -> None:
     from safetensors.torch import save_file
 
     # What a ClapModel has no room for, as it was learnt.
-    model = run.config.model.model_copy(update={"bias": run.model.bias.item()})
+    model = run.config.model.without_adapters().model_copy(update={"bias": run.model.bias.item()})
     facts = {
         "format": FORMAT,
         "sample_rate": run.sample_rate,
