@@ -77,12 +77,25 @@ class Stage(Section):
         return self.loss.roles | ({Role.DENIED} if self.dissimilarity else set())
 
 
+class Mix(Section):
+    """Samples of another corpus in every batch.
+
+    Args:
+        corpus: Its manifest folder, or a store's address.
+        weight: Their share of a batch.
+    """
+
+    corpus: Path
+    weight: float = Field(gt=0, lt=1)
+
+
 class TrainConfig(Section):
     """A training run.
 
     Args:
         corpus: Manifest folder of the corpus.
         out: Run folder.
+        mix: Other corpora whose samples take part, whatever relations are in play.
         mode: Read shards, or render from plan and bank.
         model: The model.
         stages: What is in play when, in order.
@@ -125,6 +138,7 @@ class TrainConfig(Section):
 
     corpus: Path
     out: Path
+    mix: tuple[Mix, ...] = ()
     mode: Mode = Mode.SHARDS
     model: ModelConfig = ModelConfig()
     stages: tuple[Stage, ...] = Field(default=(Stage(steps=1000),), min_length=1)
@@ -167,6 +181,10 @@ class TrainConfig(Section):
         grouped = [stage.loss.name for stage in self.stages if stage.loss.name in _GROUPED]
         if grouped and not self.keep_groups:
             raise ValueError(f"loss {grouped[0]} needs keep_groups: true")
+        if grouped and self.mix:
+            raise ValueError(f"loss {grouped[0]} takes whole groups alone: drop mix")
+        if sum(self.mixed_counts) >= self.batch:
+            raise ValueError(f"mix leaves no sample of `corpus` in a batch of {self.batch}")
         if self.crop_told is CropTold.WHOLE and self.crop_s is None:
             raise ValueError("crop_told needs crop_s")
         return self
@@ -195,6 +213,11 @@ class TrainConfig(Section):
     def steps(self) -> int:
         """Steps of all stages."""
         return sum(stage.steps for stage in self.stages)
+
+    @property
+    def mixed_counts(self) -> tuple[int, ...]:
+        """How many samples of a batch each corpus that is mixed in gives, at least one."""
+        return tuple(max(round(self.batch * each.weight), 1) for each in self.mix)
 
     def scale_steps(self, steps: int) -> TrainConfig:
         """The same run in `steps` steps, every stage shortened or lengthened alike.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import pyarrow.parquet as pq
 from jaxtyping import Int
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.base.units import Frames
-from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
@@ -22,7 +19,7 @@ from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
-from train.data.rows import Row
+from train.data.rows import Row, stage_of
 from train.data.split import SplitData
 
 _TRIES: Final = 8
@@ -87,10 +84,11 @@ class Cropper:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
         heard = annotate(read_timeline(row), names)
+        stage = stage_of(row, stage)
         tolerance = Tolerance(audible=self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
-                crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
+                crop = Crop.of(heard, start, self.frames, tolerance, self.data.clip_captions)
                 part = _keep_proven(row, stage, crop)
                 if part is not None:
                     return part | {"crop": (start, self.frames)}
@@ -104,12 +102,6 @@ class Cropper:
             for number in range(_PLACES):
                 start = moment - self.frames * number // (_PLACES - 1)
                 yield min(max(start, 0), frames - self.frames)
-
-    @cached_property
-    def _captions(self) -> Collection[str]:
-        path = self.data.corpus.folder / CLIPS_FILE
-        captions = pq.read_table(path, columns=["captions"])["captions"].to_pylist()
-        return {caption for each in captions for caption in each}
 
 
 def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:

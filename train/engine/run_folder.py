@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,7 @@ class Origin:
     """What a run learns from, wherever it lies; a resumed run needs the same.
 
     Args:
-        corpus: Digest of the corpus.
+        corpus: Digest of the corpus, and of those mixed in.
         tokenizer: Digest of the tokenizer.
     """
 
@@ -42,9 +43,10 @@ class Origin:
     tokenizer: str
 
     @classmethod
-    def of(cls, corpus: Corpus, tokenizer: TextTokenizer) -> Origin:
-        """That of a run on `corpus`."""
-        return cls(str(corpus.facts["digest"]), digest(tokenizer.to_json()))
+    def of(cls, corpora: Sequence[Corpus], tokenizer: TextTokenizer) -> Origin:
+        """That of a run on the first of some corpora, into which the others are mixed."""
+        digests = " ".join(str(corpus.facts["digest"]) for corpus in corpora)
+        return cls(digests, digest(tokenizer.to_json()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +213,5 @@ def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
         "log_every",
         "checkpoint_every",
     }
-    return {key: value for key, value in settings.items() if key not in free}
+    kept = {key: value for key, value in settings.items() if key not in free}
+    return kept | {"mix": [each["weight"] for each in settings.get("mix", ())]}

@@ -35,11 +35,15 @@ def test_each_gpu_is_told_with_its_memory_and_bf16(monkeypatch: pytest.MonkeyPat
 
 
 def test_products_are_as_precise_as_before_once_a_run_is_over() -> None:
+    def dies() -> None:
+        with matmul_precision("high"):
+            assert torch.get_float32_matmul_precision() == "high"
+            with matmul_precision("highest"):
+                assert torch.get_float32_matmul_precision() == "highest"
+            assert torch.get_float32_matmul_precision() == "high"
+            raise RuntimeError("killed")
+
     before = torch.get_float32_matmul_precision()
-    with pytest.raises(RuntimeError, match="killed"), matmul_precision("high"):
-        assert torch.get_float32_matmul_precision() == "high"
-        with matmul_precision("highest"):
-            assert torch.get_float32_matmul_precision() == "highest"
-        assert torch.get_float32_matmul_precision() == "high"
-        raise RuntimeError("killed")
+    with pytest.raises(RuntimeError, match="killed"):
+        dies()
     assert torch.get_float32_matmul_precision() == before
