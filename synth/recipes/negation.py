@@ -99,7 +99,7 @@ class Negations:
         told = Told.of(clip, self.how.vocabulary, rng)
         main = told.caption(clip, frame)
         if not told.sure:
-            return [told.complete(Draft(scene, CaptionSet(main, (), ())), clip)]
+            return [Draft(scene, CaptionSet(main, (), ()))]
         heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
         known = tuple(dict.fromkeys((*clip.tags, *told.stated)))
         others = self._others(main.text, known, clip.tags, rng)

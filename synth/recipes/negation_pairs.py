@@ -78,15 +78,6 @@ class Told:
             return Caption(text, Event(whole_label(clip)), "caption", "", f"{origin}/no-tags")
         return Caption(text, tag_claim(self.sure), "caption", "", origin)
 
-    def complete(self, draft: Draft, clip: Clip) -> Draft:
-        """The clip's sample, with all its captions where none states a tag of its."""
-        main = draft.captions.caption
-        if self.sure:
-            return draft
-        others = dict.fromkeys(text for text in clip.captions if text != main.text)
-        told = tuple(replace(main.of_kind("restatement"), text=text) for text in others)
-        return replace(draft, captions=replace(draft.captions, positives=told))
-
 
 def caption_tags(clip: Clip, frame: int) -> Caption | None:
     """The clip's tags in words, None where none can be said."""
@@ -191,7 +182,7 @@ class NegationPairs:
         for sample, at in zip(samples[1:], frames[1:], strict=True):
             pair = TagPair(samples[0], sample, self._is_absent)
             self._deal(pair, at, rng)
-        return [self._told[each.clip.id].complete(each.draft(), each.clip) for each in samples]
+        return [sample.draft() for sample in samples]
 
     def _deal(self, pair: TagPair, frame: int, rng: np.random.Generator) -> None:
         """Deal the main captions, the tags in words, then denials."""

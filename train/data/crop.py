@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +23,7 @@ from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
 from train.data.rows import Row, stage_of
 from train.data.split import SplitData
+from train.data.texts import NAMELESS
 
 _TRIES: Final = 8
 _PLACES: Final = 5
@@ -88,11 +91,15 @@ class Cropper:
         tolerance = Tolerance(audible=self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
-                crop = Crop.of(heard, start, self.frames, tolerance, self.data.clip_captions)
+                crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
                 part = _keep_proven(row, stage, crop)
                 if part is not None:
                     return part | {"crop": (start, self.frames)}
         return None
+
+    @cached_property
+    def _captions(self) -> Collection[str]:
+        return frozenset(chain.from_iterable(self.data.clip_captions.values()))
 
     def _boundaries(self, heard: Timeline, frames: Frames) -> Iterator[Frames]:
         """Parts that lie evenly about each moment at which a sound begins or ends."""
@@ -108,7 +115,12 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     """The row as it is told of a part; None where nothing in play is proven."""
     own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
     hearing = crop.hearing
-    true = [text for text in (own, *row["positives"]) if hearing.proves(_parse_claim(text))]
+    # Words that the claim does not tell, a clip's own caption, are about all of it.
+    true = [
+        text
+        for text in (own, *row["positives"])
+        if text["claim"] != NAMELESS and hearing.proves(_parse_claim(text))
+    ]
     texts = {"", *(text["text"] for text in true)}
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 
 import numpy as np
 from jaxtyping import Int
@@ -16,6 +16,7 @@ from synth.labels.tag import Tag
 from train.config.run import TrainConfig
 from train.data.rows import MIXED, Row
 from train.data.split import TRAIN, SplitData
+from train.data.texts import NAMELESS
 
 
 class MixedData(SplitData):
@@ -57,9 +58,10 @@ class MixedData(SplitData):
         found: list[Row] = []
         for number, run in groupby(positions, self._number_of):
             start = self._starts[number]
-            own = self._parts[number].rows([position - start for position in run])
+            part = self._parts[number]
+            own = part.rows([position - start for position in run])
             if number:
-                own = [row | {MIXED: True, "group": f"{number}/{row['group']}"} for row in own]
+                own = [_mix_in(row, number, part.clip_captions) for row in own]
             found += [row | {"position": row["position"] + start} for row in own]
         return found
 
@@ -76,13 +78,28 @@ class MixedData(SplitData):
         return {clip: tags for part in self._parts for clip, tags in part.tags.items()}
 
     @cached_property
-    def clip_captions(self) -> frozenset[str]:
-        """Every caption that describes a whole clip."""
-        return frozenset().union(*(part.clip_captions for part in self._parts))
+    def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
+        """Captions of each clip that has any; each describes the whole clip."""
+        return {clip: said for part in self._parts for clip, said in part.clip_captions.items()}
 
     def vocabulary(self) -> set[str]:
         """Every word, as spaces part them, of the texts, true or false."""
-        return set().union(*(part.vocabulary() for part in self._parts))
+        words = set().union(*(part.vocabulary() for part in self._parts))
+        for part in self._parts[1:]:
+            said = (part.clip_captions.get(clip, ()) for clip in part.find_clips())
+            words.update(word for text in chain.from_iterable(said) for word in text.split(" "))
+        return words
+
+
+def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:
+    """A row of the split of that number; a clip that nothing but captions describes has all."""
+    changed: Row = {MIXED: True, "group": f"{number}/{row['group']}"}
+    if row["claim"] == NAMELESS:
+        own = captions.get(row["clips"][0], ())
+        others = [text for text in dict.fromkeys(own) if text != row["caption"]]
+        told = [{"text": text, "claim": NAMELESS, "connective": ""} for text in others]
+        changed["positives"] = [*row["positives"], *told]
+    return row | changed
 
 
 def open_splits(config: TrainConfig) -> list[SplitData]:
@@ -102,6 +119,11 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
             raise SpecError(
                 f"{where}: its sounds are at {other} Hz, those of {config.corpus} at {own} Hz",
                 fix=f"build it with sample_rate: {own}",
+            )
+        if data.stated_audible != main.stated_audible:
+            raise SpecError(
+                f"{where}: was built with another `audible` than {config.corpus}",
+                fix="build both with the same audio settings",
             )
         if len(data) < count:
             raise SpecError(

@@ -182,10 +182,10 @@ class SplitData:
             }
 
     @cached_property
-    def clip_captions(self) -> frozenset[str]:
-        """Every caption that describes a whole clip."""
-        captions = pq.read_table(self.corpus.folder / CLIPS_FILE, columns=["captions"])["captions"]
-        return frozenset(chain.from_iterable(captions.to_pylist()))
+    def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
+        """Captions of each clip that has any; each describes the whole clip."""
+        table = pq.read_table(self.corpus.folder / CLIPS_FILE, columns=["id", "captions"])
+        return {row["id"]: tuple(row["captions"]) for row in table.to_pylist() if row["captions"]}
 
     @cached_property
     def audible(self) -> Frames:

@@ -28,7 +28,8 @@ from train.config.text import TextSampling
 from train.data.meaning import meaning
 from train.data.rows import stage_of
 
-_NAMELESS: Final = canonical_json(claim_to_json(Event(MUSIC)))
+NAMELESS: Final = canonical_json(claim_to_json(Event(MUSIC)))
+"""The claim of a caption of a clip that bears no label, and no tag that the caption states."""
 FULLY_NEGATED: Final = f"negate-{Mode.FULL.value}"
 
 Row = Mapping[str, Any]
@@ -177,8 +178,8 @@ def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> fr
 
 
 def _meaning(told: _Told) -> str:
-    """What a caption says; its words, where the clip has no label or tag that a claim could name."""
-    return told.caption if told.claim == _NAMELESS else meaning(told.claim)
+    """What a caption says; its words, where the claim names neither a label nor a tag."""
+    return told.caption if told.claim == NAMELESS else meaning(told.claim)
 
 
 def _join_tags(tags: Sequence[Tag]) -> Sentence | None:

@@ -141,19 +141,6 @@ def test_a_caption_without_tags_has_no_negatives_and_says_so() -> None:
     assert draft.captions.caption.claim == Event("music")
 
 
-@pytest.mark.parametrize("style", Style)
-def test_a_clip_without_tags_is_told_by_all_its_captions(style: Style) -> None:
-    texts = ("A person talks", "Someone is speaking", "A voice in a room")
-    clips = [clip(0), clip(1, texts, tagged=False)]
-    made = drafts(plan(NegationRecipe(style=style), clips))
-    (draft,) = (each for each in made if each.scene.heard.clip == clips[1].id)
-    rejudge(draft, clips)
-    told = draft.captions
-    assert {told.caption.text, *(each.text for each in told.positives)} == set(texts)
-    assert [each.kind for each in told.positives] == ["restatement"] * 2
-    assert told.negatives == ()
-
-
 def test_what_only_the_caption_states_is_neither_denied_nor_claimed() -> None:
     clips = [clip(0, ("A rock tune with piano",)), clip(1)]
     for seed, style in product(range(12), Style):

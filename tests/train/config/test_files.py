@@ -43,6 +43,16 @@ CLAP_HALF = {"kind": "transformers", "name": "clap"}
         ({"layer_decay": 0.9}, "layer_decay needs a tower of kind transformers"),
         ({"checkpoint_activations": True}, "checkpoint_activations needs a tower of kind"),
         ({"betas": [0.9, 1.0]}, "betas.1"),
+        ({"mix": [{"corpus": "c", "weight": 1.5}]}, "mix.0.weight"),
+        ({"mix": [{"corpus": "c", "weight": 0.6}] * 2}, "leaves no sample of `corpus`"),
+        (
+            {
+                "mix": [{"corpus": "c", "weight": 0.3}],
+                "stages": [{"steps": 3, "loss": {"name": "teminal_b"}}],
+                "keep_groups": True,
+            },
+            "loss teminal_b takes whole groups alone: drop mix",
+        ),
         ({"model": {"text": {"lora": {}}}}, "text.lora needs a tower of kind transformers"),
         (
             {"model": {"text": CLAP_HALF | {"lora": {}}, "trainable": ["text_head"]}},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 from runs import Dies, equal
 
@@ -154,3 +156,47 @@ def test_what_cannot_be_mixed_is_told(
     ):
         with pytest.raises(SpecError, match=told):
             train(settings(**change))
+
+
+@pytest.fixture(scope="module")
+def captioned(tmp_path_factory: pytest.TempPathFactory, build_corpus: Callable[..., Path]) -> Path:
+    """Single sounds with several captions each, and nothing else that is known of them."""
+    root = tmp_path_factory.mktemp("captioned")
+    (root / "audio").mkdir()
+    with (root / "train.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["audiocap_id", "youtube_id", "start_time", "caption"])
+        for hertz in range(200, 1000, 100):
+            wave = np.sin(2 * np.pi * hertz * np.arange(32_000) / 16_000)
+            soundfile.write(root / "audio" / f"{hertz}.wav", 0.3 * wave, 16_000)
+            for what in WHATS:
+                table.writerow([hertz, f"video{hertz}", 0, f"{what} at {hertz} hertz"])
+    return build_corpus(
+        source={"audiocaps": {"root": str(root)}},
+        recipe={"negation": {}},
+        splits={"train": ["train"]},
+    )
+
+
+WHATS = ("a hum", "a steady tone", "someone whistles", "a sine wave", "a beep")
+
+
+def test_plain_captions_are_told_in_all_their_words_and_apart_from_each_other(
+    settings: Settings, captioned: Path
+) -> None:
+    config = settings(mix=(Mix(corpus=captioned, weight=0.5),), batch=12)
+    data, loader = load(config)
+    (own,) = data.mixed
+    for row in data.rows(own.tolist()):
+        said = [row["caption"], *(text["text"] for text in row["positives"])]
+        assert {text.partition(" at ")[0] for text in said} == set(WHATS)
+        assert len({text.partition(" at ")[2] for text in said}) == 1
+    assert {"whistles", "sine"} <= data.vocabulary()
+    for step in range(6):
+        batch = loader.batch(step)
+        places = [k for k, each in enumerate(batch.audio.positions) if each in own]
+        assert len({int(batch.keys[1, k]) for k in places}) == len(places) == 6
+    # A part of such a sound is told by none of them.
+    cropped = Assembler.of(data, loader.assembler.tokenizer, settings(crop_s=1.0), cached=True)
+    with pytest.raises(SpecError, match=r"no part of 1 s proves a caption"):
+        cropped.check(config.stages[0], own, 16_000)
