@@ -106,8 +106,8 @@ class HeadConfig(Section):
 class AudioConfig(Section):
     """The audio tower. Times in seconds.
 
-    `layers` belongs to transformers models that take waveform, `tokens` to any of transformers;
-    `lora` too, and what follows belongs to the small tower.
+    `layers` belongs to transformers models that take waveform, `tokens` and `lora` to any of
+    transformers; what follows them belongs to the small tower.
     """
 
     kind: TowerKind = TowerKind.SMALL

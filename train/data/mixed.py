@@ -31,12 +31,8 @@ class MixedData(SplitData):
     """
 
     def __init__(self, main: SplitData, others: Sequence[SplitData]) -> None:
-        self.corpus, self.split, self.mode, self._rows = (
-            main.corpus,
-            main.split,
-            main.mode,
-            main._rows,
-        )
+        self.corpus, self.split, self.mode = main.corpus, main.split, main.mode
+        self._rows = main._rows
         self._parts = (main, *others)
         self._starts = tuple(accumulate(map(len, self._parts), initial=0))
 
@@ -113,17 +109,17 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
     splits = [SplitData(Corpus.open(path), TRAIN, config.mode) for path in paths]
     main = splits[0]
     for number, (data, count) in enumerate(zip(splits[1:], config.mixed_counts, strict=True)):
-        where, rates = f"mix.{number}: {data.corpus.folder}", (main.corpus, data.corpus)
-        if data.corpus.sample_rate != main.corpus.sample_rate:
-            own, other = (corpus.sample_rate for corpus in rates)
+        where = f"mix.{number}: {data.corpus.folder}"
+        own, other = main.corpus.sample_rate, data.corpus.sample_rate
+        if other != own:
             raise SpecError(
                 f"{where}: its sounds are at {other} Hz, those of {config.corpus} at {own} Hz",
                 fix=f"build it with sample_rate: {own}",
             )
         if data.stated_audible != main.stated_audible:
             raise SpecError(
-                f"{where}: was built with another `audible` than {config.corpus}",
-                fix="build both with the same audio settings",
+                f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
+                fix="build both with the same",
             )
         if len(data) < count:
             raise SpecError(

@@ -205,6 +205,7 @@ def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
         "out",
         "mode",
         "device",
+        "checkpoint_activations",
         "workers",
         "prefetch",
         "cache_mb",

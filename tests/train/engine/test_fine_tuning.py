@@ -73,11 +73,10 @@ def test_all_of_it_resumes_to_equal_bits_and_is_exported(
         train(broken, Dies(3))
     with pytest.raises(SpecError, match=r"other settings: lr_of"):
         train(broken.model_copy(update={"lr_of": {}}), resume=True)
-    assert train(broken, resume=True).finished
+    # Memory may be saved from any step on.
+    plain = {"checkpoint_activations": False}
+    assert train(broken.model_copy(update=plain), resume=True).finished
     assert equal(tuning.out, broken.out)
-    plain = tuning.model_copy(update={"checkpoint_activations": False, "out": tmp_path / "plain"})
-    train(plain)
-    assert equal(tuning.out, plain.out)
 
     kept = weights(tuning.out)
     assert any("lora_" in name for name in kept)
