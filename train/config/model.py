@@ -76,6 +76,11 @@ class Group(StrEnum):
     TEXT_HEAD = "text_head"
     TEMPERATURE = "temperature"
 
+    @property
+    def whole(self) -> Group:
+        """The group that it is the last part of, or itself."""
+        return Group(self.removesuffix(".last"))
+
 
 ALL_GROUPS = (
     Group.AUDIO_TOWER,
@@ -84,6 +89,22 @@ ALL_GROUPS = (
     Group.TEXT_HEAD,
     Group.TEMPERATURE,
 )
+
+
+class Lora(Section):
+    """Adapters of low rank beside frozen linear layers (LoRA, Hu et al. 2021).
+
+    Args:
+        rank: Of the matrix that is added to a layer's weights.
+        alpha: That matrix is multiplied by alpha / rank.
+        dropout: Of what an adapter takes.
+        target: Names of the layers, or ends of their paths; all linear layers if empty.
+    """
+
+    rank: int = Field(default=8, ge=1)
+    alpha: int = Field(default=16, ge=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    target: tuple[str, ...] = ()
 
 
 class HeadConfig(Section):
@@ -102,11 +123,13 @@ class TowerConfig(Section):
         kind: A small one, one of transformers, or one that another package offers.
         name: A folder or a name on huggingface.co.
         settings: Of a tower of another package.
+        lora: Adapters of a transformers tower.
     """
 
     kind: AnyTowerKind = TowerKind.SMALL
     name: str = ""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
+    lora: Lora | None = None
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -142,6 +165,13 @@ class TextConfig(TowerConfig):
     """The text tower."""
 
 
+class LastLayers(Section):
+    """How many layers of each tower the groups `.last` are; stages, in the audio half of a CLAP."""
+
+    audio_tower: int = Field(default=1, ge=1)
+    text_tower: int = Field(default=1, ge=1)
+
+
 class ModelConfig(Section):
     """Towers, heads, what learns, and the temperature (and sigmoid bias) at the start."""
 
@@ -152,9 +182,39 @@ class ModelConfig(Section):
     temperature: float = Field(default=0.07, gt=0, le=1)
     bias: float = 0.0
     trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
+    last_layers: LastLayers = LastLayers()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no tower is a transformers model."""
+        return self.audio.kind is self.text.kind is TowerKind.SMALL
+
+    def learns(self, group: Group) -> bool:
+        """Whether all of a group learns."""
+        return group in self.trainable or group.whole in self.trainable
 
     @model_validator(mode="after")
     def _check_width(self) -> ModelConfig:
         if self.dim % self.head.heads:
             raise ValueError(f"dim {self.dim} is not divisible by {self.head.heads} heads")
         return self
+
+    @model_validator(mode="after")
+    def _check_adapters(self) -> ModelConfig:
+        for side, last in (("audio", Group.AUDIO_TOWER_LAST), ("text", Group.TEXT_TOWER_LAST)):
+            tower: AudioConfig | TextConfig = getattr(self, side)
+            if tower.lora is None:
+                continue
+            if tower.kind is TowerKind.SMALL:
+                raise ValueError(f"{side}.lora needs a tower of kind transformers")
+            if not self.learns(last):
+                raise ValueError(f"{side}.lora does not learn: name {last.whole} in trainable")
+        return self
+
+    def without_adapters(self) -> ModelConfig:
+        """The same model, its adapters merged into the weights."""
+        towers = {
+            "audio": self.audio.model_copy(update={"lora": None}),
+            "text": self.text.model_copy(update={"lora": None}),
+        }
+        return self.model_copy(update=towers)

@@ -40,7 +40,8 @@ class ExportSettings(Section):
             audio: Folder of its audio tower in the exported one.
             text: Folder of its text tower.
         """
-        config = run.config.model.model_copy(update={"bias": run.model.bias.item()})
+        model = run.config.model.without_adapters()
+        config = model.model_copy(update={"bias": run.model.bias.item()})
         model = _rename_towers(config, audio, text)
         return cls(sample_rate=run.sample_rate, weights=weights, model=model)
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from train.config.model import AudioConfig, TextConfig
 from train.model.features import split_chunks
 from train.model.heads import Tokens
+from train.model.towers.layers import last_parts, layers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,19 @@ class Tower(nn.Module):
         super().__init__()
         self.dim = dim
 
-    def last_modules(self) -> list[nn.Module]:
-        """The last layer and what follows it; empty where there are no layers."""
-        return []
+    @property
+    def pretrained(self) -> nn.Module | None:
+        """The transformers model inside; None in a small tower."""
+        found = (one for one in self.modules() if hasattr(one, "get_input_embeddings"))
+        return next(found, None)
+
+    def layers(self) -> list[nn.Module]:
+        """The layers of the transformers model; empty where there are none at a known place."""
+        return [] if self.pretrained is None else layers_of(self.pretrained)
+
+    def last_modules(self, count: int = 1) -> list[nn.Module]:
+        """The last `count` layers and what follows them; empty where there are no layers."""
+        return [] if self.pretrained is None else last_parts(self.pretrained, count)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """Parameters that never learn, such as those that the tokens do not depend on."""

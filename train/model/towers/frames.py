@@ -18,7 +18,6 @@ from train.config.model import TokenKind
 from train.model.features import split_chunks
 from train.model.heads import Tokens
 from train.model.towers.base import AudioTower, Chunks, averaging_weights
-from train.model.towers.layers import last_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +198,6 @@ class FrameTower(AudioTower):
         total = real.sum(dim=2, keepdim=True)
         # Tokens behind a sound have no states, and no meaning.
         return (real / total.masked_fill(total == 0, 1)) @ states
-
-    def last_modules(self) -> list[nn.Module]:
-        """The model's last layer, and the norm behind it."""
-        return last_parts(self.model.model)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """Those of the model that never learn."""

@@ -16,7 +16,6 @@ from train.model.features import split_chunks
 from train.model.heads import Tokens
 from train.model.loading import check_rate
 from train.model.towers.base import AudioTower, Chunks, averaging_weights
-from train.model.towers.layers import last_parts
 
 # A fused CLAP takes the whole and three crops; all are the same where the audio is short.
 _FUSED_CHANNELS: Final = 4
@@ -112,10 +111,6 @@ class SpectrogramTower(AudioTower):
         across = feature_map.mean(dim=2).transpose(1, 2)
         span = self.log_mel.settings.samples
         return averaging_weights(across.shape[1], span, self.chunk, mask.shape[1], across) @ across
-
-    def last_modules(self) -> list[nn.Module]:
-        """The last stage and the norm behind it."""
-        return last_parts(self.model)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """What a fused CLAP has for longer audio."""

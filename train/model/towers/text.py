@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from synth.base.errors import SpecError
 from train.model.heads import Tokens
 from train.model.towers.base import TextTower
-from train.model.towers.layers import last_parts
 
 
 class TextModel(TextTower):
@@ -45,10 +44,6 @@ class TextModel(TextTower):
         if self.pooled:
             return Tokens(found.pooler_output[:, None], torch.ones_like(mask[:, :1]))
         return Tokens(found.last_hidden_state, mask)
-
-    def last_modules(self) -> list[nn.Module]:
-        """The last layer, and the norm and pooler behind it."""
-        return last_parts(self.model)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """A pooler that is not heard."""
