@@ -205,7 +205,7 @@ class ModelConfig(Section):
             tower: AudioConfig | TextConfig = getattr(self, side)
             if tower.lora is None:
                 continue
-            if tower.kind is TowerKind.SMALL:
+            if tower.kind != TowerKind.TRANSFORMERS:
                 raise ValueError(f"{side}.lora needs a tower of kind transformers")
             if not self.learns(last):
                 raise ValueError(f"{side}.lora does not learn: name {last.whole} in trainable")

@@ -16,9 +16,10 @@ from train.config.model import ALL_GROUPS, Group, LastLayers, Lora
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
 from train.engine.run_folder import load_run
+from train.export.files import ModelFormat
 from train.export.read import load_exported
-from train.export.write import export
 from train.model.clap import clap_config
+from train.report.publish import publish
 
 Settings = Callable[..., TrainConfig]
 
@@ -83,7 +84,7 @@ def test_all_of_it_resumes_to_equal_bits_and_is_exported(
     run = load_run(tuning.out)
     assert not any("lora_" in name for name in run.model.state_dict())
     assert evaluate(tuning.out, tuning.corpus, "test")["audio_to_text_r1"].n
-    export(tuning.out, tmp_path / "exported")
+    publish(tuning.out, tmp_path / "exported", ModelFormat.TRANSFORMERS)
     again = load_exported(tmp_path / "exported")
     waveform = noise(1, 2, CLAP_RATE)
     with torch.no_grad():
