@@ -43,21 +43,28 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "1f075679abcd1db8",
+        "5a662740ae5a0233",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "bd008512e385db30",
+        "868cd48e833dd221",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "9100718ec92d0a18"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "ecade28a97934878"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "1741d328e9ee2a25",
+        "4295b4b8bc23b9e8",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "b335de8f71aa92cf"),
+    "counts": (
+        {
+            "recipe": {"counts": {"repeats": 1}},
+            "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
+        },
+        "1523015646d94737",
+    ),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "5a61a3a58b921271"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "e893cdcd335b947c",
+        "bcb2af5a3d50c5fd",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]
