@@ -212,7 +212,8 @@ def test_card_and_report_name_every_corpus_that_is_mixed_in(
     page = run_page(config.out).html
     assert "is not there now" not in page
     for facts in (Corpus.open(each).facts for each in (corpus, other)):
-        assert facts["version"] in card and f"`{facts['digest']}`" in card
+        assert facts["version"] in card
+        assert f"`{facts['digest']}`" in card
         assert facts["digest"] in page
 
     shutil.rmtree(other)
@@ -234,6 +235,15 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     (out / SETTINGS_FILE).write_text(json.dumps(settings))
     with pytest.raises(SpecError, match=r"model.safetensors: of another model"):
         load_exported(out)
+    settings["model"]["audio"]["kind"] = "patches"
+    (out / SETTINGS_FILE).write_text(json.dumps(settings))
+    with pytest.raises(SpecError) as error:
+        load_exported(out)
+    place = f"{out / SETTINGS_FILE}: model.audio.kind"
+    known = "choose one of small, transformers, or install the package that has it"
+    assert error.value.message == f"{place}: there is no 'patches'; {known}"
+    settings["model"]["audio"]["kind"] = "small"
+    (out / SETTINGS_FILE).write_text(json.dumps(settings))
     (out / "tokenizer.json").write_text("{")
     with pytest.raises(SpecError, match=r"tokenizer.json: missing or damaged"):
         load_exported(out)
