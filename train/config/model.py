@@ -39,7 +39,7 @@ def _check_kind(kind: str) -> str:
         return TowerKind(kind)
     others = find_entry_points(TOWERS, _OURS)
     if kind not in others:
-        known = sorted({*_OURS, *others})
+        known = sorted({*map(str, _OURS), *others})
         near = nearest(kind, known)
         choose = f"choose one of {', '.join(known)}, or install the package that has it"
         raise ValueError(f"there is no {kind!r}; {f'did you mean {near!r}?' if near else choose}")
