@@ -119,8 +119,10 @@ def _describe_settings(run: LoadedRun) -> str:
 
 
 def _describe_tower(tower: TowerConfig) -> str:
-    if tower.kind != TowerKind.TRANSFORMERS:
+    if tower.kind == TowerKind.SMALL:
         return str(tower.kind)
+    if tower.kind != TowerKind.TRANSFORMERS:
+        return f"`{tower.kind}`, of a package that must be installed to open the model"
     # Where a folder lies on the machine of the training is nobody else's concern.
     name = tower.name if is_hub_name(Path(tower.name)) else Path(tower.name).name
     adapters = "" if tower.lora is None else f", trained by LoRA of rank {tower.lora.rank}"
