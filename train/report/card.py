@@ -83,11 +83,13 @@ def _describe_sounds(run: LoadedRun) -> str:
 def _describe_corpus(learnt: Learnt) -> str:
     told = f"It learnt from the synthetic corpus `{learnt.name}`"
     if learnt.share:
-        told = f"Of every batch {learnt.share} came from the synthetic corpus `{learnt.name}`"
+        told = f"Of every batch {learnt.share} came from the corpus `{learnt.name}`"
     if learnt.corpus is not None:
         facts = learnt.corpus.facts
         told += f", version `{learnt.corpus.version}`, recipe `{facts['recipe']}`, source "
-        told += f"`{facts['source']}`, whose captions are proven true of their sounds. "
+        told += f"`{facts['source']}`"
+        # What is mixed in may be the plain captions of a library.
+        told += ". " if learnt.share else ", whose captions are proven true of their sounds. "
         reason = facts.get("licence_reason")
         told += (
             f"There is no one licence for all its samples together: {reason}"

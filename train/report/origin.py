@@ -92,7 +92,10 @@ def find_learnt(config: TrainConfig, digests: Sequence[str]) -> list[Learnt]:
         config: Of the run.
         digests: Of the versions it learnt from, in the same order; none where nobody knows.
     """
-    places = [(config.corpus, ""), *((each.corpus, f"{each.weight:.0%}") for each in config.mix)]
+    places = [
+        (config.corpus, ""),
+        *((each.corpus, f"{100 * each.weight:g} %") for each in config.mix),
+    ]
     known = digests if len(digests) == len(places) else [""] * len(places)
     return [
         Learnt(url_of(place) or str(place), share, digest, _find_corpus(place, digest))

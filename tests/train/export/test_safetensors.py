@@ -208,7 +208,7 @@ def test_card_and_report_name_every_corpus_that_is_mixed_in(
     front = yaml.safe_load(card.split("---\n")[1])
     assert (front["datasets"], front["license"]) == (["tiny", "other"], "cc0-1.0")
     assert "| learning rate | 0.001, audio_tower 0.0001 |" in card
-    assert "Of every batch 25% came from the synthetic corpus `other`" in card
+    assert "Of every batch 25 % came from the corpus `other`" in card
     page = run_page(config.out).html
     assert "is not there now" not in page
     for facts in (Corpus.open(each).facts for each in (corpus, other)):
