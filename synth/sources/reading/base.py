@@ -20,6 +20,7 @@ from synth.audio.dsp import Audio
 from synth.base.errors import ClipError, SourceError
 from synth.base.units import Seconds, to_frames
 from synth.labels.tag import Tag
+from synth.sources.reading.whereabouts import suggest_folder
 
 END_TOLERANCE_S: Final = 0.1
 ROW: Final = "#row="
@@ -271,7 +272,7 @@ def require_folder(path: Path, what: str, fix: str) -> Path:
     """
     if not path.is_dir():
         is_there = "is a file, expected a folder" if path.exists() else "not found"
-        raise SourceError(f"{path}: {what} {is_there}", fix=fix)
+        raise SourceError(f"{path}: {what} {is_there}", fix=suggest_folder(path, fix))
     return path
 
 
