@@ -57,7 +57,7 @@ class NegationRecipe(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a caption, or tags that can be said."""
         if not clip.captions and not describe(clip.tags).text:
-            return "has neither a caption nor a tag that can be said"
+            return "has neither a caption nor a tag that fits into one"
         return explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:

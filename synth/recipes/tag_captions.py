@@ -69,7 +69,7 @@ class TagCaptions(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a tag that can be said."""
         if not self.describe(clip.tags, 0).text:
-            return "has no tag that can be said"
+            return "has no tag that fits into a caption"
         return explain_too_short(clip, 0, setting)
 
     def describe(self, tags: Sequence[Tag], frame: int) -> Sentence:

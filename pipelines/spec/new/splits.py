@@ -84,7 +84,7 @@ def _deal_folds(here: Sequence[str | int], absent: str) -> ChosenSplits:
             # Shares of so few clips would leave splits without a clip of many labels.
             return ChosenSplits(
                 {"train": [only]},
-                f"{told}, so all of fold {only} is for training; for a test split add another fold, "
+                f"{told}, so all of fold {only} is for training; to test, add another fold, "
                 "or write shares, such as {train: 0.8, test: 0.2}",
             )
         case [first, last]:

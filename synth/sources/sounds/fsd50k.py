@@ -23,6 +23,7 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, FileSource, Origin, require_file
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows

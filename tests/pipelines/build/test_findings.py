@@ -16,9 +16,9 @@ from pipelines.cli.make.plan import _show as show_plan
 from pipelines.ingest.quarantine import count_refusals, format_refusals
 from pipelines.store.places import Places
 
-SHORT = "sounds for {} s; a crossfade of 0.5 s needs twice its length"
+SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 LINES = (
-    "  2 quarantined: sounds for … (as dog/0.wav)",
+    "  2 quarantined: is too short: … s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav)",
     "  1 quarantined: is silent (as cat/2.wav)",
     "note: split test has no clip of: hound (1 of 2 labels)",
     "note: 1 label has no phrase and read 'the sound of …': hound; "
