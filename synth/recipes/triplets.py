@@ -46,7 +46,7 @@ from synth.scene.edit import Edit
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.relations import Tolerance
 
-ONE_ORDER: Final = "the clips are too few for both orders, which would sound the same"
+ONE_ORDER: Final = "too few clips for two orders of different sounds"
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
 
 
