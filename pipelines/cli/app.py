@@ -67,6 +67,14 @@ class LazyGroup(TyperGroup):
             elif not self.name and group not in self.commands:
                 self.add_command(LazyGroup(name=group, help=GROUPS[group], **HELP))
 
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command; a value of the wrong type is told in plain words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _to_plain_words(str(error.message))
+            raise
+
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
@@ -77,6 +85,13 @@ class LazyGroup(TyperGroup):
             meant = " or ".join(f"'segue {each}'" for each in near)
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
         return super().resolve_command(ctx, args)
+
+
+def _to_plain_words(message: str) -> str:
+    """What a check of an option's type says, without the words of programmers."""
+    plain = message.removeprefix("Value error, ").partition(", unable to parse")[0]
+    plain = plain.replace("Input should be a valid", "expected a")
+    return plain.replace("Input should be", "expected a value").replace("integer", "whole number")
 
 
 def load_command(words: str) -> Any:
