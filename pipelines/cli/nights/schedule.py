@@ -22,6 +22,7 @@ from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
 from synth.base.errors import SpecError
+from synth.base.waiting import show_waiting
 
 CronOption = Annotated[
     str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')
@@ -60,8 +61,9 @@ def schedule_command(
     night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     if not (cron or every or now):
         raise SpecError("when?", fix='give --cron "0 3 * * *", --every 6h or --now')
-    from pipelines.flows.deployments import Run
-    from pipelines.flows.serving import serve
+    with show_waiting("loading Prefect"):
+        from pipelines.flows.deployments import Run
+        from pipelines.flows.serving import serve
 
     def announce(address: str) -> None:
         if as_json:
