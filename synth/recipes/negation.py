@@ -38,9 +38,9 @@ class NegationRecipe(RecipeSettings):
 
     Args:
         style: `paper` puts a plain negator before a tag, in the paper's distribution: the text
-            alone reveals what is false. `natural` makes each kind as often true as
+            alone reveals what is false. `natural` makes each kind of caption as often true as
             false.
-        inserts: Captions per clip with one more tag denied.
+        inserts: Captions per clip that deny one absent tag.
         half: Make captions with half of the tags denied.
         full: Make captions with all tags denied.
     """
