@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pipelines.build.coverage import SHOWN, Coverage, Lacking
 from pipelines.build.left_out import LEFT_OUT, LeftOut
 from pipelines.ingest.quarantine import RefusalKind, count_refusals, format_refusals
+from pipelines.spec.spec import SplitName
 from pipelines.store.row_groups import read_columns
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.labels.lexicon import shipped_phrases
@@ -41,7 +42,7 @@ class Findings:
     absent: Sequence[str] = ()
 
     @classmethod
-    def read(cls, manifests: Path, splits: Mapping[str, Any]) -> Findings:
+    def read(cls, manifests: Path, splits: Mapping[SplitName, Any]) -> Findings:
         """From the tables that a plan leaves in its folder.
 
         Args:
@@ -81,7 +82,7 @@ class Findings:
             f"no clip is from the library's split {name}, which the spec names"
             for name in self.absent
         ]
-        notes += [each.line for each in (*self.lacking, *self.left_out)]
+        notes += [each.line for each in self.lacking] + [each.line for each in self.left_out]
         if self.unphrased:
             count = len(self.unphrased)
             have = "label has" if count == 1 else "labels have"
@@ -99,7 +100,7 @@ class Findings:
         return format_refusals(self.refusals)
 
 
-def _find_absent(splits: Mapping[str, Any], present: Collection[str]) -> list[str]:
+def _find_absent(splits: Mapping[SplitName, Any], present: Collection[str]) -> list[str]:
     named = (str(name) for each in splits.values() if isinstance(each, list) for name in each)
     return [name for name in named if name not in present]
 

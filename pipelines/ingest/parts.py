@@ -27,7 +27,7 @@ from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef
 from synth.sources.catalogue import quarantine_row
 
-INGEST_VERSION: Final = 7
+INGEST_VERSION: Final = 8
 PART_CLIPS: Final = 64
 MAX_PART_CLIPS: Final = 256
 LISTED_ROWS: Final = pa.schema([field for field in CLIPS if field.name != "segments"])

@@ -32,7 +32,7 @@ from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance, SplitRule
 from synth.truth.ear import Ear
 
-PLAN_VERSION: Final = 9
+PLAN_VERSION: Final = 10
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 

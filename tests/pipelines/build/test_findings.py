@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,10 +14,11 @@ from pipelines.build.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import _show as show_plan
 from pipelines.ingest.quarantine import count_refusals, format_refusals
+from pipelines.spec.spec import SplitName
 from pipelines.store.places import Places
 
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
-SPLITS: dict[str, Any] = {"train": ["train", "extra"], "test": ["test"]}
+SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
 LINES = (
     "  2 quarantined: is too short: … s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav)",
     "  1 quarantined: is silent (as cat/2.wav)",
