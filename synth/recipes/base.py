@@ -202,7 +202,8 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
     """
     if isinstance(counts, Mapping) and set(counts) != set(splits):
         raise PlanError(
-            f"{setting_name} is for {', '.join(counts)}, splits are {', '.join(splits)}",
+            f"{setting_name} names the splits {', '.join(counts)}, but `splits` names "
+            f"{', '.join(splits)}",
             fix="name the same splits in both, as in `splits: {train: 0.8, test: 0.2}`",
         )
 

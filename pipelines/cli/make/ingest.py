@@ -132,7 +132,8 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
         f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
         f"+ {outside:,} outside of splits = {listed:,} listed{_describe_limit(intake)}"
     )
-    _print_table(console, ("split", "clips"), splits)
+    if len(splits) > 1:
+        _print_table(console, ("split", "clips"), splits)
     if above:
         console.print(
             f"{above:,} clips peak above full scale (column peak_db); they are used as "
