@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
 import os
@@ -31,6 +32,12 @@ DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
 SHOW_PROGRESS: Final = "show_progress"
 """A parameter that is no option: commands of other packages are given the display by it."""
+_FIXES: Final[dict[int, str]] = {
+    errno.EROFS: "use a folder on a disk that can be written",
+    errno.EACCES: "change the permissions there, or use another folder or file",
+    errno.EPERM: "change the permissions there, or use another folder or file",
+}
+"""By the system's number of the error."""
 COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
 """Arguments of commands of other packages that the shell completes as ours."""
 
@@ -200,4 +207,4 @@ def _describe(error: SegueError | OSError) -> tuple[str, str]:
     if isinstance(error, SegueError):
         return error.message, error.fix
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}", ""
+    return f"{where}{error.strerror or error}", _FIXES.get(error.errno or 0, "")

@@ -242,3 +242,12 @@ def test_an_option_of_the_wrong_type_is_told_in_plain_words(
     failed = segue_here(*words)
     assert failed.returncode == 2
     assert told in failed.stderr
+
+
+def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
+    failed = segue_here("new", "triplets", "--out", "/sys/triplets.yaml")
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines() == [
+        "error: /sys/triplets.yaml: Permission denied",
+        "fix:   change the permissions there, or use another folder or file",
+    ]
