@@ -82,7 +82,10 @@ class Findings:
             f"no clip is from the library's split {name}, which the spec names"
             for name in self.absent
         ]
-        notes += [each.line for each in self.lacking] + [each.line for each in self.left_out]
+        notes += [each.line for each in self.lacking]
+        if self.lacking:
+            notes.append("to fill them, add clips; with shares, another `seed` may do")
+        notes += [each.line for each in self.left_out]
         if self.unphrased:
             count = len(self.unphrased)
             have = "label has" if count == 1 else "labels have"

@@ -24,6 +24,7 @@ LINES = (
     "  1 quarantined: is silent (as cat/2.wav)",
     "note: no clip is from the library's split extra, which the spec names",
     "note: split test has no clip of: hound (1 of 2 labels)",
+    "note: to fill them, add clips; with shares, another `seed` may do",
     "note: 1 label has no phrase and read 'the sound of …': hound; "
     "write labels as you would say them, such as 'a hound'",
 )
