@@ -510,7 +510,7 @@ def test_counts_are_dealt_to_splits_by_their_clips() -> None:
     assert {split: len(each) for split, each in groups.items()} == {"train": 75, "test": 25}
     by_split = Scenes(scenes={"train": 8, "test": 4}).groups(found, setting())
     assert {split: len(each) for split, each in by_split.items()} == {"train": 2, "test": 1}
-    with pytest.raises(PlanError, match="splits are train"):
+    with pytest.raises(PlanError, match="`splits` names train"):
         Scenes(scenes={"test": 8}).check(setting(), ["train"])
 
 
