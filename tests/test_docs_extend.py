@@ -11,12 +11,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import torch
+import yaml
 from builds import segue_here
 from libraries import check, sound, write_csv
 from torch.nn.functional import normalize
 
-from pipelines.build.build import plan_library
+from pipelines.build.build import build, plan_library
 from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.recipes import RECIPES
@@ -24,11 +26,15 @@ from synth.sources import source_class
 from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
 from train.config.run import TrainConfig
+from train.engine.loop import train
+from train.engine.run_folder import load_run
 from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.choice import loss_of
+from train.model.clap import build_model
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-MODULES = ("bird_sounds", "together", "margin", "my_clap")
+MODULES = ("bird_sounds", "together", "margin", "patches", "my_clap")
+SHORT = {"stages": [{"steps": 2}], "batch": 4, "tensorboard": False}
 BROKEN = """
 [segue.recipes]
 gone = no_such_module:X
@@ -37,6 +43,9 @@ renamed = together:Together
 triplets = together:Together
 [segue.losses]
 gone = no_such_module:X
+[segue.towers]
+gone = no_such_module:X
+small = patches:Patches
 """
 
 
@@ -206,3 +215,44 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
         optimizer.step()
         values.append(found.item())
     assert values[0] > values[-1] == 0
+
+
+def _towers(**model: object) -> TrainConfig:
+    values = {"corpus": "c", "out": "o", "model": model}
+    return parse_config(values, "train.yaml")
+
+
+def test_the_towers_learn_and_are_opened_again(tmp_path: Path) -> None:
+    spec = {
+        "corpus": "t",
+        "source": {"foley": {"classes": ["dog", "rain"], "takes": 2}},
+        "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0}},
+        "audio": {"sample_rate": 16000},
+    }
+    build(Spec.model_validate(spec), tmp_path, worker_count=0)
+    page = (DOCS / "extend.md").read_text(encoding="utf-8")
+    model = yaml.safe_load(page[page.index("    model:") :].partition("\n\n")[0])["model"]
+    values = {"corpus": tmp_path / "data_manifests" / "t", "out": tmp_path / "run", **SHORT}
+    result = train(parse_config(values | {"model": model}, "train.yaml"))
+    run = load_run(result.folder)
+    assert type(run.model.audio_tower).__name__ == "Patches"
+    assert run.model.audio_tower.patch == 400
+    assert run.model.encode_audio(torch.rand(2, 8000)).shape == (2, 128)
+
+
+def test_a_tower_of_another_package_is_checked() -> None:
+    with pytest.raises(SpecError, match="there is no 'patchs'; did you mean 'patches'"):
+        _towers(audio={"kind": "patchs"})
+    with pytest.raises(SpecError, match="another package's tower, not of small"):
+        _towers(audio={"settings": {"patch": 3}})
+    projection = {"kind": "projection"}
+    for model, why in (
+        ({"audio": {"kind": "gone"}}, "cannot be imported"),
+        ({"audio": {"kind": "bag"}}, "not a subclass"),
+        ({"audio": {"kind": "patches"}, "head": projection}, "no summary token"),
+    ):
+        config = _towers(**model).model
+        with pytest.raises(SpecError, match=why):
+            build_model(config, 16_000, 10)
+    assert _towers().model.audio.kind == "small"
+    build_model(_towers().model, 16_000, 10)

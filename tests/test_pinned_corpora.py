@@ -43,21 +43,28 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "bd08e804a04c9726",
+        "5a662740ae5a0233",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "9c61a84713110290",
+        "868cd48e833dd221",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "e4319893f193398e"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "8dd8ec2b57050331"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "e32a3b1b94c3390b",
+        "4295b4b8bc23b9e8",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "1e4cf7a5defe0486"),
+    "counts": (
+        {
+            "recipe": {"counts": {"repeats": 1}},
+            "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
+        },
+        "1523015646d94737",
+    ),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "5a61a3a58b921271"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "adcb8b5c389018d6",
+        "bcb2af5a3d50c5fd",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]

@@ -69,9 +69,10 @@ def _play(scene: Scene, bank: Bank, fade: Fade, canvas: Audio) -> None:
             ends = duration(first)
             seam = ends - crossfade
             _play(first, bank, fade, canvas[:ends])
+            canvas[ends:seam] = 0
             falling = canvas[seam:ends].copy()
             _play(second, bank, fade, canvas[seam:])
-            if crossfade:
+            if crossfade > 0:
                 rising = _ramp(crossfade, fade)
                 falling *= rising[::-1]
                 canvas[seam:ends] *= rising

@@ -48,7 +48,7 @@ def _play_apart(
             first, second = first[:, :ends], second[:, seam:]
             _play_apart(scene.first, bank, fade, first)
             _play_apart(scene.second, bank, fade, second)
-            if crossfade:
+            if crossfade > 0:
                 rising = fade_in(crossfade, fade)
                 first[:, seam:] *= rising[::-1]
                 second[:, :crossfade] *= rising

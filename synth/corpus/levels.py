@@ -11,9 +11,13 @@ def read_levels(clips: pa.RecordBatch) -> LevelTable:
     """Views of the levels of clips.
 
     Args:
-        clips: With the columns `levels_db` and `levels_dba` of `schema.CLIPS`.
+        clips: With the columns `levels_db`, `levels_dba` and `attacks` of `schema.CLIPS`.
     """
-    levels, weighted = (clips.column(name) for name in ("levels_db", "levels_dba"))
+    names = ("levels_db", "levels_dba", "attacks")
+    levels, weighted, attacks = (clips.column(name) for name in names)
     return LevelTable(
-        levels.values.to_numpy(), weighted.values.to_numpy(), levels.offsets.to_numpy()
+        levels.values.to_numpy(),
+        weighted.values.to_numpy(),
+        levels.offsets.to_numpy(),
+        attacks.values.to_numpy(),
     )

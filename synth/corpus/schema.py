@@ -27,7 +27,7 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
-ADDED: Final = frozenset({"levels_dba", "segments", "activity", "against"})
+ADDED: Final = frozenset({"levels_dba", "attacks", "segments", "activity", "against", "onsets"})
 """Columns, and fields of their structures, that manifests of an older format lack."""
 
 TAG: Final = pa.struct(
@@ -62,12 +62,15 @@ CLIPS: Final = _schema(
     ("peak_db", pa.float64()),
     ("levels_db", pa.list_(pa.float32())),
     ("levels_dba", pa.list_(pa.float32())),
+    ("attacks", pa.list_(pa.int8())),
     ("segments", pa.list_(STRETCH)),
     ("sha256", _TEXT),
     ("fingerprint", pa.binary()),
 )
 
-INCIDENTAL: Final = frozenset({"location", "levels_db", "levels_dba", "segments", "fingerprint"})
+INCIDENTAL: Final = frozenset(
+    {"location", "levels_db", "levels_dba", "attacks", "segments", "fingerprint"}
+)
 """Columns of `CLIPS` that no sample depends on, or that follow from the file and the spec."""
 
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
@@ -87,6 +90,7 @@ ACTIVITY: Final = pa.struct(
     [
         pa.field("clear", pa.list_(STRETCH), nullable=False),
         pa.field("faint", pa.list_(STRETCH), nullable=False),
+        pa.field("onsets", pa.int32(), nullable=False),
     ]
 )
 

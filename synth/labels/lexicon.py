@@ -90,6 +90,12 @@ def other_families(label: str) -> tuple[str, ...]:
     return tuple(row["also"].split(";")) if row is not None and row["also"] else ()
 
 
+def is_countable(label: str) -> bool:
+    """Whether a listed label's clause names one short event, so that "twice" may follow it."""
+    row = _read_phrases().get(label)
+    return row is not None and row["countable"] == "yes"
+
+
 def category(label: str) -> str:
     """The first segment of a label's first family path, `OTHER` for a label that is not listed."""
     paths = families(label)

@@ -8,6 +8,9 @@ that the clause ("a dog barks") and the gerund ("a dog barking") cannot drift ap
 besides: an airplane, `vehicle/aircraft/plane`, is heard by its engine, `vehicle/engine/aircraft`.
 Labels of related families are kin and are never told apart. What is in `also` alone may be heard
 beside the label, and named beside it, but nobody may say of the label's sound that it is absent.
+
+`countable` says whether the clause names one short event, so that "three times" may follow it: a
+dog's bark does, a sneeze of two parts or a ticking clock does not.
 """
 
 from __future__ import annotations
@@ -40,8 +43,18 @@ A label that two vocabularies share is listed once: UrbanSound8K's `car_horn` an
 ESC-50's.
 """
 
-COLUMNS: Final = ("label", "noun", "subject", "verb", "rest", "plural", "family", "also")
-BUILT: Final = ("label", "noun", "clause", "gerund", "family", "also")
+COLUMNS: Final = (
+    "label",
+    "noun",
+    "subject",
+    "verb",
+    "rest",
+    "plural",
+    "countable",
+    "family",
+    "also",
+)
+BUILT: Final = ("label", "noun", "clause", "gerund", "countable", "family", "also")
 
 _CATEGORIES = (
     "animal voice body music vehicle tool home alarm water weather fire impact bell electronic "
@@ -79,6 +92,7 @@ class LexiconEntry:
         gerund: A gerund phrase: "a dog barking".
         families: Family paths: "animal/dog".
         also: Paths of what it could be called besides.
+        countable: Whether it is one short event.
     """
 
     label: str
@@ -87,6 +101,7 @@ class LexiconEntry:
     gerund: str
     families: tuple[str, ...]
     also: tuple[str, ...] = ()
+    countable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +183,9 @@ def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     every = (entry for entries in built.values() for entry in entries)
     for entry in sorted(every, key=lambda each: each.label):
         families, also = ";".join(entry.families), ";".join(entry.also)
-        writer.writerow((entry.label, entry.noun, entry.clause, entry.gerund, families, also))
+        countable = "yes" if entry.countable else "no"
+        forms = entry.label, entry.noun, entry.clause, entry.gerund
+        writer.writerow((*forms, countable, families, also))
     return text.getvalue()
 
 
@@ -194,8 +211,9 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
 
 
 def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEntry:
-    if row["plural"] not in ("yes", "no"):
-        place.refuse(f"plural is {row['plural']!r}", "write yes or no")
+    for column in ("plural", "countable"):
+        if row[column] not in ("yes", "no"):
+            place.refuse(f"{column} is {row[column]!r}", "write yes or no")
     for column in ("noun", "subject", "verb"):
         if not row[column]:
             place.refuse(f"no {column}", f"fill in the {column}")
@@ -214,7 +232,8 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEn
     for path in also:
         if are_related(families, (path,)):
             place.refuse(f"the also path {path!r} is in its family", "leave it out of also")
-    return LexiconEntry(place.label, **forms, families=families, also=also)
+    countable = row["countable"] == "yes"
+    return LexiconEntry(place.label, **forms, families=families, also=also, countable=countable)
 
 
 def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:

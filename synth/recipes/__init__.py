@@ -10,6 +10,7 @@ from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import PlanError
 from synth.recipes.acba import Acba
 from synth.recipes.base import Recipe, RecipeSettings
+from synth.recipes.counts import Counts
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.scenes import Scenes
 from synth.recipes.tag_captions import TagCaptions
@@ -21,6 +22,7 @@ __all__ = ["ENTRY_POINTS", "RECIPES", "Recipe"]
 
 _OURS: Final[Mapping[str, type[RecipeSettings]]] = {
     "acba": Acba,
+    "counts": Counts,
     "negation": NegationRecipe,
     "scenes": Scenes,
     "tag_captions": TagCaptions,

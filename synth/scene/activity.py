@@ -8,11 +8,14 @@ hears anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
+
+_UNKNOWN: Final = -1
+"""How often a sound begins, where nobody knows, as it is written."""
 
 
 class Stretch(NamedTuple):
@@ -84,10 +87,12 @@ class Activity:
     Args:
         clear: Where every listener hears it; nowhere, if it may be missed altogether.
         faint: Where any listener may hear it; it covers `clear`.
+        onsets: How often anybody may say that it begins, at most; None where nobody knows.
     """
 
     clear: Stretches
     faint: Stretches
+    onsets: int | None = None
 
     @classmethod
     def throughout(cls, onset: Frames, offset: Frames) -> Activity:
@@ -96,18 +101,19 @@ class Activity:
         return cls(whole, whole)
 
     def cut(self, onset: Frames, offset: Frames) -> Activity:
-        """What of it lies from `onset` to `offset`."""
+        """What of it lies from `onset` to `offset`; nobody knows how often that begins."""
         return Activity(cut(self.clear, onset, offset), cut(self.faint, onset, offset))
 
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""
-        return Activity(shift(self.clear, frames), shift(self.faint, frames))
+        return replace(self, clear=shift(self.clear, frames), faint=shift(self.faint, frames))
 
-    def to_json(self) -> dict[str, list[dict[str, Frames]]]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""
         return {
             "clear": [stretch._asdict() for stretch in self.clear],
             "faint": [stretch._asdict() for stretch in self.faint],
+            "onsets": _UNKNOWN if self.onsets is None else self.onsets,
         }
 
     @classmethod
@@ -119,7 +125,10 @@ class Activity:
         """
         match value:
             case {"clear": [*clear], "faint": [*faint]}:
-                return cls(_read_stretches(clear), _read_stretches(faint))
+                onsets = value.get("onsets", _UNKNOWN)
+                if type(onsets) is int and onsets >= _UNKNOWN:
+                    known = None if onsets == _UNKNOWN else onsets
+                    return cls(_read_stretches(clear), _read_stretches(faint), known)
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from synth.base.errors import SceneError
 from synth.scene.scene import (
@@ -17,6 +17,9 @@ from synth.scene.scene import (
     to_json,
     to_text,
 )
+
+MAX_TIMES: Final = 100
+"""How often a claim may say that a sound is heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,26 @@ class Only:
     claim: Claim
 
 
-Claim: TypeAlias = Scene | And | Not | Only
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A sound is heard so many times, no more and no fewer.
+
+    Args:
+        event: The sound, by its label.
+        times: How often, at least 1.
+    """
+
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.times <= MAX_TIMES:
+            raise SceneError(
+                f"a sound cannot be counted {self.times} times", fix=f"1 to {MAX_TIMES}"
+            )
+
+
+Claim: TypeAlias = Scene | And | Not | Only | Count
 
 
 def claim_to_json(claim: Claim) -> dict[str, Any]:
@@ -53,6 +75,8 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
             return {"not": claim_to_json(inner)}
         case Only(inner):
             return {"only": claim_to_json(inner)}
+        case Count(event, times):
+            return {"count": to_json(event), "times": times}
         case Event() | Concat() | Overlay():
             return to_json(claim)
         case _:
@@ -68,6 +92,8 @@ def claim_to_text(claim: Claim) -> str:
             return f'{{"not":{claim_to_text(inner)}}}'
         case Only(inner):
             return f'{{"only":{claim_to_text(inner)}}}'
+        case Count(event, times):
+            return f'{{"count":{to_text(event)},"times":{times}}}'
         case Event() | Concat() | Overlay():
             return to_text(claim)
         case _:
@@ -93,11 +119,15 @@ def _read(value: Any, depth: int) -> Claim:
             return Not(_read(inner, depth + 1))
         case {"only": inner}:
             return Only(_read(inner, depth + 1))
+        case {"count": event, "times": int(times)} if type(times) is int:
+            found = from_json(event)
+            if isinstance(found, Event):
+                return Count(found, times)
         case {"event": _} | {"sequence": _} | {"overlay": _}:
             return from_json(value)
     raise SceneError(
         "not a claim: " + f"{value!r}"[:200],
-        fix='expected a scene, or an object with "and", "not" or "only"',
+        fix='expected a scene, or an object with "and", "not", "only" or "count"',
     )
 
 
@@ -117,6 +147,8 @@ def claim_labels(claim: Claim) -> frozenset[str]:
         return claim_labels(claim.claim)
     if isinstance(claim, And):
         return claim_labels(claim.first) | claim_labels(claim.second)
+    if isinstance(claim, Count):
+        return frozenset(claim.event.named)
     return frozenset(claim.named)
 
 

@@ -74,7 +74,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """`first`, then `second`, overlapping by `crossfade` frames."""
+    """`first`, then `second`, overlapping by `crossfade` frames; below 0, after as long a pause."""
 
     first: Scene
     second: Scene
@@ -85,8 +85,6 @@ class Concat:
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", _depth(self.first, self.second))
         object.__setattr__(self, "named", self.first.named + self.second.named)
-        if self.crossfade < 0:
-            raise SceneError(f"a crossfade cannot be negative, got {self.crossfade} frames")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from synth.audio.dsp import (
     SILENCE_DB,
     Audio,
     active_span,
+    attacks,
     levels,
     loudness,
     peak,
@@ -131,6 +132,7 @@ def catalogue(
         "peak_db": round(to_decibels(peak(active)), 3),
         "levels_db": np.round(levels(played, bank_rate), 1).tolist(),
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
+        "attacks": attacks(played, bank_rate).tolist(),
         "sha256": recording.sha256,
         "fingerprint": to_bytes(fingerprint(active, rate)),
     }

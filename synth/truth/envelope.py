@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float, Float32, Int, Int8
 
 from synth.base.units import Decibels, Frames
 
@@ -24,12 +24,25 @@ class Envelope:
         weighted_db: The same, A-weighted.
         block: Frames of a block at the corpus rate; the last one may be shorter.
         frames: Length of the active span at the corpus rate.
+        attacks: How often it may be said to begin in each block (`dsp.attacks`), None where that
+            was not measured.
     """
 
     levels_db: Sequence[float] | LevelBlocks
     weighted_db: Sequence[float] | LevelBlocks
     block: float
     frames: Frames
+    attacks: Sequence[int] | Int8[np.ndarray, " blocks"] | None = None
+
+    def count_attacks(self, start: Frames, frames: Frames) -> int | None:
+        """How often an excerpt may be said to begin; None where nobody knows.
+
+        A block at either side counts: what peaks there may begin in the excerpt.
+        """
+        if self.attacks is None:
+            return None
+        first, last = int(start // self.block), int(-(-(start + frames) // self.block))
+        return int(np.sum(self.attacks[max(first - 1, 0) : last + 1]))
 
     @cached_property
     def loudest(self) -> float:
@@ -65,11 +78,19 @@ class LevelTable:
         levels_db: RMS levels.
         weighted_db: The same, A-weighted.
         edges: Where the blocks of each clip begin, and where those of the last end.
+        attacks: How often each clip may be said to begin in its blocks, None where that was not
+            measured.
     """
 
     levels_db: Float32[np.ndarray, " blocks"]
     weighted_db: Float32[np.ndarray, " blocks"]
     edges: Int[np.ndarray, " edges"]
+    attacks: Int8[np.ndarray, " blocks"] | None = None
+
+    def attacks_of_clip(self, row: int) -> Int8[np.ndarray, " blocks"] | None:
+        """How often a clip may be said to begin in each of its blocks."""
+        start, end = self.edges[row : row + 2]
+        return None if self.attacks is None else self.attacks[start:end]
 
     def of_clip(self, row: int) -> tuple[LevelBlocks, LevelBlocks]:
         """The levels of a clip and the weighted ones, in double precision."""
@@ -102,4 +123,5 @@ class StoredEnvelope:
         if not len(levels):
             level = (self.steady_db,)
             return Envelope(level, level, float(self.frames), self.frames)
-        return Envelope(levels, weighted, self.block, self.frames)
+        attacks = self.table.attacks_of_clip(self.row)
+        return Envelope(levels, weighted, self.block, self.frames, attacks)

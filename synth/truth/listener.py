@@ -103,7 +103,11 @@ class Listener:
                 place.offset,
                 place.excerpt,
                 place.event,
-                Activity(self._to_frames(clear_runs, place), self._to_frames(faint_runs, place)),
+                Activity(
+                    self._to_frames(clear_runs, place),
+                    self._to_frames(faint_runs, place),
+                    self._count_onsets(place.excerpt),
+                ),
             )
             for place, clear_runs, faint_runs in zip(placed.placements, clear, faint, strict=True)
         )
@@ -136,6 +140,18 @@ class Listener:
             if len(self._alone) < _KEPT:
                 self._alone[key] = found
         return found
+
+    def _count_onsets(self, excerpt: Excerpt) -> int | None:
+        key = excerpt.clip, excerpt.start, excerpt.frames
+        if key not in self._onsets:
+            if len(self._onsets) >= _KEPT:
+                self._onsets.pop(next(iter(self._onsets)), None)
+            self._onsets[key] = self._envelope(excerpt.clip).count_attacks(*key[1:])
+        return self._onsets[key]
+
+    @cached_property
+    def _onsets(self) -> dict[tuple[str, Frames, Frames], int | None]:
+        return {}
 
     @cached_property
     def _recent(self) -> dict[Scene, Timeline]:
@@ -249,7 +265,7 @@ class Listener:
             falling: The same of a falling one.
         """
         for join in placed.joins:
-            if join.crossfade:
+            if join.crossfade > 0:
                 gone, come = (
                     np.minimum(np.maximum((moments - join.seam) / join.crossfade, 0), 1)
                     for moments in (falling, rising)

@@ -22,6 +22,9 @@ LEAST_REMAINDER: Final = 0.2
 _REMAINDER: Final = 5
 """The same as a length, in the shortest overlaps that can be heard: 0.5 s where that is 0.1 s."""
 
+_PAUSE: Final = 2
+"""In the same measure: shorter pauses may go unheard, 0.2 s."""
+
 _CROSSING: Final = 10
 """In the same measure: longer crossfades, over 1 s, may be said to sound together."""
 
@@ -46,6 +49,11 @@ class Tolerance:
     def remainder(self) -> Frames:
         """How long a sound must go on alone to be taken for one that comes after."""
         return max(_REMAINDER * self.audible, 1)
+
+    @property
+    def pause(self) -> Frames:
+        """How long nothing of a sound must be heard for everybody to hear two of it."""
+        return max(_PAUSE * self.audible, 1)
 
     @property
     def crossing(self) -> Frames:

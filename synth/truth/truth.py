@@ -11,13 +11,14 @@ had in mind. What lies between is neither, and cannot enter a corpus.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TypeAlias, assert_never
 
 from synth.labels.lexicon import are_kin, could_be_called
-from synth.scene.claim import And, Claim, Not, Only, claim_labels
+from synth.scene.claim import And, Claim, Count, Not, Only, claim_labels
 from synth.scene.edit import projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
@@ -60,6 +61,7 @@ class Hearing:
 
     def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
         self._timeline = timeline
+        self._tolerance = tolerance
         self._relations = Relations(timeline, tolerance)
         self._own: dict[str, list[Sound]] = {}
         self._others: dict[str, list[tuple[Sound, Placement]]] = {}
@@ -89,6 +91,11 @@ class Hearing:
                 return self.refutes(inner)
             case Only(inner):
                 return self.proves(inner) and self._own.keys() <= claim_labels(inner)
+            case Count(event, times):
+                fewest, most = self._count(event.label)
+                return fewest == times == most and all(
+                    self._bears(place, event.label) for _, place in self._find_called(event.label)
+                )
             case _:
                 assert_never(claim)
 
@@ -112,8 +119,26 @@ class Hearing:
                     any(could_be_called(other, name) for name in named)
                     for other in self._clear - named
                 )
+            case Count(event, times):
+                fewest, most = self._count(event.label)
+                return times < fewest or times > most
             case _:
                 assert_never(claim)
+
+    def _count(self, name: str) -> tuple[int, float]:
+        """How often anybody may say that a sound is heard: the fewest times, and the most.
+
+        A sound of one onset is heard once. One that may begin anew is heard once at least, if it
+        begins at all, and two that no pause parts may be taken for one.
+        """
+        own = sorted(self._own.get(name, ()), key=lambda sound: sound.start)
+        fewest, end = 0, -math.inf
+        for sound in own:
+            if sound.clear_frames and sound.activity.onsets:
+                fewest += sound.start - end >= self._tolerance.pause
+            end = max(end, sound.end)
+        others = (sound for sound, place in self._find_called(name) if not self._bears(place, name))
+        return fewest, sum(map(_count_most, chain(own, others)))
 
     def _find_called(self, name: str) -> list[tuple[Sound, Placement]]:
         """The sounds of other labels that could be called by a name, with their places."""
@@ -207,6 +232,14 @@ class Hearing:
             else:
                 fitting.append(chosen)
         return fitting
+
+
+def _count_most(sound: Sound) -> float:
+    """How often anybody may count a sound: its onsets, or the stretches in which it is heard."""
+    heard = sound.activity
+    if heard.onsets is None:
+        return math.inf
+    return max(heard.onsets, len(heard.clear), len(heard.faint))
 
 
 def proves(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,40 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import Tensor
 from transformers import (
+    ASTConfig,
+    ASTFeatureExtractor,
+    ASTModel,
     ClapConfig,
     ClapFeatureExtractor,
     ClapModel,
+    GPT2Config,
+    GPT2Model,
     HubertConfig,
     HubertModel,
+    ModernBertConfig,
+    ModernBertModel,
     PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3Model,
+    SeamlessM4TFeatureExtractor,
+    Wav2Vec2BertConfig,
+    Wav2Vec2BertModel,
+    WhisperConfig,
+    WhisperFeatureExtractor,
+    WhisperModel,
 )
 
 CLAP_RATE = 48_000
 CLAP_SECONDS = 2
 CLAP_DIM = 12
+INPUT_SECONDS = 4
+"""Of an AST and a Whisper."""
+_SIZES: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+}
 WORDS = ["a", "dog", "barks", "before", "rain", "falls", "then", "siren"]
 
 
@@ -136,3 +159,78 @@ def save_hubert(folder: Path) -> Path:
         torch.manual_seed(1)
         HubertModel(config).save_pretrained(folder)
     return folder
+
+
+def _save(model: Callable[[], Any], folder: Path) -> Path:
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        made = model()
+        with torch.no_grad():
+            for parameter in made.parameters():
+                if parameter.requires_grad:
+                    parameter.add_(0.1 * torch.randn_like(parameter))
+        made.save_pretrained(folder)
+    return folder
+
+
+def save_ast(folder: Path) -> Path:
+    frames = 100 * INPUT_SECONDS
+    patches = {"patch_size": 8, "frequency_stride": 8, "time_stride": 5}
+    config = ASTConfig(max_length=frames, num_mel_bins=32, **patches, **_SIZES)
+    ASTFeatureExtractor(num_mel_bins=32, max_length=frames).save_pretrained(folder)
+    return _save(lambda: ASTModel(config), folder)
+
+
+def save_whisper(folder: Path) -> Path:
+    each = {"layers": 2, "attention_heads": 2, "ffn_dim": 24}
+    halves = {f"{half}_{key}": n for half in ("encoder", "decoder") for key, n in each.items()}
+    marks = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+    config = WhisperConfig(
+        vocab_size=30,
+        num_mel_bins=16,
+        d_model=16,
+        max_source_positions=50 * INPUT_SECONDS,
+        max_target_positions=10,
+        encoder_layerdrop=0.5,
+        **halves,
+        **marks,
+    )
+    WhisperFeatureExtractor(feature_size=16, chunk_length=INPUT_SECONDS).save_pretrained(folder)
+    return _save(lambda: WhisperModel(config), folder)
+
+
+def save_wav2vec2_bert(folder: Path) -> Path:
+    config = Wav2Vec2BertConfig(
+        feature_projection_input_dim=32, conv_depthwise_kernel_size=5, **_SIZES
+    )
+    SeamlessM4TFeatureExtractor(num_mel_bins=16, feature_size=16).save_pretrained(folder)
+    return _save(lambda: Wav2Vec2BertModel(config), folder)
+
+
+_TEXT: dict[str, Any] = {
+    "vocab_size": 4 + len(WORDS),
+    "bos_token_id": 0,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+}
+
+
+def save_modernbert(folder: Path) -> Path:
+    marks = {"cls_token_id": 0, "sep_token_id": 2}
+    config = ModernBertConfig(max_position_embeddings=80, **marks, **_TEXT, **_SIZES)
+    save_tokenizer(folder)
+    return _save(lambda: ModernBertModel(config), folder)
+
+
+def save_gpt2(folder: Path) -> Path:
+    config = GPT2Config(n_positions=80, n_embd=16, n_layer=2, n_head=2, **_TEXT)
+    save_tokenizer(folder)
+    return _save(lambda: GPT2Model(config), folder)
+
+
+def save_qwen3(folder: Path) -> Path:
+    config = Qwen3Config(
+        max_position_embeddings=80, num_key_value_heads=1, head_dim=8, **_TEXT, **_SIZES
+    )
+    save_tokenizer(folder)
+    return _save(lambda: Qwen3Model(config), folder)

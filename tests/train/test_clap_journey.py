@@ -17,6 +17,7 @@ from train.cli.export import export_command
 from train.cli.train import train_command
 from train.config.model import HeadKind, TokenKind
 from train.engine.run_folder import load_run
+from train.export.files import ModelFormat
 from train.export.opening import open_clap, open_model
 from train.report.evaluations import read_evaluations
 
@@ -53,8 +54,10 @@ def test_a_clap_is_fine_tuned_exported_and_tested(
     (tested,) = read_evaluations(run)
     assert {name: each.to_json() for name, each in tested.metrics.items()} == tuned
     assert tested.name == f"eval-{sounds.name}-test"
-    export_command(run, exported, as_json=True)
-    assert last_line() == {"out": str(exported)}
+    export_command(run, exported, ModelFormat.TRANSFORMERS, as_json=True)
+    told = last_line()
+    assert (told["out"], told["format"]) == (str(exported), "transformers")
+    assert told["bytes"] == sum((exported / name).stat().st_size for name in told["files"])
     eval_command(exported, sounds, out=tmp_path / "results", as_json=True)
     assert last_line() == json.loads((tmp_path / "results" / "metrics.json").read_text()) == tuned
     weights = [ClapModel.from_pretrained(folder).state_dict() for folder in (clap, exported)]

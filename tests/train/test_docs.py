@@ -11,6 +11,7 @@ import yaml
 from train.bench.glossary import GLOSSARY
 from train.bench.settings import Task
 from train.config.loss import Loss
+from train.config.model import Group
 from train.config.run import TrainConfig
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -32,6 +33,12 @@ def test_the_file_shown_holds_every_setting_with_its_default(page: str) -> None:
         assert shown["model"][section].keys() == default["model"][section].keys()
     assert shown["stages"][0].keys() == default["stages"][0].keys()
     assert shown["text"].keys() == default["text"].keys()
+
+
+def test_the_settings_for_fine_tuning_are_right(page: str) -> None:
+    shown: dict[str, Any] = yaml.safe_load(page.split("```yaml")[2].split("```")[0])
+    config = TrainConfig.model_validate(shown | {"corpus": "c", "out": "o"})
+    assert config.lr_of[Group.AUDIO_TOWER_LAST] < config.lr
 
 
 def test_every_loss_and_every_task_is_named(page: str) -> None:

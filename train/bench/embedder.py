@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError, SpecError
@@ -184,6 +185,11 @@ def _cut_to_longest(waveform: Audio, name: str, embedder: Embedder, cut: bool) -
         f"{name}: lasts {len(waveform) / rate:.2f} s, the model takes {longest / rate:g} s",
         fix="shorten it, use its first part with --cut, or all of it with --fusion (fused CLAPs)",
     )
+
+
+def unit_length(embedded: Float[Tensor, "items dim"]) -> Embeddings:
+    """Vectors brought to unit length, in float64."""
+    return _to_numpy(normalize(embedded.double(), dim=-1))
 
 
 def _to_numpy(embedded: Tensor) -> Embeddings:

@@ -7,6 +7,7 @@ from pathlib import Path
 from synth.base.errors import SpecError
 from train.bench.embedder import Evaluator
 from train.bench.foreign import Foreign, open_foreign
+from train.bench.open_clip import OpenClip, load_open_clip
 from train.bench.pe_audio import PeAudio, open_pe_audio
 from train.export.kinds import ModelKind, model_kind, transformers_kind
 from train.export.opening import open_model
@@ -16,19 +17,20 @@ from train.model.loading import hub_config
 
 def open_embedder(
     model: Path, device: str = "cpu", tokenizer: str | None = None
-) -> Evaluator | Foreign | PeAudio:
+) -> Evaluator | Foreign | OpenClip | PeAudio:
     """A trained model on a device.
 
     Args:
         model: The folder of a run or of an export, a ClapModel or PeAudioModel by its folder or
-            its name on huggingface.co, a LAION-CLAP checkpoint, `module:factory`, or the name of
+            its name on huggingface.co, a model of open_clip by its folder, `hf-hub:OWNER/NAME` or
+            `open_clip:MODEL:CHECKPOINT`, a LAION-CLAP checkpoint, `module:factory`, or the name of
             an entry point of `segue.embedders`.
         device: Where to compute.
         tokenizer: Of a LAION-CLAP checkpoint, by folder or name; by default RoBERTa's.
 
     Raises:
         CorpusError: If there is none, it is of another kind, or it cannot be read.
-        SpecError: If the device is absent, or the object is no embedder.
+        SpecError: If the device or what the model needs is absent, or the object is no embedder.
     """
     place = torch_device(device)
     kind = model_kind(model)
@@ -40,6 +42,8 @@ def open_embedder(
         )
     if kind is ModelKind.PE_AUDIO:
         return open_pe_audio(model.as_posix(), place)
+    if kind is ModelKind.OPEN_CLIP:
+        return load_open_clip(model, place)
     if kind is ModelKind.CODE:
         if place.type != "cpu":
             raise SpecError(

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
-from train.bench.embedder import Embeddings
+from train.bench.embedder import Embeddings, unit_length
 from train.data.tokenizer import TextTokenizer
 from train.model.weights import weights_digest
 
@@ -59,7 +56,7 @@ class PeAudio:
         for _, alike in groupby(waveforms, len):
             heard = self.extractor(list(alike), sampling_rate=self.sample_rate, return_tensors="pt")
             parts.append(self.model.get_audio_embeds(**heard.to(self.model.device)))
-        return _unit(torch.cat(parts))
+        return unit_length(torch.cat(parts))
 
     @torch.no_grad()
     def texts(self, texts: Sequence[str]) -> Embeddings:
@@ -69,7 +66,7 @@ class PeAudio:
         found = self.model.text_model(
             input_ids=ids.ids, attention_mask=ids.mask.long(), output_hidden_states=True
         )
-        return _unit(self.model.text_audio_head(found.hidden_states[-1][:, 0]))
+        return unit_length(self.model.text_audio_head(found.hidden_states[-1][:, 0]))
 
 
 def open_pe_audio(name: str, device: torch.device) -> PeAudio:
@@ -126,8 +123,3 @@ def _no_report() -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(before)
-
-
-def _unit(found: Tensor) -> Embeddings:
-    vectors: np.ndarray = normalize(found.double(), dim=-1).cpu().numpy()
-    return vectors

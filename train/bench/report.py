@@ -66,9 +66,9 @@ def format_markdown(evaluation: Evaluation) -> str:
     if said := verdicts(evaluation.metrics):
         lines += [*(f"- {line}" for line in said), ""]
     main, others = split_main_metrics(evaluation.metrics)
-    lines += _table(main)
+    lines += metric_lines(main)
     if others:
-        lines += ["", "## Other tests", "", *_table(others)]
+        lines += ["", "## Other tests", "", *metric_lines(others)]
     if evaluation.left_out:
         lines += ["", "Left out:", ""]
         lines += [f"- {_cell(reason)}: {count:,}" for reason, count in evaluation.left_out.items()]
@@ -87,7 +87,8 @@ def split_main_metrics(
     return main, {name: one for name, one in metrics.items() if name not in main}
 
 
-def _table(metrics: Mapping[str, Metric]) -> list[str]:
+def metric_lines(metrics: Mapping[str, Metric]) -> list[str]:
+    """Metrics as the lines of a Markdown table."""
     lines = ["| metric | value | 95 % interval | chance | n |", "|---|---:|---:|---:|---:|"]
     for name, metric in metrics.items():
         cells = (

@@ -34,7 +34,8 @@ def eval_command(
         Path,
         typer.Argument(
             help="A run folder, an exported model, any ClapModel or PE-AV model, a LAION-CLAP "
-            "checkpoint (.pt), or module:factory of your own.",
+            "checkpoint (.pt), a CLAP of open_clip (folder, hf-hub:OWNER/NAME or "
+            "open_clip:MODEL:CHECKPOINT), or module:factory of your own.",
             show_default=False,
         ),
     ],

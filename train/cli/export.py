@@ -1,4 +1,4 @@
-"""`segue export --to transformers`."""
+"""`segue export` of a trained model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from train.cli.options import JsonOption
+from synth.base.atomic import format_bytes
+from train.cli.options import JsonOption, ShowProgress, show_nothing
 from train.cli.show import quieten_transformers
-from train.export.write import export
+from train.export.files import ModelFormat
 
 
 def export_command(
@@ -19,21 +20,36 @@ def export_command(
     out: Annotated[
         Path, typer.Argument(help="A new or empty folder.", file_okay=False, show_default=False)
     ],
+    to: Annotated[ModelFormat, typer.Option(help="The format.", show_default=False)],
     as_json: JsonOption = False,
+    show_progress: ShowProgress = show_nothing,
 ) -> None:
-    """Write a run as a folder that ClapModel and ClapProcessor of transformers load.
+    """Write a trained model as a folder that needs neither its run nor its base models.
 
-    It needs the towers of a CLAP. Heads that ClapModel has no place for are written beside it, and
-    `train.export.read.load_exported` opens them. Give a fused CLAP `is_longer` of zeros.
-
-    Example: `segue export runs/fine-tuned --to transformers --out exported/clap`
+    Example: `segue export runs/triplets --to onnx --out exported/triplets`
     """
     quieten_transformers()
-    whole = export(run, out)
+    with show_progress(as_json) as observer:
+        observer.start("load", 1, "libraries")
+        from train.report.publish import publish
+
+        observer.finish("load")
+        found = publish(run, out, ModelFormat(to), observer)
+    size = sum(found.files.values())
     if as_json:
-        print(json.dumps({"out": str(out)}))
-    else:
-        console = Console(soft_wrap=True, highlight=False)
-        console.print(f"model  {out}", markup=False)
-        opener = "ClapModel.from_pretrained" if whole else "train.export.read.load_exported"
-        console.print(f"next: {opener}({str(out)!r})", markup=False)
+        facts: dict[str, object] = {
+            "out": str(out),
+            "format": str(to),
+            "bytes": size,
+            "files": sorted(found.files),
+        }
+        if found.largest_difference is not None:
+            facts["largest_difference"] = found.largest_difference
+        print(json.dumps(facts))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"{run} as {to}: {len(found.files)} files, {format_bytes(size)}", markup=False)
+    if found.largest_difference is not None:
+        console.print(f"embeddings differ from torch's by {found.largest_difference:.0e} at most")
+    console.print(f"model  {out}", markup=False)
+    console.print(f"next: {found.opener}", markup=False)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeVar
+from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from synth.base.entry_points import find_entry_points
+from synth.base.names import suggestion
 from train.config.section import Section
 
-_T = TypeVar("_T")
+TOWERS: Final = "segue.towers"
+"""The group of entry points whose names are kinds of towers."""
 
 
 class HeadKind(StrEnum):
@@ -25,6 +28,22 @@ class TowerKind(StrEnum):
 
     SMALL = "small"
     TRANSFORMERS = "transformers"
+
+
+_OURS: Final = frozenset(TowerKind)
+
+
+def _check_kind(kind: str) -> str:
+    """A kind of ours, or the name of a tower that another package offers."""
+    if kind in _OURS:
+        return TowerKind(kind)
+    others = find_entry_points(TOWERS, _OURS)
+    if kind not in others:
+        raise ValueError(f"there is no {kind!r}; {suggestion(kind, sorted({*_OURS, *others}))}")
+    return kind
+
+
+AnyTowerKind: TypeAlias = Annotated[str, AfterValidator(_check_kind)]
 
 
 class TokenKind(StrEnum):
@@ -57,6 +76,11 @@ class Group(StrEnum):
     TEXT_HEAD = "text_head"
     TEMPERATURE = "temperature"
 
+    @property
+    def whole(self) -> Group:
+        """The group that it is the last part of, or itself."""
+        return Group(self.removesuffix(".last"))
+
 
 ALL_GROUPS = (
     Group.AUDIO_TOWER,
@@ -67,10 +91,20 @@ ALL_GROUPS = (
 )
 
 
-def _require_name(config: _T, kind: TowerKind, name: str) -> _T:
-    if kind is TowerKind.TRANSFORMERS and not name:
-        raise ValueError("a transformers tower needs `name`: a folder or a name on huggingface.co")
-    return config
+class Lora(Section):
+    """Adapters of low rank beside frozen linear layers (LoRA, Hu et al. 2021).
+
+    Args:
+        rank: Of the matrix that is added to a layer's weights.
+        alpha: That matrix is multiplied by alpha / rank.
+        dropout: Of what an adapter takes.
+        target: Names of the layers, or ends of their paths; all linear layers if empty.
+    """
+
+    rank: int = Field(default=8, ge=1)
+    alpha: int = Field(default=16, ge=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    target: tuple[str, ...] = ()
 
 
 class HeadConfig(Section):
@@ -82,15 +116,39 @@ class HeadConfig(Section):
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
-class AudioConfig(Section):
+class TowerConfig(Section):
+    """What both towers have.
+
+    Args:
+        kind: A small one, one of transformers, or one that another package offers.
+        name: A folder or a name on huggingface.co.
+        settings: Of a tower of another package.
+        lora: Adapters of a transformers tower.
+    """
+
+    kind: AnyTowerKind = TowerKind.SMALL
+    name: str = ""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    lora: Lora | None = None
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        if self.kind == TowerKind.TRANSFORMERS and not self.name:
+            raise ValueError(
+                "a transformers tower needs `name`: a folder or a name on huggingface.co"
+            )
+        if self.kind in _OURS and self.settings:
+            raise ValueError(f"`settings` are those of another package's tower, not of {self.kind}")
+        return self
+
+
+class AudioConfig(TowerConfig):
     """The audio tower. Times in seconds.
 
     `layers` belongs to transformers models that take waveform, `tokens` to any of transformers;
     what follows them belongs to the small tower.
     """
 
-    kind: TowerKind = TowerKind.SMALL
-    name: str = ""
     chunk_s: float = Field(default=0.5, gt=0)
     tokens: TokenKind = TokenKind.CHUNKS
     layers: LayerMix = LayerMix.LAST
@@ -102,20 +160,16 @@ class AudioConfig(Section):
     mask_frames: int = Field(default=0, ge=0)
     shift_mels: int = Field(default=2, ge=0)
 
-    @model_validator(mode="after")
-    def _check_name(self) -> AudioConfig:
-        return _require_name(self, self.kind, self.name)
 
-
-class TextConfig(Section):
+class TextConfig(TowerConfig):
     """The text tower."""
 
-    kind: TowerKind = TowerKind.SMALL
-    name: str = ""
 
-    @model_validator(mode="after")
-    def _check_name(self) -> TextConfig:
-        return _require_name(self, self.kind, self.name)
+class LastLayers(Section):
+    """How many layers of each tower the groups `.last` are; stages, in the audio half of a CLAP."""
+
+    audio_tower: int = Field(default=1, ge=1)
+    text_tower: int = Field(default=1, ge=1)
 
 
 class ModelConfig(Section):
@@ -128,9 +182,39 @@ class ModelConfig(Section):
     temperature: float = Field(default=0.07, gt=0, le=1)
     bias: float = 0.0
     trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
+    last_layers: LastLayers = LastLayers()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no tower is a transformers model."""
+        return self.audio.kind is self.text.kind is TowerKind.SMALL
+
+    def learns(self, group: Group) -> bool:
+        """Whether all of a group learns."""
+        return group in self.trainable or group.whole in self.trainable
 
     @model_validator(mode="after")
     def _check_width(self) -> ModelConfig:
         if self.dim % self.head.heads:
             raise ValueError(f"dim {self.dim} is not divisible by {self.head.heads} heads")
         return self
+
+    @model_validator(mode="after")
+    def _check_adapters(self) -> ModelConfig:
+        for side, last in (("audio", Group.AUDIO_TOWER_LAST), ("text", Group.TEXT_TOWER_LAST)):
+            tower: AudioConfig | TextConfig = getattr(self, side)
+            if tower.lora is None:
+                continue
+            if tower.kind != TowerKind.TRANSFORMERS:
+                raise ValueError(f"{side}.lora needs a tower of kind transformers")
+            if not self.learns(last):
+                raise ValueError(f"{side}.lora does not learn: name {last.whole} in trainable")
+        return self
+
+    def without_adapters(self) -> ModelConfig:
+        """The same model, its adapters merged into the weights."""
+        towers = {
+            "audio": self.audio.model_copy(update={"lora": None}),
+            "text": self.text.model_copy(update={"lora": None}),
+        }
+        return self.model_copy(update=towers)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field, model_validator
 
 from synth.base.errors import SpecError
 from train.config.loss import HardNegatives, Loss, Role
-from train.config.model import ModelConfig
+from train.config.model import Group, ModelConfig
 from train.config.section import Section
 from train.config.text import TextSampling
 
-_GROUPED = ("teminal_a", "teminal_b")
+_GROUPED: Final = ("teminal_a", "teminal_b")
+Rate: TypeAlias = Annotated[float, Field(gt=0)]
+Beta: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Mode(StrEnum):
@@ -74,12 +77,25 @@ class Stage(Section):
         return self.loss.roles | ({Role.DENIED} if self.dissimilarity else set())
 
 
+class Mix(Section):
+    """Samples of another corpus in every batch.
+
+    Args:
+        corpus: Its manifest folder, or a store's address.
+        weight: Their share of a batch.
+    """
+
+    corpus: Path
+    weight: float = Field(gt=0, lt=1)
+
+
 class TrainConfig(Section):
     """A training run.
 
     Args:
         corpus: Manifest folder of the corpus.
         out: Run folder.
+        mix: Other corpora whose samples take part, whatever relations are in play.
         mode: Read shards, or render from plan and bank.
         model: The model.
         stages: What is in play when, in order.
@@ -90,9 +106,14 @@ class TrainConfig(Section):
             whole.
         crop_told: The captions of such a part.
         lr: Peak learning rate.
-        schedule: How it falls after the warm-up.
-        warmup: Share of the steps in which the rate rises.
+        lr_of: Peak rates of groups that have their own; `.last` before that of its tower.
+        layer_decay: Factor from a layer's rate to that of the layer below it, in towers of
+            transformers.
+        schedule: How the rates fall after the warm-up.
+        warmup: Share of the steps in which the rates rise.
         weight_decay: Of AdamW.
+        betas: Of AdamW: decay of the means of the gradient and of its square.
+        eps: Of AdamW: what is added to the denominator.
         grad_clip: Largest norm of the gradient.
         accumulate: Parts in which a batch is encoded; the loss and its gradient are those of the
             whole batch, the memory is that of a part.
@@ -101,6 +122,9 @@ class TrainConfig(Section):
         seed: Seed of weights, order, text choice and dropout.
         device: `cpu`, `cuda`, `cuda:1`, ...
         precision: Of towers and heads.
+        tf32: Whether CUDA multiplies float32 matrices of towers and heads in TF32.
+        checkpoint_activations: Whether the layers of transformers towers are computed again in the
+            backward pass, which takes less memory and more time.
         compile: Backend of torch.compile for the model: `inductor` is the fast one; empty for none.
         tensorboard: Whether the log is also written for TensorBoard.
         wandb: Project on Weights & Biases that the log also goes to; empty for none.
@@ -114,6 +138,7 @@ class TrainConfig(Section):
 
     corpus: Path
     out: Path
+    mix: tuple[Mix, ...] = ()
     mode: Mode = Mode.SHARDS
     model: ModelConfig = ModelConfig()
     stages: tuple[Stage, ...] = Field(default=(Stage(steps=1000),), min_length=1)
@@ -123,9 +148,13 @@ class TrainConfig(Section):
     crop_s: float | None = Field(default=None, ge=0.1)
     crop_told: CropTold = CropTold.PROVEN
     lr: float = Field(default=1e-3, gt=0)
+    lr_of: dict[Group, Rate] = Field(default_factory=dict)
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
     schedule: Decay = Decay.COSINE
     warmup: float = Field(default=0.15, ge=0, le=1)
     weight_decay: float = Field(default=0.01, ge=0)
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    eps: float = Field(default=1e-8, gt=0)
     grad_clip: float = Field(default=1.0, gt=0)
     accumulate: int = Field(default=1, ge=1)
     ema: float = Field(default=0.0, ge=0, lt=1)
@@ -133,6 +162,8 @@ class TrainConfig(Section):
     seed: int = Field(default=0, ge=0, lt=2**63)
     device: str = Field(default="cpu", pattern=r"^(cpu|mps|cuda(:\d+)?)$")
     precision: Precision = Precision.FLOAT32
+    tf32: bool = True
+    checkpoint_activations: bool = False
     compile: str = Field(default="", pattern="^(inductor|aot_eager|eager)?$")
     tensorboard: bool = True
     wandb: str = ""
@@ -150,14 +181,43 @@ class TrainConfig(Section):
         grouped = [stage.loss.name for stage in self.stages if stage.loss.name in _GROUPED]
         if grouped and not self.keep_groups:
             raise ValueError(f"loss {grouped[0]} needs keep_groups: true")
+        if grouped and self.mix:
+            raise ValueError(f"loss {grouped[0]} takes whole groups alone: drop mix")
+        if sum(self.mixed_counts) >= self.batch:
+            raise ValueError(f"mix leaves no sample of `corpus` in a batch of {self.batch}")
         if self.crop_told is CropTold.WHOLE and self.crop_s is None:
             raise ValueError("crop_told needs crop_s")
+        return self
+
+    @model_validator(mode="after")
+    def _check_fine_tuning(self) -> TrainConfig:
+        for group in self.lr_of:
+            if not self.model.learns(group):
+                learning = ", ".join(self.model.trainable)
+                raise ValueError(f"lr_of: {group} does not learn; trainable: {learning}")
+        for group in (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST):
+            named = group in self.model.trainable or group in self.lr_of
+            count = getattr(self.model.last_layers, group.whole)
+            if count > 1 and not named:
+                raise ValueError(
+                    f"model.last_layers: {group.whole}: {count} has no effect: "
+                    f"name {group} in model.trainable or lr_of"
+                )
+        if self.model.is_small:
+            for name in ("layer_decay", "checkpoint_activations"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise ValueError(f"{name} needs a tower of kind transformers")
         return self
 
     @property
     def steps(self) -> int:
         """Steps of all stages."""
         return sum(stage.steps for stage in self.stages)
+
+    @property
+    def mixed_counts(self) -> tuple[int, ...]:
+        """How many samples of a batch each corpus that is mixed in gives, at least one."""
+        return tuple(max(round(self.batch * each.weight), 1) for each in self.mix)
 
     def scale_steps(self, steps: int) -> TrainConfig:
         """The same run in `steps` steps, every stage shortened or lengthened alike.

@@ -142,7 +142,12 @@ class AudioBatch:
 
     def pinned(self) -> AudioBatch:
         """The same in memory from which a GPU takes it by itself."""
-        return self if self.pcm is None else replace(self, pcm=self.pcm.pin_memory())
+        pcm, features = self.pcm, self.features
+        return replace(
+            self,
+            pcm=None if pcm is None else pcm.pin_memory(),
+            features=None if features is None else features.map(Tensor.pin_memory),
+        )
 
     def split(self, count: int) -> list[AudioBatch]:
         """The batch in as many parts, nearly equally large, as `Tensor.tensor_split` has it."""
@@ -156,7 +161,7 @@ class AudioBatch:
             self.positions[part],
             None if pcm is None else pcm[part],
             None if counts is None else counts[part],
-            None if features is None else Chunks(features.values[part], features.mask[part]),
+            None if features is None else features.map(lambda values: values[part]),
         )
 
     def chunks(self, cache: FeatureCache | None, tower: AudioTower, device: torch.device) -> Chunks:
@@ -164,7 +169,9 @@ class AudioBatch:
         if cache is not None:
             return cache.at(self.positions)
         if self.features is not None:
-            return self.features
+            counts, width = self.features.mask.sum(dim=1), self.features.mask.shape[1]
+            counted = replace(self.features, places=find_places(counts, width))
+            return counted.map(lambda part: part.to(device, non_blocking=True))
         if self.pcm is None:
             raise ValueError("a batch without audio needs the cache")
         found = hear(self.pcm.to(device, non_blocking=True), tower)

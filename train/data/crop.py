@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
-import pyarrow.parquet as pq
 from jaxtyping import Int
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.base.units import Frames
-from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
@@ -22,8 +21,9 @@ from synth.truth.annotation import annotate
 from synth.truth.crop import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
-from train.data.rows import Row
+from train.data.rows import Row, stage_of
 from train.data.split import SplitData
+from train.data.texts import NAMELESS
 
 _TRIES: Final = 8
 _PLACES: Final = 5
@@ -87,6 +87,7 @@ class Cropper:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
         heard = annotate(read_timeline(row), names)
+        stage = stage_of(row, stage)
         tolerance = Tolerance(audible=self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
@@ -95,6 +96,10 @@ class Cropper:
                 if part is not None:
                     return part | {"crop": (start, self.frames)}
         return None
+
+    @cached_property
+    def _captions(self) -> Collection[str]:
+        return frozenset(chain.from_iterable(self.data.clip_captions.values()))
 
     def _boundaries(self, heard: Timeline, frames: Frames) -> Iterator[Frames]:
         """Parts that lie evenly about each moment at which a sound begins or ends."""
@@ -105,18 +110,17 @@ class Cropper:
                 start = moment - self.frames * number // (_PLACES - 1)
                 yield min(max(start, 0), frames - self.frames)
 
-    @cached_property
-    def _captions(self) -> Collection[str]:
-        path = self.data.corpus.folder / CLIPS_FILE
-        captions = pq.read_table(path, columns=["captions"])["captions"].to_pylist()
-        return {caption for each in captions for caption in each}
-
 
 def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     """The row as it is told of a part; None where nothing in play is proven."""
     own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
     hearing = crop.hearing
-    true = [text for text in (own, *row["positives"]) if hearing.proves(_parse_claim(text))]
+    # Words that the claim does not tell, a clip's own caption, are about all of it.
+    true = [
+        text
+        for text in (own, *row["positives"])
+        if text["claim"] != NAMELESS and hearing.proves(_parse_claim(text))
+    ]
     texts = {"", *(text["text"] for text in true)}
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:

@@ -83,7 +83,7 @@ class Assembler:
         cached: bool,
         tower: AudioTower | None = None,
     ) -> Assembler:
-        """That of a run, whose tower gives features here if the run is on the CPU.
+        """That of a run, whose tower gives features here if it or the run is on the CPU.
 
         Raises:
             SpecError: If the settings ask for what the corpus has not.
@@ -91,7 +91,7 @@ class Assembler:
         sampler = TextSampler.of(config.text, data.tags, config.seed)
         frames = crop_frames(data, config)
         cropper = None if frames is None else Cropper(data, frames, config.seed, config.crop_told)
-        hears = tower is not None and config.device == "cpu"
+        hears = tower is not None and (config.device == "cpu" or tower.hears_on_cpu)
         width = _WIDTH if config.compile else 1
         return cls(data, tokenizer, sampler, cropper, cached, tower, hears, width)
 
@@ -193,13 +193,22 @@ class Loader:
         self._orders = [
             _order(assembler.data, config, number) for number in range(len(config.stages))
         ]
-        for order in self._orders:
+        self._mixed = [
+            BatchOrder.of(positions, positions, count, False, config.seed, f"mix-{number}")
+            for number, (positions, count) in enumerate(
+                zip(assembler.data.mixed, config.mixed_counts, strict=True)
+            )
+        ]
+        for order in (*self._orders, *self._mixed):
             order.refuse_ranks(share.ranks)
 
     def batch(self, step: int) -> Batch:
         """This process's part of the batch of a step."""
         where = place(step, self._config.stages)
-        shares = self._orders[where.stage].shares(where.step, self._share.ranks)
+        ranks = self._share.ranks
+        parts = [self._orders[where.stage].shares(where.step, ranks)]
+        parts += [order.shares(step, ranks) for order in self._mixed]
+        shares = [np.concatenate(each) for each in zip(*parts, strict=True)]
         stage, rank = self._config.stages[where.stage], self._share.rank
         counts = [len(share) for share in shares]
         made = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank)
@@ -230,7 +239,7 @@ def _order(data: SplitData, config: TrainConfig, number: int) -> BatchOrder:
     return BatchOrder.of(
         pool,
         data.groups[pool] if config.keep_groups else pool,
-        config.batch,
+        config.batch - sum(config.mixed_counts),
         config.keep_groups,
         config.seed,
         f"stage-{number}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,15 @@ class Recordings:
         for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
             found.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
+
+    @classmethod
+    def of_splits(cls, splits: Sequence[SplitData]) -> Recordings:
+        """Those of several splits together."""
+        found: dict[str, frozenset[str]] = {}
+        for split in splits:
+            for name, digests in cls.of_split(split).clips.items():
+                found[name] = found.get(name, frozenset()) | digests
+        return cls(dict(sorted(found.items())))
 
     def count_shared(self, others: Recordings) -> int:
         """How many of these are among the others, by name or with a file of the same bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +15,12 @@ from synth.base.atomic import file_state
 from synth.base.rng import digest
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage import open_made
+from train.config.run import Stage
 
 Row = dict[str, Any]
 
+MIXED: Final = "mixed"
+"""What marks a row of a corpus that is mixed in."""
 _FORMAT: Final = "1"
 _TOGETHER: Final = 256
 """Rows of a batch of the file: one is read without those of others, and few pages are touched."""
@@ -26,6 +29,11 @@ _SMALL_BYTES: Final = 4 * 2**20
 _BATCHES_BEFORE_RELEASE: Final = 512
 """Batches that may be read before the pages are given back to the system."""
 _RELEASE_ADVICE: Final[int | None] = getattr(mmap, "MADV_DONTNEED", None)
+
+
+def stage_of(row: Mapping[str, Any], stage: Stage) -> Stage:
+    """The stage as it is for a row: every relation is in play in what is mixed in."""
+    return stage.model_copy(update={"relations": ()}) if row.get(MIXED) else stage
 
 
 class Rows:

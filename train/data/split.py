@@ -65,6 +65,11 @@ class SplitData:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def mixed(self) -> Sequence[Int[np.ndarray, " _samples"]]:
+        """Positions of the samples of each split that is mixed in: none here."""
+        return ()
+
     @cached_property
     def groups(self) -> Int[np.ndarray, " samples"]:
         """A number of every sample's group: equal where the group is."""
@@ -79,7 +84,7 @@ class SplitData:
 
     def _number(self, column: str, number: Callable[[str], int]) -> Int[np.ndarray, " samples"]:
         """Numbers of what a column says, given that of each text; asked once a batch of rows."""
-        numbers = np.empty(len(self), dtype=np.int64)
+        numbers = np.empty(len(self._rows), dtype=np.int64)
         stop = 0
         for batch in self._rows.scan():
             start, stop = stop, stop + len(batch)
@@ -175,6 +180,12 @@ class SplitData:
             return {
                 row["id"]: tuple(Tag(**tag) for tag in row["tags"]) for row in rows if row["tags"]
             }
+
+    @cached_property
+    def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
+        """Captions of each clip that has any; each describes the whole clip."""
+        table = pq.read_table(self.corpus.folder / CLIPS_FILE, columns=["id", "captions"])
+        return {row["id"]: tuple(row["captions"]) for row in table.to_pylist() if row["captions"]}
 
     @cached_property
     def audible(self) -> Frames:

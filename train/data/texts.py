@@ -13,7 +13,9 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.labels.tag import Tag
+from synth.recipes.tag_groups import MUSIC
 from synth.scene.claim import claim_to_json
+from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import shipped_negators
 from synth.text.negation.outcome import Mode
@@ -24,7 +26,10 @@ from train.config.loss import Role
 from train.config.run import Stage
 from train.config.text import TextSampling
 from train.data.meaning import meaning
+from train.data.rows import stage_of
 
+NAMELESS: Final = canonical_json(claim_to_json(Event(MUSIC)))
+"""The claim of a caption of a clip that bears no label, and no tag that the caption states."""
 FULLY_NEGATED: Final = f"negate-{Mode.FULL.value}"
 
 Row = Mapping[str, Any]
@@ -38,7 +43,8 @@ class Texts:
     Args:
         captions: One true caption.
         claims: What the caption claims, as JSON.
-        meanings: The same in one form, equal where claims are equal.
+        meanings: The same in one form, equal where claims are equal; the caption, where the claim
+            names nothing.
         positives: Further true captions; none unless the loss asks for them.
         negatives: False captions; likewise. Those that stand against the caption (`against`), or
             all where positives are asked for, too: then they stand against all of these.
@@ -109,7 +115,7 @@ class TextSampler:
         return Texts(
             captions=tuple(each.caption for each in told),
             claims=tuple(each.claim for each in told),
-            meanings=tuple(meaning(each.claim) for each in told),
+            meanings=tuple(_meaning(each) for each in told),
             positives=tuple(each.positives for each in told),
             negatives=tuple(each.negatives for each in told),
             denied=denied,
@@ -117,6 +123,7 @@ class TextSampler:
 
     def _tell(self, row: Row, stage: Stage, step: int) -> _Told:
         """A caption of a sample, and the other texts that its loss asks for."""
+        stage = stage_of(row, stage)
         rng = Randomness(self.seed).at(f"text/{step}", row["position"])
         said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
         if self.sampling.restatements:
@@ -168,6 +175,11 @@ def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> fr
         return frozenset()
     names = {tag.name for each in tags.values() for tag in each}
     return frozenset({*names, *shipped_negators().plain, ","})
+
+
+def _meaning(told: _Told) -> str:
+    """What a caption says; its words, where the claim names neither a label nor a tag."""
+    return told.caption if told.claim == NAMELESS else meaning(told.claim)
 
 
 def _join_tags(tags: Sequence[Tag]) -> Sentence | None:

@@ -19,6 +19,7 @@ from synth.base.atomic import write_text
 from synth.base.errors import SpecError
 from train.config.run import Precision, TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD
+from train.engine.optimizer import build_optimizer, is_fused
 from train.engine.ranks import Process
 from train.engine.run_folder import (
     BEST_FILE,
@@ -30,6 +31,7 @@ from train.engine.run_folder import (
     load_weights,
     save_tensors,
 )
+from train.model.checkpointing import checkpoint_activations
 from train.model.clap import Clap, build_model
 
 
@@ -118,26 +120,13 @@ def create_state(config: TrainConfig, sample_rate: int, vocabulary: int, process
     if process.rank:
         # DDP replaces these weights by those of process 0; the dropout is this process's own.
         torch.manual_seed(config.seed + process.rank)
-    # Weight decay pulls towards zero, which is no neutral value for gains, biases and temperature.
-    parameters = [one for one in model.parameters() if one.requires_grad]
-    groups = [
-        {
-            "params": [one for one in parameters if one.dim() > 1],
-            "weight_decay": config.weight_decay,
-        },
-        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
-    ]
     average = None
     if config.ema:
         update = get_ema_multi_avg_fn(config.ema)  # type: ignore[no-untyped-call]
         average = AveragedModel(model, multi_avg_fn=update)
-    optimizer = torch.optim.AdamW(groups, lr=config.lr, fused=is_fused(process.device))
-    return State(model, optimizer, average)
-
-
-def is_fused(device: torch.device) -> bool:
-    """Whether the optimizer steps in one kernel, which on the device can leave a step out."""
-    return device.type != "mps"
+    if config.checkpoint_activations:
+        checkpoint_activations(model)  # after the average, which never learns, was copied from it
+    return State(model, build_optimizer(model, config, process.device), average)
 
 
 def settle(state: State, config: TrainConfig) -> None:

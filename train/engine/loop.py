@@ -7,21 +7,22 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent
-from synth.corpus.corpus import Corpus
 from train.config.run import TrainConfig
 from train.data.audio import feature_cache
 from train.data.loader import Assembler, Loader
+from train.data.mixed import join_splits, open_splits
 from train.data.recordings import Recordings
-from train.data.split import TRAIN, SplitData
+from train.data.split import SplitData
 from train.data.texts import added_words
 from train.data.threads import share_processors
 from train.data.tokenizer import TextTokenizer
@@ -42,6 +43,7 @@ from train.engine.ranks import Process, join_processes
 from train.engine.run_folder import Origin, refuse_occupied, save_settings
 from train.engine.step import train_step
 from train.engine.validation import Validator
+from train.model.device import matmul_precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,14 @@ def train(
         CorpusError: If the corpus cannot be read.
     """
     refuse_occupied(config, resume, overwrite)
+    on_cuda = config.device.startswith("cuda")
     # The caller's random state is left as it was, but for that of GPUs.
     with (
         torch.random.fork_rng(devices=[]),
         _catch_interrupts() as interrupted,
         join_processes(config.device) as process,
         share_processors(config.workers),
+        matmul_precision("high") if config.tf32 and on_cuda else nullcontext(),
     ):
         torch.manual_seed(config.seed)
         shown = observer if observer is not None and process.is_leader else Silent()
@@ -116,15 +120,15 @@ def _train(
     resume: bool,
 ) -> TrainResult:
     # Everything is checked before anything is written: the corpus must hold what every stage needs.
-    corpus = Corpus.open(config.corpus)
-    data = SplitData(corpus, TRAIN, config.mode)
+    splits = open_splits(config)
+    corpus, data = splits[0].corpus, join_splits(splits)
     tokenizer = _build_tokenizer(config, data)
-    origin = Origin.of(corpus, tokenizer)
+    origin = Origin.of([split.corpus for split in splits], tokenizer)
     state = create_state(config, corpus.sample_rate, len(tokenizer), process)
     tower = state.model.audio_tower
     assembler = Assembler.of(data, tokenizer, config, cached=False, tower=tower)
     for stage in config.stages:
-        assembler.check(stage, data.pool(stage), tower.longest)
+        assembler.check(stage, np.concatenate([data.pool(stage), *data.mixed]), tower.longest)
     loader = Loader(assembler, config, process.share)
     validator = Validator.of(corpus, tokenizer, config, state.model)
     if config.patience and validator is None:
@@ -140,7 +144,7 @@ def _train(
         if not resumed:
             remove_run(config.out)
         save_settings(config.out, config, corpus.sample_rate, tokenizer)
-        Recordings.of_split(data).save(config.out)
+        Recordings.of_splits(splits).save(config.out)
 
     cache = None
     if state.step < config.steps:

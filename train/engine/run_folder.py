@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import Clap, build_model
+from train.model.lora import merge_adapters
 
 CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -33,7 +35,7 @@ class Origin:
     """What a run learns from, wherever it lies; a resumed run needs the same.
 
     Args:
-        corpus: Digest of the corpus.
+        corpus: Digest of the corpus, and of those mixed in.
         tokenizer: Digest of the tokenizer.
     """
 
@@ -41,9 +43,10 @@ class Origin:
     tokenizer: str
 
     @classmethod
-    def of(cls, corpus: Corpus, tokenizer: TextTokenizer) -> Origin:
-        """That of a run on `corpus`."""
-        return cls(str(corpus.facts["digest"]), digest(tokenizer.to_json()))
+    def of(cls, corpora: Sequence[Corpus], tokenizer: TextTokenizer) -> Origin:
+        """That of a run on the first of some corpora, into which the others are mixed."""
+        digests = " ".join(str(corpus.facts["digest"]) for corpus in corpora)
+        return cls(digests, digest(tokenizer.to_json()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class LoadedRun:
         config: Its settings.
         sample_rate: In Hz, of the audio it takes.
         tokenizer: From text to ids.
-        model: On the CPU, in evaluation mode.
+        model: On the CPU, in evaluation mode, adapters merged into its weights.
     """
 
     config: TrainConfig
@@ -99,6 +102,7 @@ def load_run(folder: Path) -> LoadedRun:
         model = build_model(config.model, facts["sample_rate"], len(tokenizer))
     path = folder / MODEL_FILE
     load_weights(model, load_tensors(path, torch.device("cpu")), path)
+    merge_adapters(model)
     return LoadedRun(config, int(facts["sample_rate"]), tokenizer, model.eval())
 
 
@@ -201,6 +205,7 @@ def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
         "out",
         "mode",
         "device",
+        "checkpoint_activations",
         "workers",
         "prefetch",
         "cache_mb",
@@ -209,4 +214,5 @@ def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
         "log_every",
         "checkpoint_every",
     }
-    return {key: value for key, value in settings.items() if key not in free}
+    kept = {key: value for key, value in settings.items() if key not in free}
+    return kept | {"mix": [each["weight"] for each in settings.get("mix", ())]}

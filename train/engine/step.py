@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from train.config.loss import TextSwap
 from train.config.run import TrainConfig
-from train.config.schedule import learning_rate, place
+from train.config.schedule import place
 from train.data.audio import FeatureCache
 from train.data.batch import Batch
-from train.engine.checkpoint import RandomState, State, is_fused, settle
+from train.engine.checkpoint import RandomState, State, settle
 from train.engine.encoder import (
     Outputs,
     Parts,
@@ -27,10 +27,12 @@ from train.engine.encoder import (
     skip_gradient_sync,
 )
 from train.engine.log import Facts
+from train.engine.optimizer import is_fused, rate_at, set_rates
 from train.engine.ranks import Process
 from train.losses.batch import Embedded, World
 from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
+from train.model.device import matmul_precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,14 @@ class Figures:
 
     Args:
         step: Steps done.
-        lr: Learning rate.
+        rates: Learning rate, and those of the groups that have their own.
         latest: Mean loss in nats and norm of the gradient before clipping.
         scale: Factor from cosine to logit.
         uncropped: Where samples are cropped, the number of those that were not.
     """
 
     step: int
-    lr: float
+    rates: Facts
     latest: Float[Tensor, 2]
     scale: Float[Tensor, ""]
     uncropped: int | None
@@ -57,7 +59,7 @@ class Figures:
         facts: Facts = {
             "step": self.step,
             "loss": loss,
-            "lr": self.lr,
+            **self.rates,
             "grad_norm": grad_norm,
             "scale": self.scale.item(),
         }
@@ -85,10 +87,7 @@ def train_step(
         process: This one.
         cache: Features of the split, where they are kept.
     """
-    rate = learning_rate(batch.step, config.steps, config.lr, config.warmup, config.schedule)
-    for group in state.optimizer.param_groups:
-        group["lr"] = rate
-
+    set_rates(state.optimizer, config, batch.step)
     state.model.train()
     state.optimizer.zero_grad()
     batch = batch.to(state.device)
@@ -110,7 +109,10 @@ def train_step(
         state.average.update_parameters(state.model)
     state.step = batch.step + 1
     uncropped = batch.whole if config.crop_s is not None else None
-    return Figures(state.step, rate, state.latest, state.model.scale().detach(), uncropped)
+    rates = {"lr": rate_at(config.lr, config, batch.step)} | {
+        f"lr/{group}": rate_at(peak, config, batch.step) for group, peak in config.lr_of.items()
+    }
+    return Figures(state.step, rates, state.latest, state.model.scale().detach(), uncropped)
 
 
 def find_fault(
@@ -193,10 +195,19 @@ def _leaf(value: Tensor) -> Tensor:
 def compute_loss(
     outputs: Outputs, batch: Batch, config: TrainConfig, world: World
 ) -> Float[Tensor, ""]:
-    """The loss of a batch in nats, as the stage of its step asks for it: this process's part."""
+    """The loss of a batch in nats, as the stage of its step asks for it: this process's part.
+
+    Its matrices are multiplied in full float32, whatever is allowed for the towers.
+    """
+    with matmul_precision("highest"):
+        return _compute_loss(gather_rows(outputs, batch), batch, config, world)
+
+
+def _compute_loss(
+    rows: Embedded, batch: Batch, config: TrainConfig, world: World
+) -> Float[Tensor, ""]:
     where = place(batch.step, config.stages)
     stage = config.stages[where.stage]
-    rows = gather_rows(outputs, batch)
     if isinstance(stage.loss, TextSwap):
         share = stage.loss.share_at(where.step)
         uniform = None if batch.swaps is None else batch.swaps.to(rows.audio)

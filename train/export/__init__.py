@@ -1,1 +1,1 @@
-"""Finished runs as models that transformers opens."""
+"""Finished runs as folders that need neither the run nor its base models."""

@@ -1,20 +1,34 @@
-"""What an exported folder holds beside a ClapModel, and the names of models; no torch."""
+"""What an exported folder holds, and the names of models; no torch."""
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-SETTINGS_FILE: Final = "segue_heads.json"
+SETTINGS_FILE: Final = "segue.json"
+OLD_SETTINGS_FILE: Final = "segue_heads.json"
+"""Of exports of format 1."""
+FORMAT: Final = 2
+WEIGHTS_FILE: Final = "model.safetensors"
 HEADS_FILE: Final = "segue_heads.safetensors"
-FORMAT: Final = 1
 # Weights of a model that a ClapModel has no place for, where its heads are ours.
 HEAD_PREFIXES: Final = ("audio_head.", "text_head.", "scale.", "bias")
+AUDIO_GRAPH: Final = "audio.onnx"
+TEXT_GRAPH: Final = "text.onnx"
 _CHECKPOINTS: Final = frozenset({".pt", ".pth", ".ckpt"})
 _ROBERTA: Final = "FacebookAI/roberta-base"
 _TOKENIZERS: Final = ("tokenizer.json", "vocab.json")
 _HUB_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+class ModelFormat(StrEnum):
+    """What a run is exported to."""
+
+    TRANSFORMERS = "transformers"
+    SAFETENSORS = "safetensors"
+    ONNX = "onnx"
 
 
 def is_hub_name(model: Path) -> bool:

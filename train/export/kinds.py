@@ -12,17 +12,19 @@ from typing import Any, Final
 from synth.base.entry_points import find_entry_points
 from synth.base.errors import CorpusError
 from train.engine.run_folder import CHECKPOINT_FILE, CONFIG_FILE, MODEL_FILE
-from train.export.files import SETTINGS_FILE, is_checkpoint, is_hub_name
+from train.export.files import OLD_SETTINGS_FILE, SETTINGS_FILE, is_checkpoint, is_hub_name
 
 ACCEPTED: Final = (
     "give the folder of a run or of an export, a ClapModel or PeAudioModel by its folder or as "
-    "OWNER/NAME on huggingface.co, a LAION-CLAP checkpoint (.pt), or module:factory of an embedder"
+    "OWNER/NAME on huggingface.co, a CLAP of open_clip by its folder, as hf-hub:OWNER/NAME or as "
+    "open_clip:MODEL:CHECKPOINT, a LAION-CLAP checkpoint (.pt), or module:factory of an embedder"
 )
 EMBEDDERS: Final = "segue.embedders"
 """The group of entry points whose names are models."""
 _FACTORY: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 _PE_AUDIO: Final = frozenset({"pe_audio", "pe_audio_video"})
 _OPEN_CLIP: Final = "open_clip_config.json"
+_OPEN_CLIP_NAME: Final = re.compile(r"(hf-hub|local-dir|open_clip):.+")
 _OF_A_RUN: Final = frozenset({".pt", ".json", ".jsonl"})
 
 
@@ -33,6 +35,7 @@ class ModelKind(StrEnum):
     EXPORT = "export"
     CLAP = "ClapModel"
     PE_AUDIO = "PeAudioModel"
+    OPEN_CLIP = "model of open_clip"
     CHECKPOINT = "LAION-CLAP checkpoint"
     CODE = "Python object"
     HUB = "name on huggingface.co"
@@ -52,6 +55,8 @@ def model_kind(model: Path) -> ModelKind:
     if model.is_file():
         return _file_kind(model)
     name = model.as_posix()
+    if _OPEN_CLIP_NAME.fullmatch(name):
+        return ModelKind.OPEN_CLIP
     if _FACTORY.fullmatch(name) or name.partition(":")[0] in find_entry_points(EMBEDDERS, ()):
         return ModelKind.CODE
     if is_hub_name(model):
@@ -62,15 +67,18 @@ def model_kind(model: Path) -> ModelKind:
 def _folder_kind(folder: Path) -> ModelKind:
     if any((folder / name).is_file() for name in (MODEL_FILE, CHECKPOINT_FILE)):
         return ModelKind.RUN
-    if (folder / SETTINGS_FILE).is_file():
+    if any((folder / name).is_file() for name in (SETTINGS_FILE, OLD_SETTINGS_FILE)):
         return ModelKind.EXPORT
-    facts = _config(folder)
+    # First, as config.json may be that of its text half alone.
+    if "audio_cfg" in (_facts(folder / _OPEN_CLIP).get("model_cfg") or ()):
+        return ModelKind.OPEN_CLIP
+    facts = _facts(folder / CONFIG_FILE)
     if "model_type" in facts:
         return transformers_kind(folder, facts)
     if "train" in facts:
         what = "a run that has not yet written a checkpoint"
     elif (folder / _OPEN_CLIP).is_file():
-        what = "a model of open_clip"
+        what = "a model of open_clip without an audio half"
     elif (folder / CONFIG_FILE).is_file():
         what = f"its {CONFIG_FILE} names no model_type"
     else:
@@ -98,10 +106,10 @@ def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
     return ModelKind.PE_AUDIO
 
 
-def _config(folder: Path) -> dict[str, Any]:
-    """What config.json says; nothing where there is none, or it is no JSON object."""
+def _facts(file: Path) -> dict[str, Any]:
+    """What a file of settings says; nothing where there is none, or it is no JSON object."""
     try:
-        facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        facts = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}
@@ -109,7 +117,7 @@ def _config(folder: Path) -> dict[str, Any]:
 
 def _file_kind(file: Path) -> ModelKind:
     suffix = file.suffix.lower()
-    if suffix in _OF_A_RUN and "train" in _config(file.parent):
+    if suffix in _OF_A_RUN and "train" in _facts(file.parent / CONFIG_FILE):
         raise _no_model(file, f"a file of the run {file.parent}, which is given by its folder")
     if is_checkpoint(file):
         return ModelKind.CHECKPOINT

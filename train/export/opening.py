@@ -45,7 +45,7 @@ def open_model(model: Path, tokenizer: str | None = None) -> Exported:
             return open_clap(model.as_posix())
         case ModelKind.CHECKPOINT:
             return open_laion(model, checkpoint_tokenizer(model, tokenizer))
-        case ModelKind.CODE | ModelKind.PE_AUDIO:
+        case ModelKind.CODE | ModelKind.OPEN_CLIP | ModelKind.PE_AUDIO:
             raise CorpusError(f"{model}: a {kind}, which is not opened as a CLAP", fix=ACCEPTED)
 
 

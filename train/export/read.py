@@ -1,8 +1,7 @@
-"""An exported model, ready to encode, whatever its heads."""
+"""An exported model, ready to encode, whatever its towers and heads."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from synth.base.errors import SpecError
-from train.config.model import HeadKind, ModelConfig
 from train.data.tokenizer import TextTokenizer
-from train.export.files import FORMAT, HEAD_PREFIXES, HEADS_FILE, SETTINGS_FILE
+from train.engine.run_folder import TOKENIZER_FILE
+from train.export.files import HEAD_PREFIXES, WEIGHTS_FILE
+from train.export.settings import EXPORT_AGAIN, ExportSettings, read_export_settings
 from train.model.clap import Clap, build_model
 
 
@@ -45,47 +45,49 @@ class Exported:
 
 
 def load_exported(folder: str | Path) -> Exported:
-    """Open what `train.export.write.export` wrote; the run and its base models are not needed.
+    """Open an export to safetensors or transformers; the run and its base models are not needed.
 
     Raises:
         SpecError: If there is none, or a file of it is damaged or of another export.
     """
+    folder = Path(folder)
+    settings = read_export_settings(folder)
+    tokenizer = _read_tokenizer(folder, settings)
+    with torch.random.fork_rng(devices=[]):
+        model = build_model(settings.in_folder(folder), settings.sample_rate, len(tokenizer))
+    if settings.weights:
+        _load_weights(model, folder / settings.weights)
+    return Exported(model.eval(), tokenizer, settings.sample_rate)
+
+
+def _read_tokenizer(folder: Path, settings: ExportSettings) -> TextTokenizer:
+    """The tokenizer of a run; beside a ClapModel it is as transformers writes it.
+
+    A tokenizer.json that cuts texts would make its ClapProcessor cut sounds.
+    """
+    if settings.weights != WEIGHTS_FILE:
+        return TextTokenizer.of_model(str(folder))
+    try:
+        return TextTokenizer.from_file(folder / TOKENIZER_FILE)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"{folder / TOKENIZER_FILE}: missing or damaged", fix=EXPORT_AGAIN
+        ) from error
+
+
+def _load_weights(model: Clap, file: Path) -> None:
+    """Load all weights of a model, or those of its heads beside towers that have theirs.
+
+    Raises:
+        SpecError: If the file is missing, damaged or of another model.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    folder = Path(folder)
-    fix = "export the run again to an empty folder"
-    if not (folder / SETTINGS_FILE).is_file():
-        raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", fix=fix)
     try:
-        facts = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
-        if facts["format"] != FORMAT:
-            raise ValueError(f"format {facts['format']}, not {FORMAT}")
-        config = _point_towers_to(ModelConfig.model_validate(facts["model"]), folder)
-        sample_rate = int(facts["sample_rate"])
-    except (ValueError, KeyError, TypeError) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise SpecError(f"{folder / SETTINGS_FILE}: {reason}", fix=fix) from error
-    tokenizer = TextTokenizer.of_model(str(folder))
-    with torch.random.fork_rng(devices=[]):
-        model = build_model(config, sample_rate, len(tokenizer))
-    if config.head.kind is not HeadKind.PROJECTION:
-        try:
-            found = model.load_state_dict(load_file(folder / HEADS_FILE), strict=False)
-        except (OSError, RuntimeError, SafetensorError) as error:
-            raise SpecError(f"{folder / HEADS_FILE}: missing or damaged", fix=fix) from error
-        absent = [name for name in found.missing_keys if name.startswith(HEAD_PREFIXES)]
-        if absent or found.unexpected_keys:
-            raise SpecError(f"{folder / HEADS_FILE}: of another model", fix=fix)
-    return Exported(model.eval(), tokenizer, sample_rate)
-
-
-def _point_towers_to(config: ModelConfig, folder: Path) -> ModelConfig:
-    """The settings with both towers from the exported folder."""
-    place = {"name": str(folder)}
-    return config.model_copy(
-        update={
-            "audio": config.audio.model_copy(update=place),
-            "text": config.text.model_copy(update=place),
-        }
-    )
+        found = model.load_state_dict(load_file(file), strict=False)
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise SpecError(f"{file}: missing or damaged", fix=EXPORT_AGAIN) from error
+    needed = "" if file.name == WEIGHTS_FILE else HEAD_PREFIXES
+    if found.unexpected_keys or any(name.startswith(needed) for name in found.missing_keys):
+        raise SpecError(f"{file}: of another model", fix=EXPORT_AGAIN)

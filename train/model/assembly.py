@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from torch import nn
 
+from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SpecError
-from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind, TowerKind
+from train.config.model import TOWERS, HeadConfig, HeadKind, ModelConfig, TokenKind, TowerKind
 from train.model.clap_features import ClapInput
 from train.model.heads import MeanPoolHead, ProjectionHead, TransformerHead
 from train.model.loading import clap_input, transformers_model
 from train.model.towers.base import AudioTower, TextTower, Tower
+from train.model.towers.frame_models import FRAME_KINDS, frame_tower
 from train.model.towers.small import EmbeddingTower, cnn_tower
 from train.model.towers.spectrogram import spectrogram_tower
 from train.model.towers.text import text_model
 from train.model.towers.waveform import waveform_tower
 
+_Tower = TypeVar("_Tower", bound=Tower)
+
 _DEFAULT_ACTIVATION = "relu"
+_CLAPS: Final = frozenset({"clap", "clap_audio_model"})
+_SUMMARIES: Final = _CLAPS | {"audio-spectrogram-transformer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +79,33 @@ def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> Audi
         SpecError: If the named model cannot be loaded, or does not fit the settings.
     """
     audio = config.audio
-    pooled = config.head.kind is HeadKind.PROJECTION
-    if audio.kind is TowerKind.SMALL:
-        if pooled:
-            raise _no_summary("the small audio tower")
+    if audio.kind == TowerKind.SMALL:
+        _check_summary(config.head, False, "the small audio tower")
         return cnn_tower(audio, sample_rate, config.dim)
+    if audio.kind != TowerKind.TRANSFORMERS:
+        tower = _offered(audio.kind, AudioTower).build(audio, sample_rate)
+        _check_summary(config.head, tower.pooled, f"audio tower {audio.kind!r}")
+        return tower
     model = library.get(audio.name)
     kind = model.config.model_type
-    clap = kind in ("clap", "clap_audio_model")
-    if not clap and not hasattr(model.config, "conv_kernel"):
-        raise SpecError(
-            f"model {audio.name!r} ({kind}) does not take waveforms and is not a CLAP",
-            fix="use a CLAP, or wav2vec2, hubert, wavlm, mert or a model of that family, "
-            "or the tower of kind `small`",
-        )
-    if pooled and not clap:
-        raise _no_summary(f"audio model {audio.name!r} ({kind})")
-    if pooled and audio.tokens is not TokenKind.POOLED:
+    _check_summary(config.head, kind in _SUMMARIES, f"audio model {audio.name!r} ({kind})")
+    if config.head.kind is HeadKind.PROJECTION and audio.tokens is not TokenKind.POOLED:
         raise SpecError(
             f"a `projection` head takes one token, and `tokens: {audio.tokens}` gives many",
             fix="choose `tokens: pooled` for audio, or a head of kind `mlp` or `transformer`",
         )
-    if not clap:
+    if kind in _CLAPS:
+        half = model.audio_model if kind == "clap" else model
+        return spectrogram_tower(half, audio, sample_rate, library.clap_input(audio.name))
+    if kind in FRAME_KINDS:
+        return frame_tower(model, audio, sample_rate)
+    if hasattr(model.config, "conv_kernel"):
         return waveform_tower(model, audio, sample_rate)
-    half = model.audio_model if kind == "clap" else model
-    return spectrogram_tower(half, audio, sample_rate, library.clap_input(audio.name))
+    raise SpecError(
+        f"model {audio.name!r} ({kind}) is no audio tower",
+        fix="use a CLAP, AST, Whisper or wav2vec2-BERT, or wav2vec2, hubert, wavlm, mert or a "
+        "model of that family, or the tower of kind `small`",
+    )
 
 
 def text_tower(config: ModelConfig, vocabulary: int, library: Library) -> TextTower:
@@ -111,16 +119,23 @@ def text_tower(config: ModelConfig, vocabulary: int, library: Library) -> TextTo
     Raises:
         SpecError: If the named model cannot be loaded, or does not fit the settings.
     """
-    pooled = config.head.kind is HeadKind.PROJECTION
-    if config.text.kind is TowerKind.SMALL:
-        if pooled:
-            raise _no_summary("the small text tower")
+    text = config.text
+    if text.kind == TowerKind.SMALL:
+        _check_summary(config.head, False, "the small text tower")
         return EmbeddingTower(vocabulary, config.dim)
-    name = config.text.name
-    model = library.get(name)
+    if text.kind != TowerKind.TRANSFORMERS:
+        tower = _offered(text.kind, TextTower).build(text, vocabulary)
+        _check_summary(config.head, tower.pooled, f"text tower {text.kind!r}")
+        return tower
+    model = library.get(text.name)
     if model.config.model_type in ("clap", "clip"):
         model = model.text_model
-    return text_model(model, name, pooled)
+    return text_model(model, text.name, config.head.kind is HeadKind.PROJECTION)
+
+
+def _offered(kind: str, base: type[_Tower]) -> type[_Tower]:
+    """The tower that another package offers under a name; the settings have looked for it."""
+    return load_class(find_entry_points(TOWERS, ())[kind], base, SpecError)
 
 
 def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | None) -> nn.Module:
@@ -152,9 +167,15 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
     return found
 
 
-def _no_summary(what: str) -> SpecError:
-    return SpecError(
-        f"{what} has no summary token for a `projection` head",
-        fix="choose a head of kind `mlp` or `transformer`, or the tower of a CLAP "
-        "with `tokens: pooled`",
-    )
+def _check_summary(head: HeadConfig, pooled: bool, what: str) -> None:
+    """Check that a tower gives one token where the head takes no more.
+
+    Raises:
+        SpecError: If it gives many.
+    """
+    if head.kind is HeadKind.PROJECTION and not pooled:
+        raise SpecError(
+            f"{what} has no summary token for a `projection` head",
+            fix="choose a head of kind `mlp` or `transformer`, or the tower of a CLAP "
+            "with `tokens: pooled`",
+        )

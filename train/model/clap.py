@@ -16,6 +16,7 @@ from train.config.model import (
 )
 from train.model.assembly import Library, audio_tower, head, text_tower
 from train.model.freezing import freeze
+from train.model.lora import add_adapters
 from train.model.network import Clap
 
 __all__ = ["Clap", "build_model", "clap_config", "clap_settings"]
@@ -53,7 +54,13 @@ def build_model(
     projected = config.head.kind is HeadKind.PROJECTION
     if projected and config.audio.name == config.text.name and hasattr(whole, "logit_scale_a"):
         model.scale.log.data.copy_(whole.logit_scale_a)
-    freeze(model, config.trainable)
+    for side, tower, settings in (
+        ("audio", audio, config.audio.lora),
+        ("text", text, config.text.lora),
+    ):
+        if settings is not None:
+            add_adapters(tower, settings, side)
+    freeze(model, config.trainable, config.last_layers)
     return model
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -51,6 +53,21 @@ def describe_devices() -> dict[str, Any]:
     gpus = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
     build = ", ".join(f"built for {name} {of}" for name, of in gpus.items() if of)
     return {"torch": torch.__version__, "build": build or "built for CPU", "devices": devices}
+
+
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """Within it, float32 matrices are multiplied with this precision.
+
+    Args:
+        name: `highest`, or `high` for TF32 on GPUs that have it.
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -40,6 +42,8 @@ def mel_power(
         bins: Those of the transform that the bank is for.
         bank: Weights of the bands, in the precision of the result.
     """
+    if torch.compiler.is_exporting():
+        return _mel_power_by_matrix(waveform, window, hop, bins, bank)
     frames = waveform.unfold(1, len(window), hop)
     batch, count, _ = frames.shape
     most = _FRAMES_ON_CPU if waveform.device.type == "cpu" else _FRAMES_ON_GPU
@@ -52,6 +56,28 @@ def mel_power(
             power = spectrum.real.square() + spectrum.imag.square()
             found[place] = power.to(bank.dtype) @ bank
     return found
+
+
+def _mel_power_by_matrix(
+    waveform: Float[Tensor, "batch samples"],
+    window: Float[Tensor, " n_fft"],
+    hop: int,
+    bins: slice,
+    bank: Float[Tensor, "bins mels"],
+) -> Float[Tensor, "batch frames mels"]:
+    """The same in operations that every runtime knows: one product with cosines and sines.
+
+    A sum of this many products needs float64 to be as exact as a transform in float32.
+    """
+    size = len(window)
+    turns = np.outer(np.arange(size), np.arange(bins.start, bins.stop)) % size
+    angle = turns * (2 * math.pi / size)
+    waves = torch.from_numpy(np.concatenate([np.cos(angle), np.sin(angle)], axis=1))
+    starts = np.arange(0, waveform.shape[1] - size + 1, hop)
+    places = torch.from_numpy(starts[:, None] + np.arange(size))
+    spectrum = (waveform[:, places] * window).double() @ waves
+    real, imaginary = spectrum.chunk(2, dim=-1)
+    return (real.square() + imaginary.square()).to(bank.dtype) @ bank
 
 
 class LogMel(nn.Module):
@@ -110,11 +136,12 @@ def split_chunks(
         not digital silence, and in any case the first.
     """
     batch, samples = waveform.shape
-    count = max(-(-samples // size), 1)
+    # Rounded up without negative numbers, whose division other runtimes round towards zero.
+    count = max((samples + size - 1) // size, 1)
     padded = nn.functional.pad(waveform, (0, count * size - samples))
     chunks = padded.reshape(batch, count, size)
     sounding = (chunks != 0).any(dim=2)
     # A silent chunk between sounds is part of the sound: it tells a gap.
-    mask = sounding.flip(1).cummax(dim=1).values.flip(1)
+    mask = sounding.flip(1).cumsum(dim=1).flip(1) > 0
     mask[:, 0] = True
     return chunks, mask

@@ -8,22 +8,30 @@ from typing import Final
 from torch import nn
 
 from synth.base.errors import SpecError
-from train.config.model import Group
+from train.config.model import Group, LastLayers
+from train.model.lora import adapter_parameters
 from train.model.network import Clap
 from train.model.towers.base import Tower
 
 _LAST: Final = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST)
+ONE_LAYER: Final = LastLayers()
 
 
-def parameter_groups(model: Clap) -> Mapping[Group, list[nn.Parameter]]:
+def parameter_groups(
+    model: Clap, last_layers: LastLayers = ONE_LAYER
+) -> Mapping[Group, list[nn.Parameter]]:
     """The parameters of each group.
 
     Those that nothing depends on, such as a pooler that is not heard, are in none. The `last`
     groups are parts of the tower groups, and empty where a tower has no layers. A learned mix of
     a tower's layers belongs to the head: it is not pretrained. The sigmoid bias goes with the
-    temperature.
+    temperature. Of a tower with adapters only these learn.
+
+    Args:
+        model: The model.
+        last_layers: How many layers the `last` groups are.
     """
-    idle = {id(one) for tower in _towers(model) for one in tower.unused_parameters()}
+    idle = {id(one) for tower in _towers(model) for one in _idle_parameters(tower)}
     groups = {
         group: [
             parameter
@@ -31,14 +39,14 @@ def parameter_groups(model: Clap) -> Mapping[Group, list[nn.Parameter]]:
             for parameter in module.parameters(recurse=False)
             if id(parameter) not in idle
         ]
-        for group, modules in _modules(model).items()
+        for group, modules in _modules(model, last_layers).items()
     }
     if isinstance(model.bias, nn.Parameter):
         groups[Group.TEMPERATURE].append(model.bias)
     return groups
 
 
-def freeze(model: Clap, trainable: Sequence[Group]) -> None:
+def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ONE_LAYER) -> None:
     """Let the named groups learn, and nothing else.
 
     What does not learn gets no gradient, and stays as in evaluation when the model is told to
@@ -47,22 +55,23 @@ def freeze(model: Clap, trainable: Sequence[Group]) -> None:
     Args:
         model: Is changed.
         trainable: Groups that learn; a group's `last` part is named beside or instead of it.
+        last_layers: How many layers the `last` groups are.
 
     Raises:
-        SpecError: If the last layer of a tower without layers is named.
+        SpecError: If the last layers of a tower without layers are named, or more than it has.
     """
-    modules, parameters = _modules(model), parameter_groups(model)
-    for group in trainable:
-        if group in _LAST and not modules[group]:
-            raise SpecError(
-                f"trainable: {group}: this tower has no last layer",
-                fix=f"name {group.removesuffix('.last')}, or drop it",
-            )
+    _refuse_layers(model, trainable, last_layers)
+    modules, parameters = _modules(model, last_layers), parameter_groups(model, last_layers)
     model.requires_grad_(False)
     for group in trainable:
         for parameter in parameters[group]:
             parameter.requires_grad_(True)
-    awake = {id(module) for group in trainable for module in modules[group]}
+    awake = {
+        id(module)
+        for group in trainable
+        for module in modules[group]
+        if not _keeps_statistics(module)
+    }
     # The model itself has no behaviour of its own, and tells whether it trains.
     model.resting = tuple(
         module for module in model.modules() if id(module) not in awake and module is not model
@@ -70,18 +79,47 @@ def freeze(model: Clap, trainable: Sequence[Group]) -> None:
     model.train(model.training)
 
 
+def _refuse_layers(model: Clap, trainable: Sequence[Group], last_layers: LastLayers) -> None:
+    for group, tower in zip(_LAST, _towers(model), strict=True):
+        asked, there = getattr(last_layers, group.whole), len(tower.layers())
+        if group in trainable and not there:
+            raise SpecError(
+                f"trainable: {group}: this tower has no last layer",
+                fix=f"name {group.whole}, or drop it",
+            )
+        if asked > max(there, 1):
+            raise SpecError(
+                f"last_layers: {group.whole}: this tower has {there} layers, not {asked}",
+                fix=f"give at most {there}",
+            )
+
+
 def _towers(model: Clap) -> tuple[Tower, Tower]:
     return model.audio_tower, model.text_tower
 
 
-def _modules(model: Clap) -> dict[Group, list[nn.Module]]:
+def _keeps_statistics(module: nn.Module) -> bool:
+    """Whether it is a batch norm whose weights are frozen, as beside adapters."""
+    is_norm = isinstance(module, nn.modules.batchnorm._BatchNorm)
+    return is_norm and any(not one.requires_grad for one in module.parameters())
+
+
+def _idle_parameters(tower: Tower) -> list[nn.Parameter]:
+    adapters = {id(one) for one in adapter_parameters(tower)}
+    if not adapters or tower.pretrained is None:
+        return tower.unused_parameters()
+    base = [one for one in tower.pretrained.parameters() if id(one) not in adapters]
+    return [*tower.unused_parameters(), *base]
+
+
+def _modules(model: Clap, last_layers: LastLayers) -> dict[Group, list[nn.Module]]:
     """The modules of each group, with those inside them."""
     audio, text = _towers(model)
     return {
         Group.AUDIO_TOWER: _own_modules(audio),
-        Group.AUDIO_TOWER_LAST: _submodules(audio.last_modules()),
+        Group.AUDIO_TOWER_LAST: _submodules(audio.last_modules(last_layers.audio_tower)),
         Group.TEXT_TOWER: _own_modules(text),
-        Group.TEXT_TOWER_LAST: _submodules(text.last_modules()),
+        Group.TEXT_TOWER_LAST: _submodules(text.last_modules(last_layers.text_tower)),
         Group.AUDIO_HEAD: _submodules([model.audio_head, *audio.added_modules()]),
         Group.TEXT_HEAD: _submodules([model.text_head, *text.added_modules()]),
         Group.TEMPERATURE: _submodules([model.scale]),

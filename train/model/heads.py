@@ -95,7 +95,7 @@ class TransformerHead(nn.Module):
         """Unit-length embeddings."""
         values = self.norm(self.project(tokens.values))
         values = values + sinusoids(values.shape[1], values.shape[2], values)
-        cls = self.cls.to(values.dtype).expand(len(values), 1, -1)
+        cls = self.cls.to(values.dtype).expand(values.shape[0], 1, -1)
         real = functional.pad(tokens.mask, (1, 0), value=True)
         encoded = self.encoder(torch.cat([cls, values], dim=1), src_key_padding_mask=~real)
         return functional.normalize(self.out(encoded[:, 0]), dim=-1)

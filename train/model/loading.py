@@ -84,21 +84,34 @@ def model_rate(name: str) -> int:
     return int(preprocessor_facts(name).get("sampling_rate", _WAV2VEC2_RATE))
 
 
-def clap_extractor(name: str) -> Any:
-    """The ClapFeatureExtractor of a CLAP.
+def feature_extractor(name: str, kind: str) -> Any:
+    """The feature extractor of a model.
+
+    Args:
+        name: Of the model, or its folder.
+        kind: The extractor's class in transformers.
 
     Raises:
         SpecError: If it has none. Its settings are not guessed: those of published models differ.
     """
-    from transformers import ClapFeatureExtractor
+    import transformers
 
     try:
-        return ClapFeatureExtractor.from_pretrained(name)
+        return getattr(transformers, kind).from_pretrained(name)
     except (OSError, ValueError) as error:
         raise SpecError(
             f"the feature extractor of {name!r} cannot be loaded: {_reason(error)}",
-            fix="put the CLAP's preprocessor_config.json beside its config.json",
+            fix="put the model's preprocessor_config.json beside its config.json",
         ) from error
+
+
+def clap_extractor(name: str) -> Any:
+    """The ClapFeatureExtractor of a CLAP.
+
+    Raises:
+        SpecError: If it has none.
+    """
+    return feature_extractor(name, "ClapFeatureExtractor")
 
 
 def clap_input(name: str) -> ClapInput:

@@ -10,10 +10,10 @@ import yaml
 from synth.corpus.hub import LANGUAGE, size_category
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import hugging_face_licence
+from synth.export.laion import RATE
 
 NAMED_ELSEWHERE: Final = ("cc", "other")
 MODEL: Final = "llm:"
-CLAP_RATE: Final = 48_000
 
 
 def dataset_card(facts: Mapping[str, Any]) -> str:
@@ -65,9 +65,9 @@ Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the 
 
 ## Training with LAION-CLAP or open_clip
 
-Their loaders take 10 s at {CLAP_RATE:,} Hz. LAION-CLAP's resamples nothing and fails at a longer
+Their loaders take 10 s at {RATE:,} Hz. LAION-CLAP's resamples nothing and fails at a longer
 sample; open_clip's cuts it at random, which can make a caption false. Build with
-`length: exact 10 s` and `sample_rate: {CLAP_RATE}`.{_resampled(facts["sample_rate"])}
+`length: exact 10 s` and `sample_rate: {RATE}`.{_resampled(facts["sample_rate"])}
 Fill shorter samples with silence: `--data-filling pad` for LAION-CLAP, `--audio-fill pad` for
 open_clip. In a sample that is looped statements of order are false.
 
@@ -89,7 +89,7 @@ its own mix and those of its clips. This is bookkeeping, not legal advice.
 
 
 def _resampled(rate: int) -> str:
-    if rate == CLAP_RATE:
+    if rate == RATE:
         return ""
     return f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
 

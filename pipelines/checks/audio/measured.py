@@ -13,11 +13,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
+from synth.audio.dsp import attacks
 from synth.base.units import Decibels, Seconds
 from synth.scene.activity import Activity, Stretch, cut
 from synth.truth.ear import BLOCK_S, Ear
 
 _SILENCE: Final = 1e-12
+_RISE_DB: Final[Decibels] = 6.0
+"""The catalogue counts smaller rises, too, so that the two do not part over a fraction of a dB."""
 
 Powers = Float64[np.ndarray, "events blocks"]
 Marks = Bool[np.ndarray, "events blocks"]
@@ -31,11 +34,13 @@ class Measured:
         edges: First frame of each block of 50 ms, and the frame after the last block.
         powers: Mean square of each sound in each block.
         mix: That of their sum.
+        onsets: How often each sound may be said to begin.
     """
 
     edges: Int64[np.ndarray, " edges"]
     powers: Powers
     mix: Float64[np.ndarray, " blocks"]
+    onsets: tuple[int, ...]
 
     @classmethod
     def of(cls, stems: Float32[np.ndarray, "events frames"], rate: int) -> Measured:
@@ -50,7 +55,8 @@ class Measured:
         starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
         edges = np.append(starts[starts < frames], frames)
         powers = np.stack([_measure(stem, edges) for stem in stems])
-        return cls(edges, powers, _measure(stems.sum(axis=0), edges))
+        onsets = tuple(int(attacks(stem, rate, _RISE_DB).sum()) for stem in stems)
+        return cls(edges, powers, _measure(stems.sum(axis=0), edges), onsets)
 
     @property
     def below_loudest(self) -> Powers:
@@ -85,7 +91,7 @@ class Measured:
         """
         heard = []
         audible = self.find_audible(within_db, ear.masked_db)
-        for marked, extent in zip(audible, extents, strict=True):
+        for marked, extent, onsets in zip(audible, extents, self.onsets, strict=True):
             runs = find_runs(bridge(marked, ear.pause_s))
             lasting = [
                 (start, end)
@@ -98,7 +104,7 @@ class Measured:
                 ),
                 *extent,
             )
-            heard.append(Activity(stretches, stretches))
+            heard.append(Activity(stretches, stretches, onsets))
         return heard
 
     @property

@@ -16,7 +16,7 @@ from pipelines.checks.doctor.check import Check, CheckState
 
 US: Final = "segue-audio"
 CONSTRAINTS: Final = Path(__file__).resolve().parents[3] / "constraints.txt"
-_TRAINING: Final = "segue train, eval, demo and export --to transformers"
+_TRAINING: Final = "segue train, eval, demo and the export of models"
 NEEDED_FOR: Final[Mapping[str, str]] = {
     "torch": _TRAINING,
     "transformers": _TRAINING,
@@ -29,9 +29,11 @@ NEEDED_FOR: Final[Mapping[str, str]] = {
 EXTRAS: Final[Mapping[str, str]] = {
     "nlp": "segue text probe and negate; without it the embedded tagger is used",
     "hf": "datasets, for decoding the sounds of segue export --to hf",
+    "onnx": "segue export --to onnx",
     "browse": "segue browse",
     "s3": "--out s3://...",
     "distributed": "--engine dask://...",
+    "lora": "segue train with adapters (LoRA)",
     "wandb": "segue train with a Weights & Biases log",
 }
 _SHOWN: Final = 4

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import make_console, print_json
-from pipelines.cli.make.build import choose_worker_count
-from pipelines.export.corpus import ExportSummary, export_corpus
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.export import FORMATS
 
-TRANSFORMERS: Final = "transformers"
+if TYPE_CHECKING:
+    from pipelines.export.corpus import ExportSummary
+
+MODEL_FORMATS: Final = {
+    "transformers": "a trained model with the towers of a CLAP, for ClapModel",
+    "safetensors": "any trained model with all that opens it, for load_exported and segue eval",
+    "onnx": "a trained model as two graphs from waveform and from text, for onnxruntime",
+}
 MODEL_EXPORT: Final = "train.cli.export:export_command"
 _CORPUS_FILES: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
 _RUN_FILES: Final = ("model.pt", "checkpoint.pt")
-_HELP: Final = "; ".join(f"{name}: {about}" for name, (_, about) in FORMATS.items())
+_OF_MODELS: Final = ", ".join(MODEL_FORMATS)
+_HELP: Final = "; ".join(
+    f"{name}: {about}"
+    for name, about in [
+        *((name, about) for name, (_, about) in FORMATS.items()),
+        *MODEL_FORMATS.items(),
+    ]
+)
 
 
 def export_command(
@@ -30,16 +42,13 @@ def export_command(
         Path,
         typer.Argument(
             help="A corpus: data_manifests/CORPUS or one of its versions. For "
-            "`transformers`: the run folder of a trained model.",
+            f"{_OF_MODELS}: the run folder of a trained model.",
             show_default=False,
         ),
     ],
     to: Annotated[
         str,
-        typer.Option(
-            help=f"The format. {_HELP}; {TRANSFORMERS}: a trained model, for ClapModel.",
-            show_default=False,
-        ),
+        typer.Option(help=f"The format. {_HELP}.", show_default=False),
     ],
     out: Annotated[
         Path,
@@ -63,22 +72,30 @@ def export_command(
     workers: WorkersOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export a corpus to another program's format, or a trained model to transformers.
+    """Export a corpus to another program's format, or a trained model to a folder of its own.
 
-    Repeating the command resumes an interrupted export.
+    Repeating the command resumes an interrupted export of a corpus. A model's folder appears whole
+    or not at all.
 
-    Example: `segue export data_manifests/acba --to hf --out exported/acba`
+    Examples: `segue export data_manifests/acba --to hf --out exported/acba`,
+    `segue export runs/acba --to onnx --out exported/model`
     """
-    if to == TRANSFORMERS:
-        _export_model(path, out, split, workers, as_json)
+    if to in MODEL_FORMATS:
+        _export_model(path, out, to, split, workers, as_json)
         return
     if to not in FORMATS:
-        raise SpecError(f"--to {to}: no such format", fix=suggestion(to, (*FORMATS, TRANSFORMERS)))
+        raise SpecError(
+            f"--to {to}: no such format", fix=suggestion(to, (*FORMATS, *MODEL_FORMATS))
+        )
     if any((path / name).is_file() for name in _RUN_FILES):
         raise SpecError(
             f"{path}: is a trained model, but --to {to} takes a corpus",
-            fix=f"give `--to {TRANSFORMERS}`, or a corpus: data_manifests/CORPUS",
+            fix=f"give --to {_OF_MODELS}, or a corpus: data_manifests/CORPUS",
         )
+    # A model's way does not wait for what builds corpora.
+    from pipelines.cli.make.build import choose_worker_count
+    from pipelines.export.corpus import export_corpus
+
     corpus = Corpus.open(path)
     with show_progress(as_json) as observer:
         summary = export_corpus(
@@ -105,15 +122,15 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
 
 
 def _export_model(
-    run: Path, out: Path, split: list[str] | None, workers: int | None, as_json: bool
+    run: Path, out: Path, to: str, split: list[str] | None, workers: int | None, as_json: bool
 ) -> None:
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
-        raise SpecError(f"--to {TRANSFORMERS} has no splits and no workers", fix="leave them out")
+        raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
     if any((run / name).is_file() for name in _CORPUS_FILES):
         raise SpecError(
-            f"{run}: is a corpus, but --to {TRANSFORMERS} takes the run of a trained model",
+            f"{run}: is a corpus, but --to {to} takes the run of a trained model",
             fix=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",
         )
     module, function = MODEL_EXPORT.split(":")
-    getattr(import_module(module), function)(run, out, as_json)
+    getattr(import_module(module), function)(run, out, to, as_json, show_progress)

@@ -187,7 +187,7 @@ def _find_crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Fram
     if isinstance(scene, Event):
         return
     first, second = _find_starts(scene, onset)
-    if isinstance(scene, Concat) and scene.crossfade:
+    if isinstance(scene, Concat) and scene.crossfade > 0:
         yield second, second + scene.crossfade
     yield from _find_crossfades(scene.first, first)
     yield from _find_crossfades(scene.second, second)
@@ -201,9 +201,11 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
             detail = f"{onset / rate:.2f} to {end / rate:.2f} s, {heard.gain_db:+.1f} dB"
             return Node("event", label, detail, colours[label])
         case Concat():
-            told = (
-                f"crossfade {scene.crossfade / rate:.2f} s" if scene.crossfade else "no crossfade"
-            )
+            told = f"crossfade {scene.crossfade / rate:.2f} s"
+            if scene.crossfade <= 0:
+                told = (
+                    f"pause {-scene.crossfade / rate:.2f} s" if scene.crossfade else "no crossfade"
+                )
             name, kind = "one after the other", "sequence"
         case Overlay():
             late = "later" if scene.offset > 0 else "earlier"

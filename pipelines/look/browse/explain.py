@@ -11,7 +11,7 @@ from typing import assert_never
 
 from synth.labels.lexicon import could_be_called
 from synth.scene.activity import hull, intersect, measure
-from synth.scene.claim import And, Claim, Not, Only, claim_labels
+from synth.scene.claim import And, Claim, Count, Not, Only, claim_labels
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, operands
 from synth.scene.timeline import Placement, Timeline
@@ -55,6 +55,9 @@ class Explainer:
                     if not any(could_be_called(label, name) for name in named)
                 )
                 return f"{_join_labels(others)} can be heard, too"
+            case Count(event):
+                heard = self._describe_times(claim)
+                return f"{_quote(event.label)} is not heard so often: {heard}"
             case Event(label):
                 heard = _join_labels(sorted(self.heard.labels()))
                 return f"{_quote(label)} is not heard; heard: {heard}"
@@ -133,6 +136,8 @@ def describe_claim(claim: Claim) -> str:
             return f"no {describe_claim(inner)}"
         case Only(inner):
             return f"only {describe_claim(inner)}"
+        case Count(event, times):
+            return f"{_quote(event.label)}, {times} times"
         case Event(label):
             return _quote(label)
         case Concat() | Overlay():

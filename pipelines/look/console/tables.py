@@ -49,7 +49,7 @@ _PLANNED: Final = {
     "notation": "The scene in the papers' notation: + is then, * is with.",
     "scene": "The scene as JSON, from which the audio can be rendered again.",
     "activity": "When each of its sounds is heard, in scene order: clear to everybody, or faint, "
-    "in frames.",
+    "in frames; and how often anybody may say that it begins, at most (`onsets`, -1 if unknown).",
     "frames": "Exact length of the audio, in frames at sample_rate.",
     "excerpts": "How many of its sounds are heard only in part.",
     "sample_rate": "In Hz.",
@@ -100,6 +100,7 @@ TABLES: Final = (
             "levels_db": "RMS level of each 50 ms of the active span, at the corpus's rate, in "
             "dBFS.",
             "levels_dba": "The same, A-weighted.",
+            "attacks": "How often the clip may be said to begin, in each of these blocks.",
             "segments": "Where the clip is audible: onset and offset, at the file's rate.",
             "sha256": "SHA-256 of the file.",
             "fingerprint": "What the sound is recognised by in other encodings.",

@@ -130,6 +130,7 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
         "peak_db": 0.0,
         "levels_db": [],
         "levels_dba": [],
+        "attacks": [],
         "sha256": digest(*identity),
         "fingerprint": b"",
     }

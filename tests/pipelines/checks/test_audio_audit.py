@@ -196,7 +196,7 @@ def test_activity_that_is_too_wide_is_named(own: Path) -> None:
     def widen(row: Row) -> None:
         heard = row["activity"][event]
         whole = [{"onset": heard["faint"][0]["onset"], "offset": heard["faint"][-1]["offset"]}]
-        row["activity"][event] = {"clear": whole, "faint": whole}
+        row["activity"][event] = heard | {"clear": whole, "faint": whole}
 
     row = change_row(own, number, widen)
     found = audit_audio(own, 40)
@@ -211,7 +211,7 @@ def test_activity_that_is_too_narrow_is_named(own: Path) -> None:
     def narrow(row: Row) -> None:
         (first, *_) = row["activity"][0]["faint"]
         early = [{"onset": first["onset"], "offset": first["onset"] + RATE // 20}]
-        row["activity"][0] = {"clear": early, "faint": early}
+        row["activity"][0] = row["activity"][0] | {"clear": early, "faint": early}
 
     row = change_row(own, 4, narrow)
     found = audit_audio(own, 40)

@@ -1,9 +1,13 @@
 """Exports read by the programs that they are for, wherever these are installed.
 
 Each test skips where its program is absent. What a program imports for other ends than reading
-(images, pretrained models) is replaced. open_clip reads audio since 4.2:
+(images, pretrained models) is replaced, and so is torchaudio's decoder where it finds no FFmpeg.
+All of them, beside Segue in an environment of its own; open_clip from its main branch, as it reads
+audio since 4.2:
 
-    pip install sed_eval "megatron-energon[av_decode]" laion_clap lhotse datasets
+    pip install -c constraints.txt -e '.[dev]' sed_eval 'setuptools<81' megatron-energon av
+    pip install -c constraints.txt torchvision torchaudio timm ftfy torchlibrosa h5py wget
+    pip install --no-deps laion_clap==1.1.7 ./open_clip
 """
 
 from __future__ import annotations
@@ -79,13 +83,18 @@ def load_audio(source: Any) -> tuple[Any, int]:
 
 @pytest.fixture
 def torchaudio(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decodes by soundfile where torchaudio is absent."""
+    """Decodes by soundfile where torchaudio is absent, or finds no FFmpeg."""
     if importlib.util.find_spec("torchaudio") is None:
         importlib.import_module("transformers")  # looks for torchaudio, and would take this for it
         module = types.ModuleType("torchaudio")
         module.__spec__ = ModuleSpec("torchaudio", None)
-        module.load = load_audio  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "torchaudio", module)
+        monkeypatch.setattr(module, "load", load_audio, raising=False)
+        return
+    try:
+        importlib.import_module("torchcodec")
+    except (ImportError, RuntimeError):
+        monkeypatch.setattr(importlib.import_module("torchaudio"), "load", load_audio)
 
 
 @pytest.fixture
@@ -96,8 +105,8 @@ def laion_clap(monkeypatch: pytest.MonkeyPatch, torchaudio: None) -> Any:
         pytest.skip("laion_clap is not installed")
     transformers = importlib.import_module("transformers")
     for name in ("Bert", "Roberta", "Bart"):
-        monkeypatch.setattr(transformers, f"{name}Tokenizer", Tokenizer)
-        monkeypatch.setattr(transformers, f"{name}Model", Tokenizer)
+        kind = getattr(transformers, f"{name}Tokenizer")
+        monkeypatch.setattr(kind, "from_pretrained", Tokenizer.from_pretrained)
     replace(monkeypatch, "torchvision", *IMAGES)
     replace(monkeypatch, "torchlibrosa", "stft", "augmentation")
     for package in ("wget", "h5py", "ftfy"):

@@ -385,7 +385,7 @@ def source(*rows: str) -> str:
     return "\n".join([",".join(COLUMNS), *(row and f"{row}," for row in rows)]) + "\n"
 
 
-DOG = "dog,a dog,a dog,bark,,no,animal/dog"
+DOG = "dog,a dog,a dog,bark,,no,yes,animal/dog"
 
 
 @pytest.fixture(scope="module")
@@ -430,43 +430,45 @@ def test_a_missing_inflector_is_told_with_its_install_line(monkeypatch: pytest.M
 
 
 def test_parts_become_forms() -> None:
-    text = source('"Bird, tweet",birdsong,birds,chirp,around,yes,animal/bird;animal/fowl', DOG)
+    text = source('"Bird, tweet",birdsong,birds,chirp,around,yes,no,animal/bird;animal/fowl', DOG)
     written = format_table(build({"mine.csv": text}, plain_inflect))
     assert written.splitlines() == [
         ",".join(BUILT),
-        '"Bird, tweet",birdsong,birds chirp around,birds chirping around,animal/bird;animal/fowl,',
-        "dog,a dog,a dog barks,a dog barking,animal/dog,",
+        '"Bird, tweet",birdsong,birds chirp around,birds chirping around,no,'
+        "animal/bird;animal/fowl,",
+        "dog,a dog,a dog barks,a dog barking,yes,animal/dog,",
     ]
 
 
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        (["dog,a dog,a dog,bark,no,animal/dog"], "7 columns, not 8"),
-        ([""], "0 columns, not 8"),
-        ([" ,a dog,a dog,bark,,no,animal/dog"], "no label"),
+        (["dog,a dog,a dog,bark,no,no,animal/dog"], "8 columns, not 9"),
+        ([""], "0 columns, not 9"),
+        ([" ,a dog,a dog,bark,,no,no,animal/dog"], "no label"),
         ([DOG, DOG], "already in mine.csv, line 2"),
-        ([DOG, "cat,a cat,a cat,meow,,no,animal/cat"], "comes after 'dog'"),
-        (["dog,,a dog,bark,,no,animal/dog"], "no noun"),
-        (["dog,a dog,,bark,,no,animal/dog"], "no subject"),
-        (["dog,a dog,a dog,,,no,animal/dog"], "no verb"),
-        (["dog,a dog,a dog,bark loudly,,no,animal/dog"], "'bark loudly' is not one word"),
-        (["dog,a dog,a dog,bark,,maybe,animal/dog"], "plural is 'maybe'"),
-        (["dog,A dog,a dog,bark,,no,animal/dog"], "the noun 'A dog' is not plain words"),
-        (["dog,a dog.,a dog,bark,,no,animal/dog"], "'a dog.' is not plain words"),
-        (["dog,a  dog,a dog,bark,,no,animal/dog"], "'a  dog' is not plain words"),
-        (['dog,a dog,a dog,bark,"here, there",no,animal/dog'], "is not plain words"),
-        (["dog,a dog,a dog,bark, ,no,animal/dog"], "is not plain words"),
-        (["dog,a dog or two,a dog,bark,,no,animal/dog"], "the noun 'a dog or two' holds 'or'"),
-        (["dog,a dog,a dog,bark,at once,no,animal/dog"], "holds 'once'"),
-        (["dog,a rock-and-roll dog,a dog,bark,,no,animal/dog"], "holds 'and'"),
-        (["dog,a dog,a dog,bark,,no,"], "the family path '' is malformed"),
-        (["dog,a dog,a dog,bark,,no,animal/"], "'animal/' is malformed"),
-        (["dog,a dog,a dog,bark,,no,animal/a/b/c"], "is malformed"),
-        (["dog,a dog,a dog,bark,,no,beast/dog"], "has no known category"),
-        (["dog,a dog,a dog,bark,,no,animal;animal/dog"], "overlap"),
-        ([DOG, "hound,a hound,a dog,bark,,no,animal/dog"], "is also that of 'dog'"),
-        ([DOG, "hound,a dog,a hound,bay,,no,animal/dog"], "the noun 'a dog' is also that of"),
+        ([DOG, "cat,a cat,a cat,meow,,no,no,animal/cat"], "comes after 'dog'"),
+        (["dog,,a dog,bark,,no,no,animal/dog"], "no noun"),
+        (["dog,a dog,,bark,,no,no,animal/dog"], "no subject"),
+        (["dog,a dog,a dog,,,no,no,animal/dog"], "no verb"),
+        (["dog,a dog,a dog,bark loudly,,no,no,animal/dog"], "'bark loudly' is not one word"),
+        (["dog,a dog,a dog,bark,,maybe,no,animal/dog"], "plural is 'maybe'"),
+        (["dog,a dog,a dog,bark,,no,often,animal/dog"], "countable is 'often'"),
+        (["dog,A dog,a dog,bark,,no,no,animal/dog"], "the noun 'A dog' is not plain words"),
+        (["dog,a dog.,a dog,bark,,no,no,animal/dog"], "'a dog.' is not plain words"),
+        (["dog,a  dog,a dog,bark,,no,no,animal/dog"], "'a  dog' is not plain words"),
+        (['dog,a dog,a dog,bark,"here, there",no,no,animal/dog'], "is not plain words"),
+        (["dog,a dog,a dog,bark, ,no,no,animal/dog"], "is not plain words"),
+        (["dog,a dog or two,a dog,bark,,no,no,animal/dog"], "the noun 'a dog or two' holds 'or'"),
+        (["dog,a dog,a dog,bark,at once,no,no,animal/dog"], "holds 'once'"),
+        (["dog,a rock-and-roll dog,a dog,bark,,no,no,animal/dog"], "holds 'and'"),
+        (["dog,a dog,a dog,bark,,no,no,"], "the family path '' is malformed"),
+        (["dog,a dog,a dog,bark,,no,no,animal/"], "'animal/' is malformed"),
+        (["dog,a dog,a dog,bark,,no,no,animal/a/b/c"], "is malformed"),
+        (["dog,a dog,a dog,bark,,no,no,beast/dog"], "has no known category"),
+        (["dog,a dog,a dog,bark,,no,no,animal;animal/dog"], "overlap"),
+        ([DOG, "hound,a hound,a dog,bark,,no,no,animal/dog"], "is also that of 'dog'"),
+        ([DOG, "hound,a dog,a hound,bay,,no,no,animal/dog"], "the noun 'a dog' is also that of"),
     ],
 )
 def test_a_bad_row_is_told_with_its_place_and_mend(rows: list[str], told: str) -> None:
@@ -520,7 +522,7 @@ def test_a_label_may_be_in_one_source_only() -> None:
 
 
 def test_labels_that_exclude_one_another_may_not_be_kin() -> None:
-    pups = source(DOG, "puppy,a puppy,a puppy,yelp,,no,animal")
+    pups = source(DOG, "puppy,a puppy,a puppy,yelp,,no,no,animal")
     assert len(build({"audioset.csv": pups}, plain_inflect)["audioset.csv"]) == 2
     with pytest.raises(LexiconError, match=r"line 3 \('puppy'\): kin to 'dog'"):
         build({"esc50.csv": pups}, plain_inflect)

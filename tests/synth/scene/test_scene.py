@@ -20,7 +20,9 @@ from synth.scene.scene import (
     Scene,
     events,
     from_json,
+    from_text,
     labels,
+    longest_crossfade,
     statement,
     to_json,
     to_text,
@@ -89,9 +91,10 @@ def test_an_excerpt_has_a_start_and_a_length(start: int, frames: int) -> None:
         Excerpt("clip-7", start, frames)
 
 
-def test_a_crossfade_is_not_negative() -> None:
-    with pytest.raises(SceneError, match="-1 frames"):
-        Concat(A, B, -1)
+def test_a_crossfade_below_0_is_a_pause() -> None:
+    scene = Concat(A, B, -7)
+    assert from_text(to_text(scene)) == scene
+    assert longest_crossfade(scene) == 0
 
 
 def test_an_event_that_is_only_a_statement_is_not_heard() -> None:
@@ -121,7 +124,6 @@ HEARD = {"event": "a", "clip": "c", "start": 0, "frames": 3, "gain_db": 0.0}
         {"sequence": [E_A, E_B]},
         {"sequence": [E_A], "crossfade": 0},
         {"sequence": [E_A, E_B, E_A], "crossfade": 0},
-        {"sequence": [E_A, E_B], "crossfade": -1},
         {"sequence": [E_A, E_B], "crossfade": "long"},
         {"sequence": ["event", "event"], "crossfade": 0},
         {"sequence": "ab", "crossfade": 0},

@@ -23,7 +23,17 @@ from synth.corpus.schema import caption_row
 from synth.labels.lexicon import are_kin, could_be_called
 from synth.recipes.base import Draft
 from synth.scene.activity import Activity, Stretch, Stretches
-from synth.scene.claim import And, Claim, Not, Only, claim_from_text, claim_labels, claim_to_text
+from synth.scene.claim import (
+    MAX_TIMES,
+    And,
+    Claim,
+    Count,
+    Not,
+    Only,
+    claim_from_text,
+    claim_labels,
+    claim_to_text,
+)
 from synth.scene.scene import Concat, Event, Scene, events, from_text, operands, to_text
 from synth.scene.timeline import Timeline, timeline
 
@@ -102,7 +112,40 @@ class Oracle:
             return self.find(claim.first, strict) & self.find(claim.second, strict)
         if isinstance(claim, Only):
             return self.find(claim.claim, strict) & ~self._hears_more(claim.claim, strict)
+        if isinstance(claim, Count):
+            return self._is_counted(claim, strict)
         return self._is_proper(claim) if strict else self._is_near(claim)
+
+    def _is_counted(self, claim: Count, strict: bool) -> Verdict:
+        """Whether each listener counts so many, in whichever way, or in some way."""
+        found = []
+        for ear in range(len(self._nobody)):
+            counts = self._ways_to_count(claim.event.label, ear, strict)
+            found.append(counts == {claim.times} if strict else claim.times in counts)
+        return np.array(found)
+
+    def _ways_to_count(self, name: str, ear: int, strict: bool) -> set[int]:
+        """The numbers of sounds that one listener may count, up to more than a claim may say."""
+        counts, ends = {0}, -self.audible * 10
+        called = self._called(name, strict=False)
+        for each in sorted(called, key=lambda number: self.sounds[number].start[ear]):
+            sound, heard = self.sounds[each], self.timeline.placements[each].heard
+            onsets = heard.onsets
+            if not sound.there[ear]:
+                continue
+            # What is heard again after a pause begins anew, for the clearest ears or the faintest.
+            most = max(onsets or 0, len(heard.clear), len(heard.faint))
+            if onsets is None:
+                most = MAX_TIMES + 1
+            own = sound.label == name
+            fewest = int(own and bool(onsets))
+            # Two that follow one another closely may be taken for one.
+            if fewest and sound.start[ear] - ends < 2 * self.audible:
+                fewest = 0
+            counts = {n + more for n in counts for more in range(fewest, most + 1)}
+            if own:
+                ends = max(ends, int(sound.end[ear]))
+        return counts
 
     def _hears_more(self, claim: Claim, strict: bool) -> Verdict:
         more = self._nobody
@@ -347,7 +390,11 @@ def judge_row(row: Mapping[str, Any], audible_s: float = 0.1, seed: int = 0) -> 
         seed: Of what the listeners hear of the faint.
     """
     activities = [
-        Activity(_read_stretches(each["clear"]), _read_stretches(each["faint"]))
+        Activity(
+            _read_stretches(each["clear"]),
+            _read_stretches(each["faint"]),
+            None if each.get("onsets", -1) < 0 else each["onsets"],
+        )
         for each in row["activity"]
     ]
     heard = timeline(from_text(row["scene"]), activities)

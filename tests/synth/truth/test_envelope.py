@@ -52,8 +52,12 @@ def test_stored_envelopes_are_heard_alike(
     monkeypatch.setattr(listener, "_READ", kept)
     plain, weighted = levels()
     column = pa.list_(pa.float32())
-    schema = pa.schema([("levels_db", column), ("levels_dba", column)])
-    whole = pa.record_batch([[[0.0], *plain], [[0.0], *weighted]], schema=schema)
+    schema = pa.schema(
+        [("levels_db", column), ("levels_dba", column), ("attacks", pa.list_(pa.int8()))]
+    )
+    attacks = [[number % 2 for number in range(len(each))] for each in plain]
+    columns = [[[0.0], *plain], [[0.0], *weighted], [[0], *attacks]]
+    whole = pa.record_batch(columns, schema=schema)
     table = read_levels(whole.slice(1))
     there: dict[str, Envelope] = {}
     stored: dict[str, StoredEnvelope] = {}
@@ -61,7 +65,7 @@ def test_stored_envelopes_are_heard_alike(
         frames = frames_of(clip, len(own))
         stored[f"lib/{clip}"] = StoredEnvelope(table, clip, -20.0, BLOCK, frames)
         there[f"lib/{clip}"] = (
-            Envelope(tuple(own), tuple(a_weighted), BLOCK, frames)
+            Envelope(tuple(own), tuple(a_weighted), BLOCK, frames, attacks[clip])
             if own
             else Envelope((-20.0,), (-20.0,), float(frames), frames)
         )

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.scene.activity import Activity, Stretch, Stretches, shift
-from synth.scene.claim import And, Claim, Not, Only, claim_to_text
+from synth.scene.claim import And, Claim, Count, Not, Only, claim_to_text
 from synth.scene.edit import rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, to_text
-from synth.scene.timeline import Timeline, timeline
+from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth import relations, truth
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
@@ -180,6 +180,19 @@ def clear(label: str, *heard: tuple[int, int]) -> tuple[str, Heard, Heard]:
     return label, list(heard), list(heard)
 
 
+def counted(label: str, *heard: tuple[int, int, int]) -> Timeline:
+    """One sound again and again: from where to where, and how often each may be said to begin."""
+    first, *rest = (Event(label, Excerpt(label, 0, end - start)) for start, end, _ in heard)
+    scene: Scene = first
+    for event, (start, *_) in zip(rest, heard[1:], strict=True):
+        scene = Overlay(scene, event, start - heard[0][0])
+    activities = [
+        Activity(one := stretches([(start - heard[0][0], end - heard[0][0])]), one, onsets)
+        for start, end, onsets in heard
+    ]
+    return timeline(scene, activities)
+
+
 def verdict(heard: Timeline, claim: Claim) -> str:
     oracle = Oracle(heard, AUDIBLE)
     return in_words(oracle.proves(claim), oracle.refutes(claim))
@@ -242,6 +255,74 @@ GAP = sounds(clear("A", (0, 30), (70, 100)), clear("B", (30, 70)))
 )
 def test_the_rules(heard: Timeline, claim: Claim, expected: str) -> None:
     assert verdict(heard, claim) == expected
+
+
+ONCE = counted("A", (0, 20, 1))
+TWICE_APART = counted("A", (0, 20, 1), (40, 60, 1))
+
+
+@pytest.mark.parametrize(
+    ("heard", "claim", "expected"),
+    [
+        (ONCE, Count(A, 1), "proven"),
+        (ONCE, Count(A, 2), "refuted"),
+        (ONCE, Count(B, 1), "refuted"),
+        (ONCE, Not(Count(A, 2)), "proven"),
+        (TWICE_APART, Count(A, 2), "proven"),
+        (TWICE_APART, Count(A, 1), "refuted"),
+        (TWICE_APART, Count(A, 3), "refuted"),
+        # A pause of less than 0.2 s may go unheard.
+        (counted("A", (0, 20, 1), (39, 60, 1)), Count(A, 2), "neither"),
+        (counted("A", (0, 20, 1), (39, 60, 1)), Count(A, 1), "neither"),
+        (counted("A", (0, 20, 1), (39, 60, 1)), Count(A, 3), "refuted"),
+        # What may begin anew may be counted more often, and counts once at least.
+        (counted("A", (0, 20, 3)), Count(A, 1), "neither"),
+        (counted("A", (0, 20, 3)), Count(A, 3), "neither"),
+        (counted("A", (0, 20, 3)), Count(A, 4), "refuted"),
+        (counted("A", (0, 20, 3), (40, 60, 1)), Count(A, 1), "refuted"),
+        # What only goes on need not be counted.
+        (counted("A", (0, 20, 0)), Count(A, 1), "neither"),
+        (counted("A", (0, 20, 0)), Count(A, 2), "refuted"),
+        # Nobody knows how often it begins.
+        (sounds(clear("A", (0, 50))), Count(A, 1), "neither"),
+        (sounds(clear("A", (0, 50))), Count(A, 9), "neither"),
+        (sounds(clear("A", (0, 50))), Count(B, 1), "refuted"),
+    ],
+)
+def test_the_rules_of_counting(heard: Timeline, claim: Claim, expected: str) -> None:
+    assert verdict(heard, claim) == expected
+    assert production(heard, claim) == expected
+
+
+def test_a_sound_that_could_be_called_by_the_name_keeps_a_count_from_being_proven() -> None:
+    dogs = counted("dog", (0, 20, 1))
+    (dog,) = dogs.placements
+    for other, expected in (("Bark", "neither"), ("rain", "proven")):
+        heard = Timeline((dog, replace(dog, label=other, event=1)), dogs.frames)
+        heard = replace(heard, placements=(dog, _moved(heard.placements[1])))
+        claim = Count(Event("dog"), 1)
+        assert verdict(heard, claim) == production(heard, claim) == expected
+
+
+def _moved(place: Placement) -> Placement:
+    later = replace(place.excerpt, start=1)
+    return replace(place, excerpt=later, onset=40, offset=60, activity=place.heard.shift(40))
+
+
+@given(st.randoms(use_true_random=False))
+def test_no_ear_denies_a_count(rng: Random) -> None:
+    case = draw_case(rng)
+    heard = case.heard
+    known = tuple(
+        replace(place, activity=replace(place.heard, onsets=rng.choice([None, 0, 1, 1, 1, 2])))
+        for place in heard.placements
+    )
+    oracle = Oracle(counting := replace(heard, placements=known), AUDIBLE, seed=0)
+    for name in "AB":
+        for times in (1, 2, 3):
+            claim = Count(Event(name), times)
+            judged = Judged(case, claim, oracle.proves(claim), oracle.refutes(claim))
+            assert not deny(judged, counting)
 
 
 def joined(first: Heard, second: Heard, crossfade: int) -> Timeline:

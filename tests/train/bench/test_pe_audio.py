@@ -12,6 +12,7 @@ import pytest
 import soundfile
 import torch
 from builds import segue
+from real_models import with_real
 from tiny_models import WORDS, noise, save_tokenizer
 
 from synth.base.errors import CorpusError, SpecError
@@ -69,7 +70,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @torch.no_grad()
 def _expected(folder: Path, waveforms: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    model = transformers.PeAudioModel.from_pretrained(folder).eval()
+    config = transformers.AutoConfig.from_pretrained(folder)
+    config = getattr(config, "audio_config", config) if "video" in config.model_type else config
+    model = transformers.PeAudioModel.from_pretrained(folder, config=config).eval()
     extractor = transformers.PeAudioFeatureExtractor.from_pretrained(folder)
     words = transformers.AutoTokenizer.from_pretrained(folder)(
         TEXTS, padding=True, return_tensors="pt"
@@ -95,7 +98,9 @@ def _check(found: Any, folder: Path) -> None:
     assert np.linalg.norm(heard[0] - heard[1]) > 0.001
 
 
-def test_the_embeddings_are_those_of_forward(folder: Path) -> None:
+@pytest.mark.parametrize("model", with_real("pe_audio"))
+def test_the_embeddings_are_those_of_forward(folder: Path, model: Path | str) -> None:
+    folder = model if isinstance(model, Path) else folder
     _check(open_embedder(folder), folder)
     with pytest.raises(CorpusError, match="a PeAudioModel, which is not opened as a CLAP"):
         open_model(folder)

@@ -12,6 +12,7 @@ from train.config.run import Mode, Stage, TrainConfig
 from train.engine.presets import demo
 
 BASE = {"corpus": "c", "out": "o"}
+CLAP_HALF = {"kind": "transformers", "name": "clap"}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,31 @@ BASE = {"corpus": "c", "out": "o"}
         ({"stages": [{"steps": 3, "loss": {"name": "teminal_b"}}]}, "needs keep_groups: true"),
         ({"model": {"trainable": []}}, "model.trainable"),
         ({"text": {"p_caption": {"over": 3}}}, "text.p_caption.start: is missing"),
+        ({"lr_of": {"audio_towr": 1e-5}}, "did you mean 'audio_tower'"),
+        ({"lr_of": {"audio_tower": 0}}, "lr_of.audio_tower"),
+        (
+            {"lr_of": {"text_tower": 1e-5}, "model": {"trainable": ["text_tower.last"]}},
+            "lr_of: text_tower does not learn; trainable: text_tower.last",
+        ),
+        ({"model": {"last_layers": {"audio_tower": 2}}}, "name audio_tower.last in"),
+        ({"layer_decay": 0.9}, "layer_decay needs a tower of kind transformers"),
+        ({"checkpoint_activations": True}, "checkpoint_activations needs a tower of kind"),
+        ({"betas": [0.9, 1.0]}, "betas.1"),
+        ({"mix": [{"corpus": "c", "weight": 1.5}]}, "mix.0.weight"),
+        ({"mix": [{"corpus": "c", "weight": 0.6}] * 2}, "leaves no sample of `corpus`"),
+        (
+            {
+                "mix": [{"corpus": "c", "weight": 0.3}],
+                "stages": [{"steps": 3, "loss": {"name": "teminal_b"}}],
+                "keep_groups": True,
+            },
+            "loss teminal_b takes whole groups alone: drop mix",
+        ),
+        ({"model": {"text": {"lora": {}}}}, "text.lora needs a tower of kind transformers"),
+        (
+            {"model": {"text": CLAP_HALF | {"lora": {}}, "trainable": ["text_head"]}},
+            "text.lora does not learn: name text_tower in trainable",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_file(change: dict[str, object], named: str) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from tiny_models import save_wav2vec2_bert
 
 from synth.corpus.corpus import Corpus
+from train.config.model import AudioConfig, TowerKind
 from train.config.run import TrainConfig
 from train.data import audio
 from train.data.audio import AudioBatch, count_chunks, feature_cache, find_places
@@ -17,7 +20,9 @@ from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import build_model
 from train.model.features import split_chunks
+from train.model.loading import transformers_model
 from train.model.towers.base import AudioTower, Chunks
+from train.model.towers.frame_models import frame_tower
 
 Made = tuple[Assembler, TrainConfig, AudioTower]
 
@@ -93,3 +98,21 @@ def test_chunks_are_counted_as_the_device_finds_them(samples: int) -> None:
     mask = split_chunks(pcm.float(), 8)[1]
     assert counts.tolist() == mask.sum(dim=1).tolist()
     assert torch.equal(find_places(counts, mask.shape[1]), mask.flatten().nonzero()[:, 0])
+
+
+def test_what_a_gpu_does_not_compute_is_computed_by_the_loader(
+    made: Made, settings: Callable[..., TrainConfig], tmp_path: Path
+) -> None:
+    assembler, config, _ = made
+    model = transformers_model(str(save_wav2vec2_bert(tmp_path / "model")))
+    name = str(tmp_path / "model")
+    tower = frame_tower(model, AudioConfig(kind=TowerKind.TRANSFORMERS, name=name), 16_000)
+    on_gpu = settings(device="cuda")
+    made_there = Assembler.of(assembler.data, assembler.tokenizer, on_gpu, False, tower)
+    batch = audio_of(made_there, config, [7, 0, 3])
+    assert batch.pcm is None
+    found = batch.chunks(None, tower, torch.device("meta"))
+    assert found.places is not None
+    assert {part.device.type for part in (found.values, found.mask, found.places)} == {"meta"}
+    here = batch.chunks(None, tower, torch.device("cpu"))
+    assert torch.equal(here.places, here.mask.flatten().nonzero()[:, 0])

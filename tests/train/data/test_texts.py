@@ -175,3 +175,11 @@ def test_asking_for_tags_that_are_not_there_is_told(data: SplitData) -> None:
     with pytest.raises(SpecError, match=r"text\.p_insert needs tags"):
         sampler(data, p_insert=Ramp(start=0, end=0.5))
     assert TextSampler.of(TextSampling(), {"a": [Tag("", "rock")]}, 0)
+
+
+def test_captions_of_clips_without_label_or_tag_mean_what_they_say(data: SplitData) -> None:
+    (row,) = data.rows([0])
+    nameless = row | {"claim": '{"event":"music"}', "positives": []}
+    told = [nameless | {"caption": text} for text in ("a hum", "a hiss", "a hum")]
+    meanings = sampler(data).texts(told, Stage(steps=1), 0).meanings
+    assert meanings[0] == meanings[2] != meanings[1]

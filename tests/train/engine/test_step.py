@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from train.config.loss import (
     HardNegatives,
@@ -25,8 +27,9 @@ from train.data.batch import Batch
 from train.data.swaps import draw_swaps
 from train.data.tokenizer import TokenIds
 from train.engine.encoder import Inputs, Parts, pause_batch_norm_statistics
-from train.engine.step import backward
+from train.engine.step import backward, compute_loss
 from train.losses.batch import Alone, Ragged
+from train.model.device import matmul_precision
 
 ROWS, TEXTS, WORDS, DIM = 9, 20, 4, 6
 Settings = Callable[..., TrainConfig]
@@ -161,3 +164,22 @@ def test_batch_norms_remember_each_batch_once() -> None:
     assert torch.equal(norm.running_mean, torch.zeros(3))
     norm(values)
     assert not torch.equal(norm.running_mean, torch.zeros(3))
+
+
+def test_products_of_the_loss_are_full_float32_whatever_the_towers_do(settings: Settings) -> None:
+    seen: set[str] = set()
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if function in (Tensor.__matmul__, torch.matmul, torch.einsum, Tensor.matmul):
+                seen.add(torch.get_float32_matmul_precision())
+            return function(*args, **(kwargs or {}))
+
+    config = settings(stages=(Stage(steps=5, loss=HardNegatives()),))
+    outputs = Linear(0.0).double()(*inputs())
+    with matmul_precision("high"), Watch():
+        compute_loss(outputs, batch(), config, Alone())
+        assert torch.get_float32_matmul_precision() == "high"
+    assert seen == {"highest"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,12 @@ from train.config.model import (
     TowerKind,
 )
 from train.engine.run_folder import load_run
-from train.export.files import HEADS_FILE, SETTINGS_FILE
+from train.export.files import HEADS_FILE, SETTINGS_FILE, ModelFormat
 from train.export.read import load_exported
-from train.export.write import export
 from train.model.clap import clap_config
+from train.report.publish import publish
 
+save = partial(publish, to=ModelFormat.TRANSFORMERS)
 TEXTS = ["a dog barks", "rain falls before a dog barks then siren", "unheard words"]
 LENGTHS = (2 * CLAP_RATE, CLAP_RATE // 2, 1_000)
 
@@ -66,7 +68,7 @@ def test_a_run_with_clap_heads_is_a_clap_model(
     base = request.getfixturevalue(name)
     folder = make_run(clap_config(str(base)))
     out = tmp_path / "out" / "clap"
-    export(folder, out)
+    save(folder, out)
     run, again = load_run(folder), load_exported(out)
     plain = ClapModel.from_pretrained(base).eval()
     for samples in LENGTHS:
@@ -113,7 +115,7 @@ def test_other_heads_lie_beside_the_towers(
     run = load_run(folder)
     out = tmp_path / "out"
     out.mkdir()
-    export(folder, out)
+    save(folder, out)
     # Neither the run nor its base model is needed any more.
     shutil.rmtree(folder)
     shutil.rmtree(base)
@@ -143,7 +145,7 @@ def test_texts_are_cut_where_the_run_cut_them(
     clap_folder: Path, make_run: Any, tmp_path: Path
 ) -> None:
     folder = make_run(clap_config(str(clap_folder)))
-    export(folder, tmp_path / "out")
+    save(folder, tmp_path / "out")
     longest = "dog " * 100
     theirs = AutoTokenizer.from_pretrained(tmp_path / "out")(longest, truncation=True)["input_ids"]
     assert theirs == load_run(folder).tokenizer([longest]).ids[0].tolist()
@@ -179,7 +181,7 @@ def test_a_run_with_other_towers_is_told_which_and_what_to_do(
     ):
         folder = make_run(plain.model_copy(update=update), rate)
         with pytest.raises(SpecError, match=told) as error:
-            export(folder, tmp_path / "out")
+            save(folder, tmp_path / "out")
         assert "FOLDER_OF_A_CLAP" in error.value.fix
         assert not (tmp_path / "out").exists()
         shutil.rmtree(folder)
@@ -195,17 +197,17 @@ def test_nothing_is_written_over_and_nothing_is_left_of_a_failure(
     out.mkdir()
     (out / "mine.txt").write_text("kept")
     with pytest.raises(SpecError, match="not empty"):
-        export(folder, out)
+        save(folder, out)
     with pytest.raises(SpecError, match="not empty"):
-        export(folder, out / "mine.txt")
+        save(folder, out / "mine.txt")
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
     with pytest.raises(CorpusError, match="no trained model"):
-        export(tmp_path / "absent", tmp_path / "new")
+        save(tmp_path / "absent", tmp_path / "new")
     facts = json.loads((base / "tokenizer.json").read_text())
     facts["pre_tokenizer"] = {"type": "WhitespaceSplit"}
     (base / "tokenizer.json").write_text(json.dumps(facts))
     with pytest.raises(SpecError, match="not the one that the run was trained with"):
-        export(folder, tmp_path / "new")
+        save(folder, tmp_path / "new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["base", "out", "run"]
 
 
@@ -214,7 +216,7 @@ def test_damaged_exports_are_told(make_run: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(SpecError, match="no exported model"):
         load_exported(base)
-    export(make_run(with_heads(base, HeadKind.MLP, TokenKind.POOLED)), out)
+    save(make_run(with_heads(base, HeadKind.MLP, TokenKind.POOLED)), out)
     heads = (out / HEADS_FILE).read_bytes()
     (out / HEADS_FILE).write_bytes(heads[:100])
     with pytest.raises(SpecError, match="missing or damaged"):
@@ -223,7 +225,7 @@ def test_damaged_exports_are_told(make_run: Any, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="missing or damaged"):
         load_exported(out)
     facts = json.loads((out / SETTINGS_FILE).read_text())
-    for broken in (facts | {"format": 99}, {"format": 1}, facts | {"model": {"dim": "wide"}}):
+    for broken in (facts | {"format": 1}, {"format": 2}, facts | {"model": {"dim": "wide"}}):
         (out / SETTINGS_FILE).write_text(json.dumps(broken))
         with pytest.raises(SpecError, match=SETTINGS_FILE):
             load_exported(out)

@@ -29,7 +29,11 @@ def _write(folder: Path, **files: object) -> Path:
             "a PeAudioFrameLevelModel, which has no embedding of a whole sound",
         ),
         ({"config": {"train": {}}}, "a run that has not yet written a checkpoint"),
-        ({"config": {}, "open_clip_config": {}}, "a model of open_clip"),
+        ({"config": {}, "open_clip_config": {}}, "a model of open_clip without an audio half"),
+        (
+            {"open_clip_config": {"model_cfg": {"vision_cfg": {}}}},
+            "a model of open_clip without an audio half",
+        ),
         ({"config": {}}, "its config.json names no model_type"),
         ({"config": "[]"}, "its config.json names no model_type"),
         ({"config": "{"}, "its config.json names no model_type"),
@@ -69,6 +73,13 @@ def test_the_kinds_that_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         there = _write(tmp_path / name, config={"model_type": name, "architectures": None})
         assert model_kind(there) is ModelKind.PE_AUDIO
     assert model_kind(_write(clap, segue_heads={})) is ModelKind.EXPORT
+    facts = {
+        "config": {"model_type": "roberta"},
+        "open_clip_config": {"model_cfg": {"audio_cfg": {}}},
+    }
+    assert model_kind(_write(tmp_path / "open_clip", **facts)) is ModelKind.OPEN_CLIP
+    for name in ("hf-hub:owner/name", "local-dir:clap", "open_clip:CLAP-HTSAT-tiny:epoch_1.pt"):
+        assert model_kind(Path(name)) is ModelKind.OPEN_CLIP
     assert model_kind(Path("laion/clap-htsat-unfused")) is ModelKind.HUB
     (tmp_path / "epoch_1.PT").touch()
     assert model_kind(Path("epoch_1.PT")) is ModelKind.CHECKPOINT

@@ -14,6 +14,7 @@ import pytest
 import soundfile
 import torch
 from builds import segue_here
+from real_models import with_real
 from tiny_models import CLAP_RATE, WORDS, clap_extractor, noise, save_clap, save_tokenizer
 from torch import Tensor
 from transformers import AutoTokenizer, ClapModel
@@ -123,18 +124,26 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
     return to_laion(ClapModel.from_pretrained(folder))
 
 
-@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("model", with_real("laion", "unfused", "fused"))
 @torch.no_grad()
-def test_the_embeddings_are_those_of_the_clap_model(tmp_path: Path, fused: bool) -> None:
-    folder = save_for_laion(tmp_path / "clap", fused)
-    theirs = ClapModel.from_pretrained(folder).eval()
-    file = save_checkpoint(tmp_path / "epoch_3.pt", to_laion(theirs))
-    ours = open_model(file, str(folder))
+def test_the_embeddings_are_those_of_the_clap_model(tmp_path: Path, model: Path | str) -> None:
+    if isinstance(model, Path):
+        file, tokenizer = model, checkpoint_tokenizer(model, None)
+        theirs = read_laion(file)[0].eval()
+    else:
+        folder = save_for_laion(tmp_path / "clap", fused=model == "fused")
+        theirs = ClapModel.from_pretrained(folder).eval()
+        file, tokenizer = save_checkpoint(tmp_path / "epoch_3.pt", to_laion(theirs)), str(folder)
+        assert theirs.logit_scale_a.item() == 3
+    audio = theirs.config.audio_config
+    ours = open_model(file, tokenizer)
     assert ours.sample_rate == CLAP_RATE
     for samples in (SECONDS * CLAP_RATE, CLAP_RATE + 77):
         waveform = noise(samples, 2, samples)
         extractor = clap_extractor(
-            truncation="fusion" if fused else "rand_trunc", max_length_s=SECONDS
+            truncation="fusion" if audio.enable_fusion else "rand_trunc",
+            max_length_s=SECONDS,
+            feature_size=audio.num_mel_bins,
         )
         heard = extractor(
             list(waveform.numpy()), sampling_rate=CLAP_RATE, padding="pad", return_tensors="pt"
@@ -144,11 +153,11 @@ def test_the_embeddings_are_those_of_the_clap_model(tmp_path: Path, fused: bool)
             is_longer=torch.zeros(2, 1, dtype=torch.bool),
         ).pooler_output
         assert (ours.encode_audio(waveform) - expected).abs().max() < 1e-5
-    words = AutoTokenizer.from_pretrained(folder)(TEXTS, padding=True, return_tensors="pt")
+    words = AutoTokenizer.from_pretrained(tokenizer)(TEXTS, padding=True, return_tensors="pt")
     found = ours.encode_text(TEXTS)
     assert (found - theirs.get_text_features(**words).pooler_output).abs().max() < 1e-5
     assert (found[0] - found[1]).norm() > 0.01
-    assert ours.model.scale.log.item() == pytest.approx(3.0)
+    assert ours.model.scale.log.item() == pytest.approx(theirs.logit_scale_a.item())
 
 
 def test_eval_takes_it_and_knows_its_weights(weights: Weights, tmp_path: Path) -> None:

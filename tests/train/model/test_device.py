@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from train.model.device import describe_devices
+from train.model.device import describe_devices, matmul_precision
 
 
 def test_a_machine_without_gpu_has_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +32,18 @@ def test_each_gpu_is_told_with_its_memory_and_bf16(monkeypatch: pytest.MonkeyPat
         ("cuda:1", True),
     ]
     assert devices[0]["memory"] == Properties.total_memory
+
+
+def test_products_are_as_precise_as_before_once_a_run_is_over() -> None:
+    def dies() -> None:
+        with matmul_precision("high"):
+            assert torch.get_float32_matmul_precision() == "high"
+            with matmul_precision("highest"):
+                assert torch.get_float32_matmul_precision() == "highest"
+            assert torch.get_float32_matmul_precision() == "high"
+            raise RuntimeError("killed")
+
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(RuntimeError, match="killed"):
+        dies()
+    assert torch.get_float32_matmul_precision() == before

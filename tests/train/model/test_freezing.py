@@ -18,6 +18,7 @@ from train.config.model import (
     Group,
     HeadConfig,
     HeadKind,
+    LastLayers,
     LayerMix,
     ModelConfig,
     TextConfig,
@@ -106,6 +107,21 @@ def test_the_last_of_a_tower_is_its_last_layer_and_what_follows(clap_folder: Pat
     }
     assert {root for root in roots for name in learning if name.startswith(root)} == roots
     assert all(name.startswith(tuple(roots)) for name in learning)
+
+
+def test_the_last_layers_of_a_tower_are_as_many_as_asked_for(clap_folder: Path) -> None:
+    trainable = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST)
+    last_layers = LastLayers(text_tower=2)
+    model = whole(clap_folder, trainable=trainable, last_layers=last_layers).train()
+    before = deepcopy(model.state_dict())
+    learn(model, CLAP_RATE)
+    learning = {name for name, one in model.named_parameters() if one.requires_grad}
+    assert moved(model, before) <= learning
+    for layer in (0, 1):
+        assert any(name.startswith(f"text_tower.model.encoder.layer.{layer}.") for name in learning)
+    assert not any(".embeddings." in name or ".layers.0." in name for name in learning)
+    with pytest.raises(SpecError, match="text_tower: this tower has 2 layers, not 3"):
+        freeze(model, trainable, LastLayers(text_tower=3))
 
 
 def test_frozen_parts_stay_in_evaluation_also_in_a_copy(clap_folder: Path) -> None:

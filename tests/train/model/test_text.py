@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from tiny_models import save_gpt2, save_modernbert, save_qwen3
 from transformers import (
     CLIPConfig,
     CLIPModel,
     CLIPTextConfig,
+    GPT2Model,
+    ModernBertModel,
+    Qwen3Model,
     RobertaConfig,
     RobertaModel,
     T5Config,
@@ -114,3 +118,55 @@ def test_every_parameter_that_is_not_idle_gets_a_gradient(tmp_path: Path) -> Non
         idle = {id(one) for one in found.unused_parameters()}
         without = [name for name, one in found.named_parameters() if one.grad is None]
         assert len(without) == len(idle), without
+
+
+def gpt2(folder: Path) -> Any:
+    return GPT2Model.from_pretrained(save_gpt2(folder)).eval()
+
+
+def qwen3(folder: Path) -> Any:
+    return Qwen3Model.from_pretrained(save_qwen3(folder)).eval()
+
+
+@pytest.mark.parametrize("make", [gpt2, qwen3])
+@pytest.mark.parametrize("head", list(HeadKind))
+@torch.no_grad()
+def test_of_a_causal_model_the_last_word_is_the_one_token(
+    make: Any, head: HeadKind, tmp_path: Path
+) -> None:
+    theirs = make(tmp_path)
+    found = tower(tmp_path, head)(IDS, MASK)
+    assert found.mask.tolist() == [[True], [True]]
+    for row, ids, mask in zip(found.values, IDS, MASK, strict=True):
+        alone = theirs(input_ids=ids[mask][None]).last_hidden_state[:, -1]
+        assert torch.allclose(row, alone, atol=1e-5)
+
+
+@torch.no_grad()
+def test_modernbert_has_a_token_for_every_word(tmp_path: Path) -> None:
+    theirs = ModernBertModel.from_pretrained(save_modernbert(tmp_path)).eval()
+    found = tower(tmp_path)(IDS, MASK)
+    for row, ids, mask in zip(found.values, IDS, MASK, strict=True):
+        alone = theirs(input_ids=ids[mask][None]).last_hidden_state[0]
+        assert torch.allclose(row[mask], alone, atol=1e-5)
+    with pytest.raises(SpecError, match="no summary"):
+        tower(tmp_path, HeadKind.PROJECTION)
+
+
+@pytest.mark.parametrize(
+    ("make", "last"),
+    [
+        (save_gpt2, ("h.1.", "ln_f.")),
+        (save_qwen3, ("layers.1.", "norm.")),
+        (save_modernbert, ("layers.1.", "final_norm.")),
+    ],
+)
+def test_the_last_layer_and_the_norm_behind_it_can_be_trained_alone(
+    make: Any, last: tuple[str, ...], tmp_path: Path
+) -> None:
+    found = tower(make(tmp_path))
+    parts = {id(one) for part in found.last_modules() for one in part.parameters()}
+    names = {name for name, one in found.named_parameters() if id(one) in parts}
+    prefixes = tuple(f"model.{part}" for part in last)
+    assert names == {name for name, _ in found.named_parameters() if name.startswith(prefixes)}
+    assert all(any(name.startswith(prefix) for name in names) for prefix in prefixes)

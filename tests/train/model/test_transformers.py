@@ -117,5 +117,5 @@ def test_a_model_that_is_not_there_or_takes_no_waveform_is_told(
 ) -> None:
     with pytest.raises(SpecError, match="cannot be loaded"):
         clap(tmp_path, folders[1])
-    with pytest.raises(SpecError, match="does not take waveform"):
+    with pytest.raises(SpecError, match="is no audio tower"):
         clap(folders[1], folders[1])

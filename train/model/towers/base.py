@@ -9,8 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from train.config.model import AudioConfig, TextConfig
 from train.model.features import split_chunks
 from train.model.heads import Tokens
+from train.model.towers.layers import last_parts, layers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,11 @@ class Chunks:
     values: Float[Tensor, "batch chunks ..."]
     mask: Bool[Tensor, "batch chunks"]
     places: Int[Tensor, " heard"] | None = None
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Chunks:
+        """The same, each of its tensors changed."""
+        places = None if self.places is None else change(self.places)
+        return Chunks(change(self.values), change(self.mask), places)
 
     def encode(self, encoder: Callable[[Tensor], Tensor], dim: int) -> Tokens:
         """One token a chunk; only chunks that are part of the sound are encoded.
@@ -50,16 +57,29 @@ class Tower(nn.Module):
         dim: Width of the tokens.
     """
 
+    pooled: bool = False
+    """Whether it gives one token, its own summary: a `projection` head takes no more."""
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = dim
 
-    def last_modules(self) -> list[nn.Module]:
-        """The last layer and what follows it; empty where there are no layers."""
-        return []
+    @property
+    def pretrained(self) -> nn.Module | None:
+        """The transformers model inside; None in a small tower."""
+        found = (one for one in self.modules() if hasattr(one, "get_input_embeddings"))
+        return next(found, None)
+
+    def layers(self) -> list[nn.Module]:
+        """The layers of the transformers model; empty where there are none at a known place."""
+        return [] if self.pretrained is None else layers_of(self.pretrained)
+
+    def last_modules(self, count: int = 1) -> list[nn.Module]:
+        """The last `count` layers and what follows them; empty where there are no layers."""
+        return [] if self.pretrained is None else last_parts(self.pretrained, count)
 
     def unused_parameters(self) -> list[nn.Parameter]:
-        """Parameters that the tokens do not depend on: they get no gradient."""
+        """Parameters that never learn, such as those that the tokens do not depend on."""
         return []
 
     def added_modules(self) -> list[nn.Module]:
@@ -72,6 +92,21 @@ class AudioTower(Tower):
 
     chunk: int
     """Length of a chunk in samples."""
+    hears_on_cpu: bool = False
+    """Whether its features are computed on the CPU, wherever the model is."""
+
+    @classmethod
+    def build(cls, config: AudioConfig, sample_rate: int) -> AudioTower:
+        """The tower that settings describe; what an entry point of `segue.towers` offers.
+
+        Args:
+            config: Its settings.
+            sample_rate: Of the audio, in Hz.
+
+        Raises:
+            SpecError: If the settings do not fit.
+        """
+        raise NotImplementedError
 
     @property
     def longest(self) -> int | None:
@@ -95,6 +130,20 @@ class AudioTower(Tower):
 
 class TextTower(Tower):
     """Encodes token ids to tokens."""
+
+    @classmethod
+    def build(cls, config: TextConfig, vocabulary: int) -> TextTower:
+        """The tower that settings describe; what an entry point of `segue.towers` offers.
+
+        Args:
+            config: Its settings. Ids are those of the tokenizer of the model `name`, or numbers of
+                the corpus's own words where no name is given.
+            vocabulary: Number of ids.
+
+        Raises:
+            SpecError: If the settings do not fit.
+        """
+        raise NotImplementedError
 
     def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
         """The tokens of a batch."""

@@ -1,4 +1,4 @@
-"""Where the last layer of a transformers model is."""
+"""Where the layers of a transformers model are."""
 
 from __future__ import annotations
 
@@ -13,23 +13,46 @@ _LAYERS: Final = (
     "transformer.layer",  # DistilBERT
     "block",  # T5
     "audio_encoder.layers",  # HTSAT
+    "layers",  # AST, Whisper's encoder, ModernBERT, Qwen3
+    "h",  # GPT-2
 )
 _AFTER: Final = (
     "pooler",
     "final_layer_norm",
     "text_model.final_layer_norm",
     "audio_encoder.norm",
+    "layernorm",  # AST
+    "layer_norm",  # Whisper's encoder
+    "final_norm",  # ModernBERT
+    "norm",  # Qwen3
+    "ln_f",  # GPT-2
 )
 
 
-def last_parts(model: nn.Module) -> list[nn.Module]:
-    """The last layer or stage of an encoder, and the norm and pooler behind it.
+def layers_of(model: nn.Module) -> list[nn.Module]:
+    """The layers or stages of an encoder, the first one first.
 
     Returns:
         Empty where the model has no layers at a known place.
     """
-    found = [model.get_submodule(path)[-1] for path in _LAYERS if _has_submodule(model, path)]  # type: ignore[index]
-    if not found:
+    for path in _LAYERS:
+        if _has_submodule(model, path):
+            return list(model.get_submodule(path).children())
+    return []
+
+
+def last_parts(model: nn.Module, count: int = 1) -> list[nn.Module]:
+    """The last layers or stages of an encoder, and the norm and pooler behind them.
+
+    Args:
+        model: The encoder.
+        count: How many layers, at least 1.
+
+    Returns:
+        Empty where the model has no layers at a known place.
+    """
+    layers = layers_of(model)
+    if not layers:
         return []
     after = [model.get_submodule(path) for path in _AFTER if _has_submodule(model, path)]
     config: Any = model.config
@@ -38,7 +61,7 @@ def last_parts(model: nn.Module) -> list[nn.Module]:
         model, "encoder.layer_norm"
     ):
         after.append(model.get_submodule("encoder.layer_norm"))
-    return [*found, *after]
+    return [*layers[-count:], *after]
 
 
 def _has_submodule(model: nn.Module, path: str) -> bool:

@@ -16,7 +16,6 @@ from train.model.features import split_chunks
 from train.model.heads import Tokens
 from train.model.loading import check_rate
 from train.model.towers.base import AudioTower, Chunks, averaging_weights
-from train.model.towers.layers import last_parts
 
 # A fused CLAP takes the whole and three crops; all are the same where the audio is short.
 _FUSED_CHANNELS: Final = 4
@@ -45,6 +44,7 @@ class SpectrogramTower(AudioTower):
         self.model = model
         self.log_mel = ClapLogMel(settings)
         self.tokens = tokens
+        self.pooled = tokens is TokenKind.POOLED
         self.chunk = chunk
         self.fused = bool(encoder.enable_fusion)
 
@@ -88,7 +88,7 @@ class SpectrogramTower(AudioTower):
         whole = self.log_mel.pad(frames)[:, None]
         if self.fused:
             whole = whole.expand(-1, _FUSED_CHANNELS, -1, -1)
-        longer = torch.zeros(len(whole), 1, dtype=torch.bool, device=whole.device)
+        longer = torch.zeros(whole.shape[0], 1, dtype=torch.bool, device=whole.device)
         return self.model(input_features=whole, is_longer=longer)
 
     def fuse(self, waveforms: Sequence[Float[Tensor, " _"]]) -> Tokens:
@@ -111,10 +111,6 @@ class SpectrogramTower(AudioTower):
         across = feature_map.mean(dim=2).transpose(1, 2)
         span = self.log_mel.settings.samples
         return averaging_weights(across.shape[1], span, self.chunk, mask.shape[1], across) @ across
-
-    def last_modules(self) -> list[nn.Module]:
-        """The last stage and the norm behind it."""
-        return last_parts(self.model)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """What a fused CLAP has for longer audio."""

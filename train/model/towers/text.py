@@ -11,14 +11,15 @@ from torch import Tensor, nn
 from synth.base.errors import SpecError
 from train.model.heads import Tokens
 from train.model.towers.base import TextTower
-from train.model.towers.layers import last_parts
 
 
 class TextModel(TextTower):
-    """A transformers text encoder: BERT, RoBERTa, T5, or the text half of CLIP or CLAP.
+    """A transformers text model: BERT, ModernBERT, T5, the text half of CLIP or CLAP, GPT-2, Qwen3.
+
+    Of a causal model the one token is the state of the last word: no other has heard the whole.
 
     Args:
-        model: The model, of which a decoder is left out.
+        model: The model; of an encoder and a decoder, only the encoder is kept.
         pooled: Whether its own summary is the one token, or its last hidden states are the tokens.
     """
 
@@ -29,23 +30,33 @@ class TextModel(TextTower):
         if config.is_encoder_decoder or hasattr(model, "decoder"):
             model = model.get_encoder()  # type: ignore[operator]
         self.model = model
-        self.pooled = pooled
+        self.causal = is_causal(config)
+        self.pooled = pooled or self.causal
 
     def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
-        """One token a word piece, or one in all."""
+        """One token a word piece, or one in all; padding follows a text."""
+        if self.causal:
+            states = self.model(input_ids=ids, attention_mask=mask, use_cache=False)
+            last = mask.sum(dim=1) - 1
+            rows = torch.arange(ids.shape[0], device=ids.device)
+            return Tokens(states.last_hidden_state[rows, last][:, None], mask[:, :1])
         found = self.model(input_ids=ids, attention_mask=mask)
         if self.pooled:
             return Tokens(found.pooler_output[:, None], torch.ones_like(mask[:, :1]))
         return Tokens(found.last_hidden_state, mask)
 
-    def last_modules(self) -> list[nn.Module]:
-        """The last layer, and the norm and pooler behind it."""
-        return last_parts(self.model)
-
     def unused_parameters(self) -> list[nn.Parameter]:
         """A pooler that is not heard."""
         pooler = getattr(self.model, "pooler", None)
         return [] if self.pooled or pooler is None else list(pooler.parameters())
+
+
+def is_causal(config: Any) -> bool:
+    """Whether a model is a decoder alone, each of whose words hears only those before it."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    kind = type(config)
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING and kind not in MODEL_FOR_MASKED_LM_MAPPING
 
 
 def text_model(model: Any, name: str, pooled: bool) -> TextModel:
@@ -63,13 +74,14 @@ def text_model(model: Any, name: str, pooled: bool) -> TextModel:
     if not hasattr(model.config, "vocab_size") or hasattr(model.config, "conv_kernel"):
         raise SpecError(
             f"model {name!r} ({kind}) does not take text",
-            fix="use bert, roberta, a T5, or a folder of CLIP or CLAP",
+            fix="use BERT, RoBERTa, ModernBERT, T5, GPT-2, Qwen3 or another text model, "
+            "or a folder of CLIP or CLAP",
         )
     summary = getattr(model, "pooler", None) is not None or kind == "clip_text_model"
-    if pooled and not summary:
+    if pooled and not summary and not is_causal(model.config):
         raise SpecError(
             f"text model {name!r} ({kind}) has no summary of the whole for a `projection` head",
             fix="choose a head of kind `mlp` or `transformer`, or a text model with a pooler: "
-            "that of a CLAP, CLIP, bert or roberta",
+            "that of a CLAP, CLIP, BERT or RoBERTa, or a causal one",
         )
     return TextModel(model, pooled)

@@ -14,7 +14,6 @@ from train.model.features import split_chunks
 from train.model.heads import Tokens
 from train.model.loading import check_rate, model_rate, preprocessor_facts
 from train.model.towers.base import AudioTower, Chunks, ChunkTower, averaging_weights
-from train.model.towers.layers import last_parts
 
 
 class WaveformModel(nn.Module):
@@ -81,10 +80,6 @@ class WaveformTower(ChunkTower):
 
     def __init__(self, encoder: WaveformModel, chunk: int, dim: int) -> None:
         super().__init__(nn.Identity(), encoder, chunk, dim)
-
-    def last_modules(self) -> list[nn.Module]:
-        """The model's last layer and what follows it."""
-        return last_parts(self.encoder.model)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """What stands in for masked frames, of which there are none."""

@@ -1,70 +1,71 @@
-"""From a finished run to a folder that ClapModel and ClapProcessor open."""
+"""A run with the towers of CLAPs as a folder that ClapModel and ClapProcessor open."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from synth.base.errors import SpecError
 from train.config.model import HeadKind, ModelConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
-from train.engine.run_folder import LoadedRun, load_run
-from train.export.files import FORMAT, HEAD_PREFIXES, HEADS_FILE, SETTINGS_FILE
+from train.engine.run_folder import LoadedRun
+from train.export.files import HEAD_PREFIXES, HEADS_FILE
+from train.export.folder import LOADING, Written
+from train.export.safetensors_model import save_weights
+from train.export.settings import ExportSettings
 from train.model.clap import Clap
 from train.model.heads import ProjectionHead
 from train.model.loading import clap_extractor
 from train.model.towers.spectrogram import SpectrogramTower
 from train.model.towers.text import TextModel
 
+_WHOLE: Final = """\
+    from transformers import ClapModel, ClapProcessor
 
-def export(run_folder: Path, out: Path) -> bool:
-    """Write the model of a finished run for transformers.
+    model, processor = (each.from_pretrained("FOLDER") for each in (ClapModel, ClapProcessor))
+    sounds = processor(audio=[waveform], sampling_rate=RATE, return_tensors="pt")
+    embedding = model.get_audio_features(**sounds).pooler_output
 
-    `ClapModel.from_pretrained(out)` and `ClapProcessor.from_pretrained(out)` then give the run's
-    embeddings where its heads are CLAP's own (`projection`). Other heads are written beside the
-    towers, and `train.export.read.load_exported` gives the run's embeddings in any case. Audio is
-    padded with silence, never looped, as the run heard it.
+Give a fused CLAP `is_longer` of zeros: its processor marks one sound of every batch as longer than
+it is. `train.export.read.load_exported("FOLDER")` of segue-audio opens the folder too.
+"""
+_TOWERS: Final = f"""\
+{LOADING}
+The towers are those of the ClapModel here. Its heads lie in `segue_heads.safetensors`, since a
+ClapModel has no place for them: the projections of the ClapModel are not trained.
+"""
+
+
+def write_clap(run: LoadedRun, folder: Path) -> Written:
+    """Write a run into a folder for transformers.
+
+    `ClapModel.from_pretrained` and `ClapProcessor.from_pretrained` then give the run's embeddings
+    where its heads are CLAP's own (`projection`). Other heads are written beside the towers, and
+    `train.export.read.load_exported` gives the run's embeddings in any case. Audio is padded with
+    silence, never looped, as the run heard it.
 
     ClapFeatureExtractor marks one clip of every batch as longer than it is where a CLAP is a fused
     one; to hear it as the run did, give the ClapModel `is_longer` of zeros.
 
-    Args:
-        run_folder: Of the run.
-        out: New or empty folder; appears whole or not at all.
-
-    Returns:
-        Whether a ClapModel holds all of it: false where heads were written beside it.
-
     Raises:
-        SpecError: If `out` holds something, or a tower of the run is not that of a CLAP.
-        CorpusError: If there is no finished run.
+        SpecError: If a tower of the run is not that of a CLAP.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SpecError(f"{out}: exists and is not empty", fix="choose another folder, or empty it")
-    run = load_run(run_folder)
     model = _clap_model(run)
     tokenizer = _tokenizer(run)
     extractor = clap_extractor(run.config.model.audio.name)
     extractor.padding = "pad"
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
-    try:
-        for part in (model, extractor, tokenizer):
-            part.save_pretrained(partial)
-        _save_heads(run, partial)
-        partial.chmod(0o755)
-        if out.is_dir():
-            out.rmdir()
-        partial.rename(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return run.config.model.head.kind is HeadKind.PROJECTION
+    for part in (model, extractor, tokenizer):
+        part.save_pretrained(folder)
+    whole = run.config.model.head.kind is HeadKind.PROJECTION
+    if not whole:
+        save_weights(run.model, folder / HEADS_FILE, HEAD_PREFIXES)
+    ExportSettings.of_run(run, "" if whole else HEADS_FILE, ".", ".").save(folder)
+    if whole:
+        return Written("transformers", _WHOLE, "ClapModel.from_pretrained('FOLDER')")
+    return Written("segue-audio", _TOWERS, "train.export.read.load_exported('FOLDER')")
 
 
 def _clap_model(run: LoadedRun) -> Any:
@@ -133,28 +134,8 @@ def _tokenizer(run: LoadedRun) -> Any:
     return tokenizer
 
 
-def _save_heads(run: LoadedRun, folder: Path) -> None:
-    from safetensors.torch import save_file
-
-    # What a ClapModel has no room for, as it was learnt.
-    model = run.config.model.model_copy(update={"bias": run.model.bias.item()})
-    facts = {
-        "format": FORMAT,
-        "sample_rate": run.sample_rate,
-        "model": model.model_dump(mode="json"),
-    }
-    (folder / SETTINGS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    if run.config.model.head.kind is not HeadKind.PROJECTION:
-        weights = {
-            name: value.contiguous()
-            for name, value in run.model.state_dict().items()
-            if name.startswith(HEAD_PREFIXES)
-        }
-        save_file(weights, folder / HEADS_FILE)
-
-
-def _no_clap(side: str, kind: TowerKind, name: str) -> SpecError:
-    what = "the small one" if kind is TowerKind.SMALL else repr(name)
+def _no_clap(side: str, kind: str, name: str) -> SpecError:
+    what = "the small one" if kind == TowerKind.SMALL else repr(name)
     return SpecError(
         f"the {side} tower of this run is {what}, which is not half of a CLAP, so a "
         "ClapModel cannot hold it",

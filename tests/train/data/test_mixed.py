@@ -1,0 +1,196 @@
+"""Samples of other corpora in every batch."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from runs import Dies, equal
+
+from synth.base.errors import SpecError
+from train.config.run import Mix, Stage, TrainConfig
+from train.data.loader import Assembler, Loader, Share
+from train.data.mixed import join_splits, open_splits
+from train.data.recordings import load_recordings
+from train.data.split import SplitData
+from train.data.tokenizer import TextTokenizer
+from train.engine.loop import train
+
+Settings = Callable[..., TrainConfig]
+PAIRS: dict[str, Any] = {
+    "corpus": "tiny",
+    "recipe": {"acba": {"pairs": {"train": 10, "val": 2, "test": 2}, "crossfade_s": 0.25}},
+    "source": {"foley": {"classes": ["rooster", "crow", "wind"], "takes": 5}},
+}
+
+
+@pytest.fixture(scope="module")
+def other(build_corpus: Callable[..., Path]) -> Path:
+    return build_corpus(**PAIRS)
+
+
+@pytest.fixture
+def mixed(settings: Settings, other: Path) -> TrainConfig:
+    return settings(mix=(Mix(corpus=other, weight=0.25),), batch=12)
+
+
+def load(config: TrainConfig, share: Share | None = None) -> tuple[SplitData, Loader]:
+    data = join_splits(open_splits(config))
+    tokenizer = TextTokenizer.of_texts(data.vocabulary())
+    assembler = Assembler.of(data, tokenizer, config, cached=True)
+    return data, Loader(assembler, config, share or Share())
+
+
+def test_every_batch_holds_its_share_and_in_the_end_every_sample(mixed: TrainConfig) -> None:
+    data, loader = load(mixed)
+    main, other = open_splits(mixed)
+    assert len(data) == len(main) + len(other)
+    (own,) = data.mixed
+    seen: set[int] = set()
+    for step in range(mixed.steps):
+        positions = loader.batch(step).audio.positions
+        drawn = [each for each in positions if each in own]
+        assert len(drawn) == 3
+        assert len(positions) == 3 + 9  # whole groups of three beside them
+        seen |= set(drawn)
+    assert seen == set(own.tolist())
+
+
+def test_processes_share_out_the_same_samples_and_the_same_step_is_the_same(
+    mixed: TrainConfig,
+) -> None:
+    _, alone = load(mixed)
+    halves = [load(mixed, Share(rank, 2))[1] for rank in range(2)]
+    for step in (0, 7):
+        whole = alone.batch(step)
+        parts = [half.batch(step) for half in halves]
+        together = [each for part in parts for each in part.audio.positions]
+        assert sorted(together) == sorted(whole.audio.positions)
+        assert all(part.counts == parts[0].counts for part in parts)
+        assert [len(part.audio.positions) for part in parts] == list(parts[0].counts)
+        again = load(mixed)[1].batch(step)
+        assert again.audio.positions == whole.audio.positions
+        assert torch.equal(again.texts.ids, whole.texts.ids)
+
+
+def test_rows_and_sounds_are_those_of_each_corpus(mixed: TrainConfig) -> None:
+    data = join_splits(open_splits(mixed))
+    main, other = open_splits(mixed)
+    start = len(main)
+    rows = data.rows([start + 1, 0, start])
+    assert [row["position"] for row in rows] == [start + 1, 0, start]
+    captions = [row["caption"] for row in (*other.rows([1]), *main.rows([0]), *other.rows([0]))]
+    assert [row["caption"] for row in rows] == captions
+    for row, part, position in zip(rows, (other, main, other), (1, 0, 0), strict=True):
+        assert np.array_equal(data.pcm(row), part.pcm(part.rows([position])[0]))
+    assert rows[1]["group"] == main.rows([0])[0]["group"]
+    assert not {row["group"] for row in data.rows(range(start))} & {
+        row["group"] for row in data.rows(range(start, len(data)))
+    }
+    assert data.vocabulary() == main.vocabulary() | other.vocabulary()
+    assert data.longest == max(main.longest, other.longest)
+
+
+def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, corpus: Path) -> None:
+    config = settings(
+        mix=(Mix(corpus=corpus, weight=0.5),),
+        stages=(Stage(steps=9, relations=("before",)),),
+        crop_s=1.5,
+    )
+    data, loader = load(config)
+    told = {False: set[str](), True: set[str]()}
+    for step in range(9):
+        for row in data.rows(loader.batch(step).audio.positions):
+            told[row["position"] in data.mixed[0]].add(row["relation"])
+    assert told[False] == {"before"}
+    assert told[True] == {"before", "after", "while"}
+
+
+def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
+    mixed: TrainConfig, corpus: Path, other: Path
+) -> None:
+    whole = mixed.scale_steps(6)
+    train(whole)
+    broken = whole.model_copy(update={"out": whole.out.with_name("broken")})
+    with pytest.raises(RuntimeError, match="killed"):
+        train(broken, Dies(5))
+    for mix, told in (
+        ((Mix(corpus=corpus, weight=0.25),), "another corpus"),
+        ((Mix(corpus=other, weight=0.3),), "other settings: mix"),
+    ):
+        with pytest.raises(SpecError, match=told):
+            train(broken.model_copy(update={"mix": mix}), resume=True)
+    elsewhere = other.with_name("elsewhere")
+    elsewhere.symlink_to(other)
+    moved = broken.model_copy(update={"mix": (Mix(corpus=elsewhere, weight=0.25),)})
+    assert train(moved, resume=True).finished
+    assert equal(whole.out, broken.out)
+    heard = load_recordings(whole.out)
+    assert heard is not None
+    assert any("rooster" in name for name in heard.clips)
+    assert any("siren" in name for name in heard.clips)
+
+
+def test_what_cannot_be_mixed_is_told(
+    settings: Settings, other: Path, build_corpus: Callable[..., Path]
+) -> None:
+    slow = build_corpus(**PAIRS, audio={"sample_rate": 8000})
+    for change, told in (
+        (
+            {"mix": (Mix(corpus=slow, weight=0.2),)},
+            r"mix\.0: .*at 8000 Hz, those of .* at 16000 Hz",
+        ),
+        ({"mix": (Mix(corpus=other, weight=0.9),), "batch": 90}, "every batch takes 81"),
+    ):
+        with pytest.raises(SpecError, match=told):
+            train(settings(**change))
+
+
+@pytest.fixture(scope="module")
+def captioned(tmp_path_factory: pytest.TempPathFactory, build_corpus: Callable[..., Path]) -> Path:
+    """Single sounds with several captions each, and nothing else that is known of them."""
+    root = tmp_path_factory.mktemp("captioned")
+    (root / "audio").mkdir()
+    with (root / "train.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["audiocap_id", "youtube_id", "start_time", "caption"])
+        for hertz in range(200, 1000, 100):
+            wave = np.sin(2 * np.pi * hertz * np.arange(32_000) / 16_000)
+            soundfile.write(root / "audio" / f"{hertz}.wav", 0.3 * wave, 16_000)
+            for what in WHATS:
+                table.writerow([hertz, f"video{hertz}", 0, f"{what} at {hertz} hertz"])
+    return build_corpus(
+        source={"audiocaps": {"root": str(root)}},
+        recipe={"negation": {}},
+        splits={"train": ["train"]},
+    )
+
+
+WHATS = ("a hum", "a steady tone", "someone whistles", "a sine wave", "a beep")
+
+
+def test_plain_captions_are_told_in_all_their_words_and_apart_from_each_other(
+    settings: Settings, captioned: Path
+) -> None:
+    config = settings(mix=(Mix(corpus=captioned, weight=0.5),), batch=12)
+    data, loader = load(config)
+    (own,) = data.mixed
+    for row in data.rows(own.tolist()):
+        said = [row["caption"], *(text["text"] for text in row["positives"])]
+        assert {text.partition(" at ")[0] for text in said} == set(WHATS)
+        assert len({text.partition(" at ")[2] for text in said}) == 1
+    assert {"whistles", "sine"} <= data.vocabulary()
+    for step in range(6):
+        batch = loader.batch(step)
+        places = [k for k, each in enumerate(batch.audio.positions) if each in own]
+        assert len({int(batch.keys[1, k]) for k in places}) == len(places) == 6
+    # A part of such a sound is told by none of them.
+    cropped = Assembler.of(data, loader.assembler.tokenizer, settings(crop_s=1.0), cached=True)
+    with pytest.raises(SpecError, match=r"no part of 1 s proves a caption"):
+        cropped.check(config.stages[0], own, 16_000)

@@ -1,0 +1,109 @@
+"""Every kind of tower: ten steps, saved, and opened again as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from runs import weights
+from tiny_models import (
+    save_ast,
+    save_gpt2,
+    save_hubert,
+    save_modernbert,
+    save_qwen3,
+    save_wav2vec2_bert,
+    save_whisper,
+)
+
+from synth.corpus.corpus import Corpus
+from train.config.loss import InfoNce
+from train.config.model import (
+    AudioConfig,
+    Group,
+    HeadConfig,
+    HeadKind,
+    ModelConfig,
+    TextConfig,
+    TokenKind,
+    TowerKind,
+)
+from train.config.run import Stage, TrainConfig
+from train.engine.loop import train
+from train.engine.ranks import Process
+from train.engine.run_folder import load_run
+from train.engine.validation import Validator
+
+Save = Callable[[Path], Path]
+LAST = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST)
+HEADS = (Group.AUDIO_HEAD, Group.TEXT_HEAD)
+
+
+@pytest.mark.parametrize(
+    ("audio", "text", "head", "tokens"),
+    [
+        (save_ast, save_gpt2, HeadKind.PROJECTION, TokenKind.POOLED),
+        (save_ast, save_modernbert, HeadKind.MLP, TokenKind.MAP),
+        (save_whisper, save_qwen3, HeadKind.TRANSFORMER, TokenKind.MAP),
+        (save_wav2vec2_bert, save_modernbert, HeadKind.TRANSFORMER, TokenKind.CHUNKS),
+        (save_hubert, save_gpt2, HeadKind.MLP, TokenKind.MAP),
+    ],
+)
+def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(
+    corpus: Path,
+    settings: Callable[..., TrainConfig],
+    tmp_path: Path,
+    audio: Save,
+    text: Save,
+    head: HeadKind,
+    tokens: TokenKind,
+) -> None:
+    sounds, words = audio(tmp_path / "audio"), text(tmp_path / "text")
+    model = ModelConfig(
+        dim=16,
+        head=HeadConfig(kind=head),
+        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(sounds), tokens=tokens),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(words)),
+        trainable=(*LAST, *HEADS),
+    )
+    config = settings(model=model, stages=(Stage(steps=10, loss=InfoNce()),), eval_every=10)
+    result = train(config)
+    assert result.finished
+
+    run = load_run(config.out)
+    validator = Validator.of(Corpus.open(corpus), run.tokenizer, config, run.model)
+    assert validator is not None
+    alone = Process(0, 1, torch.device("cpu"))
+    assert validator.loss(run.model, alone) == pytest.approx(result.best_loss, abs=1e-5)
+
+    before = load_run(_untrained(config)).model.state_dict()
+    changed = {name for name, value in weights(config.out).items() if differs(before[name], value)}
+    towers = {name for name in changed if "_tower." in name}
+    for half, tower in (("audio", run.model.audio_tower), ("text", run.model.text_tower)):
+        named = {id(one): f"{half}_tower.{name}" for name, one in tower.named_parameters()}
+        last = {named[id(one)] for part in tower.last_modules() for one in part.parameters()}
+        assert towers & last
+        towers -= last
+    assert not towers
+    assert any(name.startswith("audio_head.") for name in changed)
+
+
+def differs(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return not torch.equal(left, right)
+
+
+def _untrained(config: TrainConfig) -> Path:
+    """The same run with hardly a step in it: the towers as they were saved."""
+    first = config.model_copy(
+        update={
+            "out": config.out.with_name("untrained"),
+            "stages": (Stage(steps=1, loss=InfoNce()),),
+            "lr": 1e-30,
+            "weight_decay": 0.0,
+            "eval_every": 0,
+        }
+    )
+    train(first)
+    return first.out

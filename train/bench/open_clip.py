@@ -1,0 +1,141 @@
+"""open_clip's models of sounds and texts: CLAPs over HTSAT, Whisper or NaFlex."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.utils.data import default_collate
+
+from synth.audio.dsp import Audio
+from synth.base.errors import SpecError
+from train.bench.embedder import Embeddings, unit_length
+from train.model.weights import weights_digest
+
+_INSTALL: Final = (
+    "install open_clip 4.2 or newer; before its release: "
+    "pip install 'open_clip_torch[audio] @ git+https://github.com/mlfoundations/open_clip'"
+)
+_GIVE: Final = (
+    "give a folder with open_clip_config.json, open_clip_model.safetensors and tokenizer files, "
+    "hf-hub:OWNER/NAME, or open_clip:MODEL:CHECKPOINT"
+)
+_NAFLEX: Final = "naflexvit"
+_ALONE: Final[Mapping[str, Callable[[Audio], int]]] = {_NAFLEX: len, "whisper": id}
+"""By kind, what is equal of sounds in one batch. A Whisper measures all by the loudest of it."""
+
+
+@dataclass(frozen=True)
+class OpenClip:
+    """A CLAP of open_clip as an `Embedder`.
+
+    Args:
+        model: In evaluation mode, on the device to compute on.
+        preprocess: From a waveform (1, samples) and its rate to what the model hears: padded with
+            silence to `longest`, or as long as it is.
+        tokenizer: From texts to ids.
+        device: Where the model is.
+    """
+
+    model: Any
+    preprocess: Callable[[tuple[Tensor, int]], dict[str, Any]]
+    tokenizer: Callable[[list[str]], Tensor]
+    device: torch.device
+
+    @property
+    def sample_rate(self) -> int:
+        """In Hz, of the audio it takes."""
+        return int(self.model.audio.cfg.sample_rate)
+
+    @property
+    def longest(self) -> int | None:
+        """Most samples that it takes; NaFlex takes any number."""
+        return None if _kind(self.model) == _NAFLEX else int(self.model.audio.cfg.clip_samples)
+
+    @property
+    def digest(self) -> str:
+        """Of the model's weights, as `weights_digest` tells it."""
+        return weights_digest(self.model.state_dict())
+
+    @torch.no_grad()
+    def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
+        """Sounds, together where none changes how another is heard."""
+        parts = []
+        for _, alike in groupby(waveforms, _ALONE.get(_kind(self.model), lambda _: 0)):
+            heard = [self.preprocess((torch.tensor(one)[None], self.sample_rate)) for one in alike]
+            parts.append(self.model.encode_audio(default_collate(heard)))
+        return unit_length(torch.cat(parts))
+
+    @torch.no_grad()
+    def texts(self, texts: Sequence[str]) -> Embeddings:
+        """Texts in one batch."""
+        return unit_length(self.model.encode_text(self.tokenizer(list(texts)).to(self.device)))
+
+
+def load_open_clip(model: Path, device: torch.device) -> OpenClip:
+    """A CLAP of open_clip; of pickled weights only tensors are read.
+
+    Args:
+        model: A folder, or a name: `local-dir:FOLDER`, `hf-hub:OWNER/NAME`, or
+            `open_clip:MODEL:CHECKPOINT` for one of open_clip's own configurations, where the
+            checkpoint is a file of open_clip's training or one of its tags.
+        device: Where to compute.
+
+    Raises:
+        SpecError: If open_clip is absent or knows no audio, or the model cannot be loaded or has no
+            audio half.
+    """
+    name = model.as_posix()
+    library = _open_clip(name)
+    source, checkpoint = f"local-dir:{name}" if model.is_dir() else name, ""
+    if source.startswith("open_clip:"):
+        source, _, checkpoint = source.removeprefix("open_clip:").partition(":")
+    try:
+        # Whatever the file is, what open_clip raises over it is of any type.
+        settings = library.get_model_config(source) or {}
+        if "audio_cfg" not in settings:
+            raise ValueError("no model of sounds and texts")
+        with torch.random.fork_rng(devices=[]):
+            clap, preprocess = library.create_model_from_pretrained(
+                source,
+                checkpoint or None,
+                device=device,
+                # Else Whisper's own weights are fetched, to be overwritten.
+                audio_cfg=settings["audio_cfg"] | {"pretrained": False},
+                audio_aug_cfg={"data_fill": "pad"},
+            )
+        tokenizer = library.get_tokenizer(source)
+    except Exception as error:
+        lines = str(error).strip().splitlines()
+        raise SpecError(
+            f"model {name!r} cannot be loaded: {lines[0] if lines else type(error).__name__}",
+            fix=_GIVE,
+        ) from error
+    hears = preprocess() if _kind(clap) == _NAFLEX else preprocess
+    return OpenClip(clap.eval(), hears, tokenizer, device)
+
+
+def _kind(clap: Any) -> str:
+    return str(clap.audio.cfg.model_type).lower()
+
+
+def _open_clip(name: str) -> Any:
+    """The package, if it has models of sounds."""
+    found = importlib.util.find_spec("open_clip")
+    if found is None:
+        raise SpecError(f"{name}: open_clip is not installed", fix=_INSTALL)
+    if not any((Path(at) / "audio").is_dir() for at in found.submodule_search_locations or ()):
+        raise SpecError(f"{name}: this open_clip has no models of sounds", fix=_INSTALL)
+    try:
+        importlib.import_module("torchaudio")
+        return importlib.import_module("open_clip")
+    except (ImportError, OSError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise SpecError(f"{name}: open_clip cannot be imported: {reason}", fix=_INSTALL) from error

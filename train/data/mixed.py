@@ -1,0 +1,134 @@
+"""A split with samples of other corpora mixed in, and the share of a batch that each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, chain, groupby, pairwise
+
+import numpy as np
+from jaxtyping import Int
+
+from synth.audio.dsp import Pcm
+from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
+from synth.labels.tag import Tag
+from train.config.run import TrainConfig
+from train.data.rows import MIXED, Row
+from train.data.split import TRAIN, SplitData
+from train.data.texts import NAMELESS
+
+
+class MixedData(SplitData):
+    """A split and those mixed into it; their positions follow its own, one split after another.
+
+    Pools, groups and what losses ask for are those of the first split. The others are in play in
+    every stage, as their own groups.
+
+    Args:
+        main: The split.
+        others: Those mixed in.
+    """
+
+    def __init__(self, main: SplitData, others: Sequence[SplitData]) -> None:
+        self.corpus, self.split, self.mode = main.corpus, main.split, main.mode
+        self._rows = main._rows
+        self._parts = (main, *others)
+        self._starts = tuple(accumulate(map(len, self._parts), initial=0))
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def mixed(self) -> Sequence[Int[np.ndarray, " _samples"]]:
+        """Positions of the samples of each split that is mixed in."""
+        return [np.arange(start, stop) for start, stop in pairwise(self._starts[1:])]
+
+    @cached_property
+    def frames(self) -> Int[np.ndarray, " samples"]:
+        """Length of every sample in frames."""
+        return np.concatenate([part.frames for part in self._parts])
+
+    def rows(self, positions: Sequence[int]) -> list[Row]:
+        """The manifest rows at `positions`, each with its `position`."""
+        found: list[Row] = []
+        for number, run in groupby(positions, self._number_of):
+            start = self._starts[number]
+            part = self._parts[number]
+            own = part.rows([position - start for position in run])
+            if number:
+                own = [_mix_in(row, number, part.clip_captions) for row in own]
+            found += [row | {"position": row["position"] + start} for row in own]
+        return found
+
+    def pcm(self, row: Row) -> Pcm:
+        """The audio of a manifest row."""
+        return self._parts[self._number_of(row["position"])].pcm(row)
+
+    def _number_of(self, position: int) -> int:
+        return int(np.searchsorted(self._starts, position, side="right")) - 1
+
+    @cached_property
+    def tags(self) -> Mapping[str, tuple[Tag, ...]]:
+        """Tags of each clip that bears any."""
+        return {clip: tags for part in self._parts for clip, tags in part.tags.items()}
+
+    @cached_property
+    def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
+        """Captions of each clip that has any; each describes the whole clip."""
+        return {clip: said for part in self._parts for clip, said in part.clip_captions.items()}
+
+    def vocabulary(self) -> set[str]:
+        """Every word, as spaces part them, of the texts, true or false."""
+        words = set().union(*(part.vocabulary() for part in self._parts))
+        for part in self._parts[1:]:
+            said = (part.clip_captions.get(clip, ()) for clip in part.find_clips())
+            words.update(word for text in chain.from_iterable(said) for word in text.split(" "))
+        return words
+
+
+def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:
+    """A row of the split of that number; a clip that nothing but captions describes has all."""
+    changed: Row = {MIXED: True, "group": f"{number}/{row['group']}"}
+    if row["claim"] == NAMELESS:
+        own = captions.get(row["clips"][0], ())
+        others = [text for text in dict.fromkeys(own) if text != row["caption"]]
+        told = [{"text": text, "claim": NAMELESS, "connective": ""} for text in others]
+        changed["positives"] = [*row["positives"], *told]
+    return row | changed
+
+
+def open_splits(config: TrainConfig) -> list[SplitData]:
+    """What a run learns from: the split `train` of its corpus, and of those mixed in.
+
+    Raises:
+        SpecError: If a corpus cannot be mixed with the first.
+        CorpusError: If one cannot be read.
+    """
+    paths = [config.corpus, *(each.corpus for each in config.mix)]
+    splits = [SplitData(Corpus.open(path), TRAIN, config.mode) for path in paths]
+    main = splits[0]
+    for number, (data, count) in enumerate(zip(splits[1:], config.mixed_counts, strict=True)):
+        where = f"mix.{number}: {data.corpus.folder}"
+        own, other = main.corpus.sample_rate, data.corpus.sample_rate
+        if other != own:
+            raise SpecError(
+                f"{where}: its sounds are at {other} Hz, those of {config.corpus} at {own} Hz",
+                fix=f"build it with sample_rate: {own}",
+            )
+        if data.stated_audible != main.stated_audible:
+            raise SpecError(
+                f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
+                fix="build both with the same",
+            )
+        if len(data) < count:
+            raise SpecError(
+                f"{where}: has {len(data)} samples in split {TRAIN}, every batch takes {count}",
+                fix="give a lower weight, or build a larger corpus",
+            )
+    return splits
+
+
+def join_splits(splits: Sequence[SplitData]) -> SplitData:
+    """Splits as one, the first of them alone where nothing is mixed in."""
+    return MixedData(splits[0], splits[1:]) if len(splits) > 1 else splits[0]

@@ -1,0 +1,89 @@
+"""The settings file of an exported folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from synth.base.errors import SpecError
+from train.config.model import ModelConfig, TowerKind
+from train.config.section import Section
+from train.engine.run_folder import LoadedRun
+from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE
+
+EXPORT_AGAIN = "export the run again to an empty folder"
+
+
+class ExportSettings(Section):
+    """What is needed, beside the weights, to build an exported model again.
+
+    Args:
+        format: Of the folder.
+        sample_rate: In Hz, of the audio that the model takes.
+        weights: The file of the weights that the towers' folders do not hold; "" for none.
+        model: The model, its bias as it was learnt. Towers of transformers are named by their
+            folders in this one.
+    """
+
+    format: Literal[2] = FORMAT
+    sample_rate: int
+    weights: str = ""
+    model: ModelConfig
+
+    @classmethod
+    def of_run(cls, run: LoadedRun, weights: str, audio: str, text: str) -> ExportSettings:
+        """Those of a run.
+
+        Args:
+            run: The run.
+            weights: The file of its weights.
+            audio: Folder of its audio tower in the exported one.
+            text: Folder of its text tower.
+        """
+        model = run.config.model.without_adapters()
+        config = model.model_copy(update={"bias": run.model.bias.item()})
+        model = _rename_towers(config, audio, text)
+        return cls(sample_rate=run.sample_rate, weights=weights, model=model)
+
+    def in_folder(self, folder: Path) -> ModelConfig:
+        """The model, its towers where they lie."""
+        audio, text = self.model.audio.name, self.model.text.name
+        return _rename_towers(self.model, str(folder / audio), str(folder / text))
+
+    def save(self, folder: Path) -> None:
+        """Write the file."""
+        (folder / SETTINGS_FILE).write_text(self.model_dump_json(indent=2) + "\n", "utf-8")
+
+
+def read_export_settings(folder: Path) -> ExportSettings:
+    """The settings of an exported folder.
+
+    Raises:
+        SpecError: If there are none, they are damaged, or the folder is an ONNX export.
+    """
+    file = folder / SETTINGS_FILE
+    if (folder / AUDIO_GRAPH).is_file():
+        raise SpecError(
+            f"{folder}: an ONNX export, which onnxruntime opens",
+            fix="give the run, or export it with `--to safetensors`",
+        )
+    if not file.is_file():
+        raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", fix=EXPORT_AGAIN)
+    try:
+        return ExportSettings.model_validate_json(file.read_bytes())
+    except ValueError as error:
+        reason = "; ".join(line.strip() for line in str(error).splitlines()[1:3])
+        raise SpecError(f"{file}: {reason or error}", fix=EXPORT_AGAIN) from error
+
+
+def _rename_towers(config: ModelConfig, audio: str, text: str) -> ModelConfig:
+    """The settings with other names of the towers that are of transformers."""
+    names = {"audio": audio, "text": text}
+    towers = {side: getattr(config, side) for side in names}
+    return config.model_copy(
+        update={
+            side: tower.model_copy(update={"name": names[side]})
+            for side, tower in towers.items()
+            if tower.kind == TowerKind.TRANSFORMERS
+        }
+    )

@@ -1,0 +1,131 @@
+"""The model card of an exported run: what it is, what it learnt from, how it is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from synth.corpus.corpus import Corpus
+from synth.corpus.licence import parse_licence
+from synth.corpus.licence_mix import hugging_face_licence
+from train.bench.report import metric_lines, split_main_metrics
+from train.config.model import TowerConfig, TowerKind
+from train.engine.run_folder import LoadedRun
+from train.export.files import is_hub_name
+from train.export.folder import Written
+from train.report.evaluations import read_evaluations
+from train.report.origin import find_corpus, read_outcome
+
+_TAGS: Final = ("clap", "audio", "audio-text-retrieval", "segue")
+_TASK: Final = "zero-shot-audio-classification"
+
+
+def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
+    """The card as Markdown, with the front matter of huggingface.co.
+
+    Args:
+        folder: Of the run.
+        run: The run.
+        written: What was exported.
+
+    Raises:
+        CorpusError: If a file of the run is damaged.
+    """
+    digest = read_outcome(folder).digest
+    corpus = find_corpus(run.config.corpus, digest)
+    name = folder.resolve().name
+    parts = (
+        f"# {name}",
+        f"A CLAP model: sounds and texts as unit-length vectors of {run.config.model.dim} numbers, "
+        "close to each other if the text describes the sound. Segue trained and exported it.",
+        "## How to use it",
+        written.usage.replace("RATE", str(run.sample_rate)).strip("\n"),
+        _describe_sounds(run),
+        "## Training",
+        _describe_corpus(run, corpus, digest),
+        _describe_settings(run),
+        *_describe_results(folder),
+    )
+    front = yaml.safe_dump(_front_matter(run, corpus, written), sort_keys=False).strip()
+    return f"---\n{front}\n---\n" + "\n\n".join(parts) + "\n"
+
+
+def _front_matter(run: LoadedRun, corpus: Corpus | None, written: Written) -> dict[str, Any]:
+    model = run.config.model
+    bases = sorted({each.name for each in (model.audio, model.text) if each.name})
+    facts: dict[str, Any] = {
+        "library_name": written.library,
+        "pipeline_tag": _TASK,
+        "tags": list(_TAGS),
+        "language": "en",
+    }
+    if corpus is not None and not bases:  # what a base model learnt from is not known
+        licence = parse_licence(corpus.facts.get("licence", ""))
+        facts["license"] = hugging_face_licence(licence)
+    on_hub = [each for each in bases if is_hub_name(Path(each))]
+    if on_hub:
+        facts["base_model"] = on_hub
+    return facts | {"datasets": [_corpus_name(run, corpus)]}
+
+
+def _corpus_name(run: LoadedRun, corpus: Corpus | None) -> str:
+    return run.config.corpus.name if corpus is None else corpus.name
+
+
+def _describe_sounds(run: LoadedRun) -> str:
+    longest = run.model.audio_tower.longest
+    length = "any length" if longest is None else f"at most {longest / run.sample_rate:g} s"
+    return (
+        f"It takes mono sounds at {run.sample_rate:,} Hz of {length}. A shorter sound is padded "
+        "with silence, never looped: a loop would make captions that tell order false."
+    )
+
+
+def _describe_corpus(run: LoadedRun, corpus: Corpus | None, digest: str) -> str:
+    told = f"It learnt from the synthetic corpus `{_corpus_name(run, corpus)}`"
+    if corpus is not None:
+        facts = corpus.facts
+        told += f", version `{corpus.version}`, recipe `{facts['recipe']}`, source "
+        told += f"`{facts['source']}`, whose captions are proven true of their sounds. "
+        told += facts.get("licence_reason") or (
+            f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}"
+        )
+    told += "."
+    return f"{told} Its digest is `{digest}`." if digest else told
+
+
+def _describe_settings(run: LoadedRun) -> str:
+    config = run.config
+    model = config.model
+    parameters = sum(each.numel() for each in run.model.parameters())
+    rows = {
+        "audio tower": _describe_tower(model.audio),
+        "text tower": _describe_tower(model.text),
+        "audio token": f"{model.audio.chunk_s:g} s ({model.audio.tokens})",
+        "head": str(model.head.kind),
+        "parameters": f"{parameters:,}",
+        "losses": ", ".join(dict.fromkeys(stage.loss.name for stage in config.stages)),
+        "steps": f"{config.steps:,} of {config.batch:,} samples",
+        "learning rate": f"{config.lr:g}",
+        "seed": str(config.seed),
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {of} |" for name, of in rows.items())])
+
+
+def _describe_tower(tower: TowerConfig) -> str:
+    if tower.kind != TowerKind.TRANSFORMERS:
+        return str(tower.kind)
+    # Where a folder lies on the machine of the training is nobody else's concern.
+    return f"`{tower.name if is_hub_name(Path(tower.name)) else Path(tower.name).name}`"
+
+
+def _describe_results(folder: Path) -> list[str]:
+    """A table for each test of the weights that were exported."""
+    parts = []
+    for tested in read_evaluations(folder):
+        if not tested.other_weights:
+            main, _ = split_main_metrics(tested.metrics)
+            parts += [f"### {tested.name}", "\n".join(metric_lines(main))]
+    return ["## Results", *parts] if parts else []

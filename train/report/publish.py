@@ -1,0 +1,79 @@
+"""From a finished run to a folder for others, with a model card."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from synth.base.progress import Observer, Silent
+from train.data.recordings import RECORDINGS_FILE
+from train.engine.run_folder import load_run
+from train.export.clap_model import write_clap
+from train.export.files import ModelFormat
+from train.export.folder import Written, new_folder
+from train.export.onnx_model import write_onnx
+from train.export.safetensors_model import write_safetensors
+from train.report.card import model_card
+
+CARD_FILE: Final = "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """An exported folder.
+
+    Args:
+        folder: The folder.
+        files: Sizes of its files in bytes, by name.
+        opener: A command or an expression that opens it.
+        largest_difference: From torch's embeddings, for what does not compute with torch.
+    """
+
+    folder: Path
+    files: dict[str, int]
+    opener: str
+    largest_difference: float | None
+
+
+def publish(
+    run_folder: Path, out: Path, to: ModelFormat, observer: Observer | None = None
+) -> Published:
+    """Export a finished run.
+
+    Args:
+        run_folder: Of the run.
+        out: New or empty folder; appears whole or not at all.
+        to: What to write.
+        observer: Told of the progress.
+
+    Raises:
+        SpecError: If `out` holds something, or the model cannot be written so.
+        CorpusError: If there is no finished run, or a file of it is damaged.
+    """
+    observer = observer or Silent()
+    with new_folder(out) as folder:
+        observer.start("open", 1, "models")
+        run = load_run(run_folder)
+        observer.finish("open")
+        written: Written
+        match to:
+            case ModelFormat.TRANSFORMERS:
+                written = write_clap(run, folder)
+            case ModelFormat.SAFETENSORS:
+                written = write_safetensors(run, folder)
+            case ModelFormat.ONNX:
+                written = write_onnx(run, folder, observer)
+        heard = run_folder / RECORDINGS_FILE
+        if to is not ModelFormat.ONNX and heard.is_file():  # `segue eval` looks for them
+            shutil.copyfile(heard, folder / RECORDINGS_FILE)
+        card = model_card(run_folder, run, written)
+        (folder / CARD_FILE).write_text(card.replace("FOLDER/", "").replace("FOLDER", "."), "utf-8")
+        files = {
+            path.relative_to(folder).as_posix(): path.stat().st_size
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+    opener = written.opener.replace("FOLDER", str(out))
+    return Published(out, files, opener, written.largest_difference)
