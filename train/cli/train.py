@@ -15,6 +15,7 @@ from rich.console import Console
 
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
+from synth.base.waiting import show_waiting
 from synth.base.yaml_file import YamlFile
 from train.cli.options import (
     CorpusArgument,
@@ -85,9 +86,10 @@ def train_command(
         if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
             raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
         tell_of_hub(clap)
-    from train.engine.loop import train
-    from train.engine.ranks import is_leader
-    from train.engine.run_folder import CHECKPOINT_FILE
+    with show_waiting("loading torch"):
+        from train.engine.loop import train
+        from train.engine.ranks import is_leader
+        from train.engine.run_folder import CHECKPOINT_FILE
 
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not (settings.out / CHECKPOINT_FILE).is_file() and is_leader():
