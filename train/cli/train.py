@@ -29,7 +29,7 @@ from train.cli.show import quieten_transformers, tell_of_hub
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
-from train.export.files import is_hub_name
+from train.export.files import is_checkpoint, is_hub_name
 
 if TYPE_CHECKING:
     from train.engine.loop import TrainResult
@@ -83,6 +83,11 @@ def train_command(
     # Torch takes seconds: it is loaded once the options are known to be right.
     refuse_spec(corpus)
     if clap is not None:
+        if is_checkpoint(Path(clap)):
+            raise SpecError(
+                f"--clap {clap}: a checkpoint, which is converted first",
+                fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
+            )
         if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
             raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
         tell_of_hub(clap)
