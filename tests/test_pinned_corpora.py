@@ -3,7 +3,7 @@
 What is pinned is content, not encoded bytes: the rows of each Parquet file, and the JSON and PCM of
 each shard member. Floats are rounded to six digits, so that another CPU or another release of a
 compression library does not fail the test. Change a pin only together with `PLAN_VERSION`,
-`RENDER_VERSION` or `FORMAT_VERSION`.
+`RENDER_VERSION`, `INGEST_VERSION` or `FORMAT_VERSION`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
         "868cd48e833dd221",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "ecade28a97934878"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "8dd8ec2b57050331"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
         "4295b4b8bc23b9e8",

@@ -280,6 +280,6 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
             "manifests": places.format_path(places.manifests),
             "shards": places.format_path(places.shards),
         },
-        findings=Findings.read(places.manifests).to_json(),
+        findings=Findings.read(places.manifests, prepared.spec.splits).to_json(),
         blocked=[each.to_json() for each in prepared.library.blocked],
     )

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
+from pipelines.spec.spec import SPLITS
+
 SHOWN: Final = 10
 """Labels that are named, or shown; of the others the number is told."""
 
@@ -42,7 +44,7 @@ class Coverage:
     """The recordings of the clips of each label in each split.
 
     Args:
-        splits: Names of the splits.
+        splits: Names of the splits, in the order of `SPLITS`.
         recordings: By label and split one entry a clip; labels that every clip lost have none.
     """
 
@@ -59,7 +61,8 @@ class Coverage:
             refused: Ids of the clips that the recipe refused.
         """
         within = [clip for clip in clips if clip["split"]]
-        splits = tuple(sorted({clip["split"] for clip in within}))
+        named = {clip["split"] for clip in within}
+        splits = tuple(split for split in SPLITS if split in named)
         found: dict[str, dict[str, list[str]]] = {}
         for clip in within:
             for label in clip["labels"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 from pipelines.build.coverage import SHOWN, Coverage, Lacking
 from pipelines.build.left_out import LEFT_OUT, LeftOut
 from pipelines.ingest.quarantine import RefusalKind, count_refusals, format_refusals
+from pipelines.spec.spec import SplitName
 from pipelines.store.row_groups import read_columns
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.labels.lexicon import shipped_phrases
 
-_CLIPS: Final = ("id", "split", "labels", "recording")
+_CLIPS: Final = ("id", "split", "source_split", "labels", "recording")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,23 @@ class Findings:
         unphrased: Labels that the lexicon has no phrase for, where captions tell of "the sound of"
             one.
         left_out: Groups that the plan goes without.
+        absent: Splits of the library that the spec names and no clip is from.
     """
 
     refusals: Sequence[RefusalKind]
     lacking: Sequence[Lacking]
     unphrased: Sequence[str]
     left_out: Sequence[LeftOut] = ()
+    absent: Sequence[str] = ()
 
     @classmethod
-    def read(cls, manifests: Path) -> Findings:
-        """From the tables that a plan leaves in its folder."""
+    def read(cls, manifests: Path, splits: Mapping[SplitName, Any]) -> Findings:
+        """From the tables that a plan leaves in its folder.
+
+        Args:
+            manifests: The folder.
+            splits: As the spec has them.
+        """
         refused = read_columns(manifests / QUARANTINE_FILE).to_pylist()
         clips = read_columns(manifests / CLIPS_FILE, list(_CLIPS)).to_pylist()
         coverage = Coverage.of(clips, {row["id"] for row in refused})
@@ -49,6 +57,7 @@ class Findings:
             coverage.lacking,
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
             _read_left_out(manifests / PLAN_FILE),
+            _find_absent(splits, {clip["source_split"] for clip in clips}),
         )
 
     @classmethod
@@ -59,6 +68,7 @@ class Findings:
             [Lacking(**each) for each in found["lacking"]],
             found["unphrased"],
             [LeftOut(**each) for each in found["left_out"]],
+            found["absent"],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -68,7 +78,14 @@ class Findings:
     @property
     def notes(self) -> list[str]:
         """For people, a line each."""
-        notes = [each.line for each in self.lacking] + [each.line for each in self.left_out]
+        notes = [
+            f"no clip is from the library's split {name}, which the spec names"
+            for name in self.absent
+        ]
+        notes += [each.line for each in self.lacking]
+        if self.lacking:
+            notes.append("to fill them, add clips; with shares, another `seed` may do")
+        notes += [each.line for each in self.left_out]
         if self.unphrased:
             count = len(self.unphrased)
             have = "label has" if count == 1 else "labels have"
@@ -84,6 +101,11 @@ class Findings:
     def reasons(self) -> list[str]:
         """Why clips are quarantined, a line a kind."""
         return format_refusals(self.refusals)
+
+
+def _find_absent(splits: Mapping[SplitName, Any], present: Collection[str]) -> list[str]:
+    named = (str(name) for each in splits.values() if isinstance(each, list) for name in each)
+    return [name for name in named if name not in present]
 
 
 def _read_left_out(plan: Path) -> list[LeftOut]:

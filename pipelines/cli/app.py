@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
 import os
@@ -31,6 +32,12 @@ DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
 SHOW_PROGRESS: Final = "show_progress"
 """A parameter that is no option: commands of other packages are given the display by it."""
+_FIXES: Final[dict[int, str]] = {
+    errno.EROFS: "use a folder on a disk that can be written",
+    errno.EACCES: "change the permissions there, or use another folder or file",
+    errno.EPERM: "change the permissions there, or use another folder or file",
+}
+"""By the system's number of the error."""
 COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
 """Arguments of commands of other packages that the shell completes as ours."""
 
@@ -67,6 +74,14 @@ class LazyGroup(TyperGroup):
             elif not self.name and group not in self.commands:
                 self.add_command(LazyGroup(name=group, help=GROUPS[group], **HELP))
 
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command; a value of the wrong type is told in plain words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _to_plain_words(str(error.message))
+            raise
+
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
@@ -77,6 +92,13 @@ class LazyGroup(TyperGroup):
             meant = " or ".join(f"'segue {each}'" for each in near)
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
         return super().resolve_command(ctx, args)
+
+
+def _to_plain_words(message: str) -> str:
+    """What a check of an option's type says, without the words of programmers."""
+    plain = message.removeprefix("Value error, ").partition(", unable to parse")[0]
+    plain = plain.replace("Input should be a valid", "expected a")
+    return plain.replace("Input should be", "expected a value").replace("integer", "whole number")
 
 
 def load_command(words: str) -> Any:
@@ -185,4 +207,4 @@ def _describe(error: SegueError | OSError) -> tuple[str, str]:
     if isinstance(error, SegueError):
         return error.message, error.fix
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}", ""
+    return f"{where}{error.strerror or error}", _FIXES.get(error.errno or 0, "")

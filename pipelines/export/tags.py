@@ -151,7 +151,7 @@ def write_caption_file(
         tags = sorted({tag.name for item in items for tag in item.tags})
         raise SourceError(
             f"{source}: no item has a tag that fits a caption about music: {', '.join(tags[:10])}",
-            fix="give tags of genre, mood, instrument, voice, era or theme",
+            fix="name categories, as in genre:rock, mood:calm, instrument:piano, era:80s",
         )
     _write(out, rows, CAPTIONS)
     counts = _count_values(row["kind"] for row in rows)

@@ -75,8 +75,8 @@ def enrich_plan(work: Work) -> list[str]:
     return [str(path) for path in found]
 
 
-@stage("render", "render {number}: shards {begin} to {end}", delays_s=())
-def render_portion(render: Callable[[], float], number: int, begin: int, end: int) -> float:
+@stage("render", "render {number}: {shards}", delays_s=())
+def render_portion(render: Callable[[], float], number: int, shards: str) -> float:
     """Render a portion of the pending shards. Returns the seconds it took."""
     return render()
 
@@ -87,7 +87,9 @@ def render_shards(work: Work) -> None:
     progress = RenderProgress(work.spec.corpus, len(build.pending))
 
     def submit(render: Callable[[], float], number: int, portion: range) -> Pending:
-        return render_portion.submit(render, number, portion[0], portion[-1])
+        several = f"shards {portion[0]} to {portion[-1]}"
+        named = several if len(portion) > 1 else f"shard {portion[0]}"
+        return render_portion.submit(render, number, named)
 
     render_pending(build, work.engine, work.settings.render, work.observer, submit, progress.show)
 

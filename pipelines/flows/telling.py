@@ -42,7 +42,7 @@ class LoggedPhases:
 
     def finish(self, phase: str, note: str = "") -> None:
         """Log that a phase has ended."""
-        self._log.info("%s ends%s", phase, f": {note}" if note else "")
+        self._log.info("%s ended%s", phase, f": {note}" if note else "")
         self._observer.finish(phase, note)
 
 

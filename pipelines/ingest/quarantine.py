@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import groupby, zip_longest
 from typing import Final
 
 SHOWN: Final = 20
@@ -19,7 +19,7 @@ class RefusalKind:
 
     Args:
         clips: How many clips it holds of.
-        reason: The reason where it is the same for all, else the words that all begin with.
+        reason: The words that all share, with `…` for those that differ.
         location: Of the first of these clips.
     """
 
@@ -64,9 +64,7 @@ def _classify(reason: str) -> str:
 
 
 def _find_common_reason(reasons: list[str]) -> str:
-    """The reason itself where all are the same, else the words that all begin with."""
-    if len(set(reasons)) == 1:
-        return reasons[0]
-    columns = zip(*(reason.split() for reason in reasons), strict=False)
-    common = takewhile(lambda words: len(set(words)) == 1, columns)
-    return " ".join([*(words[0] for words in common), "…"])
+    """The words that all share, with `…` for those that differ."""
+    columns = [set(words) for words in zip_longest(*(reason.split() for reason in reasons))]
+    shared = [words.pop() if len(words) == 1 else "…" for words in columns]
+    return " ".join(word for word, _ in groupby(shared))

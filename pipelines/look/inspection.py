@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.coverage import Coverage
 from pipelines.build.render import parse_receipt
+from pipelines.ingest.quarantine import count_refusals
 from pipelines.store.manifest import find_manifest
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError
@@ -80,7 +81,9 @@ def describe(path: Path) -> dict[str, Any]:
         "label (ten most frequent)": dict(
             list(count_shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
         ),
-        "quarantined because the clip": count_shares([row["reason"] for row in refused]),
+        "reason for quarantine": {
+            kind.reason: _share(kind.clips, len(refused)) for kind in count_refusals(refused)
+        },
     }
     return {
         "corpus": manifest.parent.parent.name,
@@ -207,6 +210,9 @@ def count_shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
     """How often each value occurs, the most frequent first, and its percentage of all."""
     total = len(values)
     return {
-        value or "(none)": {"count": count, "percent": round(100 * count / total, 1)}
-        for value, count in Counter(values).most_common()
+        value or "(none)": _share(count, total) for value, count in Counter(values).most_common()
     }
+
+
+def _share(count: int, total: int) -> dict[str, float]:
+    return {"count": count, "percent": round(100 * count / total, 1)}

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
-from synth.base.names import suggestion
 from synth.base.yaml_faults import explain_errors
-from synth.base.yaml_file import YamlFile, read_yaml
+from synth.base.yaml_file import YamlFile, read_yaml, suggest_file
+from synth.sources import source_names
 
 _LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}
@@ -39,10 +39,10 @@ def read_spec(path: Path) -> Spec:
 
 def _fix_of(path: Path) -> str:
     """What to give in the place of a spec that is not there."""
-    here = [path.with_name(each.name) for each in sorted(path.parent.glob("*.y*ml"))]
-    if not here:
-        return "`segue new RECIPE` writes a spec"
-    return suggestion(str(path), map(str, here))
+    name, named, _ = str(path).partition(":")
+    if named and name in source_names():
+        return f"this is a library; write a spec with `segue new RECIPE --source {path}`"
+    return suggest_file(path) or "`segue new RECIPE` writes a spec"
 
 
 def parse_spec(file: YamlFile, folder: Path) -> Spec:

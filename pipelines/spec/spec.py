@@ -58,8 +58,8 @@ class AudioSpec(_Model):
             `exact N s`: padded to N s, with long sounds cut to excerpts that fit.
         fade: Crossfade law.
         target_lufs: Loudness of every sound before mixing.
-        max_gain_db: Highest gain for a quiet sound.
-        max_below_db: Sounds that stay further below the target are not used.
+        max_gain_db: Most that a quiet sound is amplified.
+        max_below_db: Sounds that then are still further below the target are not used.
         peak_db: Peak level in dBFS that no sample exceeds.
     """
 
@@ -113,11 +113,11 @@ class ClipsSpec(_Model):
     """Which clips are used, and which part of them counts as sound; others are quarantined.
 
     Args:
-        min_active_s: Shortest active span.
+        min_active_s: Shortest sound, without the silence around it.
         max_s: Longest file.
         active_range_db: A 50 ms block belongs to the active span if it is at most this far below
             the loudest one.
-        max_channels: Most channels that are mixed down to one.
+        max_channels: Most channels of a file; they are mixed down to one.
         min_rate: Lowest sampling rate in Hz.
         max_rate: Highest sampling rate in Hz; raise it for a corpus at a higher rate.
         mislabelled: `refuse` or `accept` files whose format does not match their name.
@@ -140,18 +140,18 @@ class ClipsSpec(_Model):
 
 
 class TruthSpec(_Model):
-    """What can be heard. Levels are of 50 ms, below the loudest 50 ms of the same sound.
+    """What can be heard. Levels are of blocks of 50 ms, relative to the sound's loudest block.
 
     Args:
-        min_overlap_s: Shortest sound that can be made out beside another.
-        clear_db: A stretch that everybody hears starts within this level,
-        leave_db: and continues within this one.
-        faint_db: Within this, somebody may hear it.
+        min_overlap_s: Shortest overlap in which two sounds can be told apart.
+        clear_db: A clearly audible stretch starts where the level is at most this far down.
+        leave_db: It ends where the level falls further down than this.
+        faint_db: Down to this level a sound may be faintly audible.
         pause_s: Shorter pauses do not interrupt a stretch.
         blip_s: Shorter stretches may be missed.
-        masked_db: What lies further below all that is heard at the same time may be missed. That
-            level is a sum of amplitudes, since sounds may be in phase: each of two equal ones lies
-            6 dB below it.
+        masked_db: A sound that is further below the sum of all sounds at that time may be missed.
+            Amplitudes are added, since sounds may be in phase: each of two equal sounds is 6 dB
+            below their sum.
     """
 
     min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
@@ -178,20 +178,20 @@ class TruthSpec(_Model):
 
 
 class ShardsSpec(_Model):
-    """How samples are packed.
+    """The tar files of samples.
 
     Args:
-        samples: Samples per shard; groups are never divided, so a shard may hold a few less.
+        samples: Samples per shard; groups are never split, so a shard may hold a few fewer.
     """
 
     samples: int = Field(default=512, ge=1, le=100_000)
 
 
 class Spec(_Model):
-    """A corpus, wholly determined.
+    """Everything that determines a corpus.
 
     Args:
-        corpus: Its name: lowercase letters, digits and `-`.
+        corpus: Name of the corpus: lowercase letters, digits and `-`.
         version: Name of this build; by default derived from the spec and its inputs.
         seed: Seed of everything random.
         source: One source by name, with its settings.
@@ -201,10 +201,9 @@ class Spec(_Model):
         truth: See `TruthSpec`.
         splits: For each split: a share of the recordings, or a list of the library's own splits.
         shards: See `ShardsSpec`.
-        enrich: Answers of a language model about this spec's plan, which become captions: files of
-            `segue llm run`.
-        licences: Use only clips under these, as in `[CC0, CC-BY]`; null allows all.
-        block: Block lists of recordings or clips, or corpora, whose sounds are not used.
+        enrich: Files of `segue llm run` about this spec's plan; their answers become captions.
+        licences: Use only clips under these licences, such as `[CC0, CC-BY]`; null allows all.
+        block: Lists of recordings or clips, or corpora, whose sounds must not be used.
     """
 
     corpus: str = Field(pattern=CORPUS, max_length=CORPUS_LETTERS)

@@ -16,6 +16,7 @@ from synth.corpus.corpus import (
 from synth.corpus.facts import follow_latest
 from synth.corpus.schema import PLAN, SAMPLES
 from synth.corpus.validation import check_manifest
+from synth.corpus.whereabouts import suggest_corpus
 from synth.storage import local_place, url_of
 
 
@@ -50,7 +51,11 @@ def find_manifest(path: Path) -> Path:
     names = ", ".join(each.parent.name for each in plans)
     raise CorpusError(
         f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
-        fix="give one manifest folder, data_manifests/CORPUS/VERSION",
+        fix="give one manifest folder, data_manifests/CORPUS/VERSION"
+        if plans
+        else suggest_corpus(
+            Path(named), "give data_manifests/CORPUS of a build, or run `segue build SPEC`"
+        ),
     )
 
 

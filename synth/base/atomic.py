@@ -65,6 +65,8 @@ def translate_disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if str(error.filename).endswith(PARTIAL_SUFFIX):
+            error.filename = str(path)  # the name that the user knows
         told = disk_error(error, path)
         if told is None:
             raise

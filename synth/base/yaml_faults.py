@@ -107,7 +107,10 @@ def _describe_fault(fault: Fault) -> str:
 def _quote_value(fault: Fault) -> str:
     """The value itself, where it is short and the words do not tell it."""
     plain = isinstance(fault["input"], str | int | float | None)
-    return f", got {fault['input']!r}" if plain and fault["type"] not in _TOLD else ""
+    is_told = fault["type"] in _TOLD and not (
+        fault["type"] in _CHOICES and _explain_unknown(fault) is None
+    )
+    return f", got {fault['input']!r}" if plain and not is_told else ""
 
 
 def _explain_unknown(fault: Fault) -> str | None:

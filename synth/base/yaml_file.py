@@ -10,8 +10,13 @@ from typing import Any, Final
 import yaml
 
 from synth.base.errors import SpecError
+from synth.base.names import suggestion
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
+_MEND: Final = (
+    "check this line and the one above it: indent with spaces, keys of one level equally; close "
+    "brackets and quotes; quote values that contain ': ' or ' #'"
+)
 
 
 class _Loader(yaml.SafeLoader):
@@ -88,10 +93,20 @@ def read_yaml(path: Path) -> YamlFile:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+        raise SpecError(
+            f"{path}: cannot be read: {error.strerror}", fix=suggest_file(path)
+        ) from error
     except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: cannot be read: not UTF-8: {error}") from error
+        raise SpecError(
+            f"{path}: cannot be read: not UTF-8: {error}", fix="give a YAML file, saved as UTF-8"
+        ) from error
     return parse_yaml(text, str(path))
+
+
+def suggest_file(path: Path) -> str:
+    """What to give in the place of a YAML file that is not there; "" where no other is near."""
+    here = [str(path.with_name(each.name)) for each in sorted(path.parent.glob("*.y*ml"))]
+    return suggestion(str(path), here) if here else ""
 
 
 def parse_yaml(text: str, where: str) -> YamlFile:
@@ -114,14 +129,14 @@ def parse_yaml(text: str, where: str) -> YamlFile:
         line = text.count("\n", 0, error.position) + 1
         column = error.position - text.rfind("\n", 0, error.position)
         told = f"the character {error.character:#x} is not allowed"
-        raise SpecError(f"{where}:{line}:{column}: not YAML: {told}") from error
+        raise SpecError(f"{where}:{line}:{column}: not YAML: {told}", fix="remove it") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = where if mark is None else _place(where, mark)
-        raise SpecError(f"{place}: not YAML: {_describe_problem(error)}") from error
+        raise SpecError(f"{place}: not YAML: {_describe_problem(error)}", fix=_MEND) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise SpecError(f"{where}: not YAML: {told}") from error
+        raise SpecError(f"{where}: not YAML: {told}", fix=_MEND) from error
     return YamlFile(where, value, root)
 
 

@@ -25,6 +25,7 @@ from synth.corpus.validation import (
     explain_damage,
     make_damage_error,
 )
+from synth.corpus.whereabouts import suggest_corpus
 from synth.scene.scene import from_text
 from synth.scene.timeline import Fade
 from synth.storage import display_path, local_place, url_of
@@ -98,7 +99,9 @@ def find_finished(path: Path) -> Path:
     if not (folder / CORPUS_FILE).is_file():
         raise CorpusError(
             f"{url_of(path) or path}: no finished corpus here",
-            fix="give data_manifests/CORPUS of a finished build, or run `segue build SPEC`",
+            fix=suggest_corpus(
+                path, "give data_manifests/CORPUS of a finished build, or run `segue build SPEC`"
+            ),
         )
     return folder
 

@@ -1,6 +1,6 @@
 """Licences of clips as values, read from what datasets publish.
 
-This is bookkeeping, no legal advice: it repeats what a library says of its clips, in one spelling.
+This is bookkeeping, not legal advice: it repeats what a library says of its clips, in one spelling.
 It does not know whether the library was right, nor what your use of the clips is.
 """
 

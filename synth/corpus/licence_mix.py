@@ -1,8 +1,8 @@
 """The licence of a work that mixes clips of several licences.
 
-This is bookkeeping, no legal advice. The rules are those of the adapter's licence chart in Creative
-Commons' FAQ (creativecommons.org/faq), read for sounds that are cut, levelled and mixed, which
-makes every sample an adaptation:
+This is bookkeeping, not legal advice. The rules are those of the adapter's licence chart in
+Creative Commons' FAQ (creativecommons.org/faq), read for sounds that are cut, levelled and mixed,
+which makes every sample an adaptation:
 
 - a mix keeps the conditions of all its parts: CC0 with CC-BY is CC-BY, NC anywhere makes it NC;
 - ShareAlike asks for itself: with CC-BY-SA goes only what asks for no more, so CC-BY-SA with

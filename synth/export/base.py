@@ -116,7 +116,7 @@ made by Segue with recipe `{facts["recipe"]}` over source `{facts["source"]}`.
 ## Licences of the clips
 
 {_effective(facts)} `{ATTRIBUTION_FILE}` credits each clip that the corpus's samples use. This is
-bookkeeping, no legal advice.
+bookkeeping, not legal advice.
 
 | licence | clips |
 |---|---:|
@@ -131,7 +131,7 @@ bookkeeping, no legal advice.
 def _effective(facts: Mapping[str, Any]) -> str:
     """What a work of all clips can be under."""
     if facts.get("licence_reason"):
-        return f"There is no one licence for all samples together: {facts['licence_reason']}."
+        return f"No single licence covers all samples: {facts['licence_reason']}."
     return f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}."
 
 

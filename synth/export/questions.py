@@ -23,19 +23,19 @@ SEED: Final = 0
 
 _COLUMNS: Final = ("id", "labels", "captions", "tags")
 _HOW = """\
-`SPLIT.jsonl` has a line a question, those of one sample next to each other:
+`SPLIT.jsonl` has one line per question; the questions of a sample follow each other:
 
-- `id`, `sample`, `group`: whose question it is; `audio`: the sample's file, from this folder.
-- `question`, `answer`, `options`: the answer is one of the options, and the only right one however
-  the words are read. `options` are `yes` and `no` where `kind` is `order`, `together` or
-  `presence`; sounds where it is `first`, `last`, `after`, `before` or `with`; numbers where it is
-  `count`.
-- `claims`: what each option claims, as JSON text in the form of the corpus's manifest. That of the
-  answer is proven by the sample's timeline, the others are refuted.
+- `id`, `sample`, `group`: the question, its sample and the sample's group; `audio`: the sample's
+  file, relative to this folder.
+- `question`, `answer`, `options`: exactly one of the options is right, however the words are read.
+  The options are `yes` and `no` if `kind` is `order`, `together` or `presence`; sounds if it is
+  `first`, `last`, `after`, `before` or `with`; numbers if it is `count`.
+- `claims`: what each option claims, as JSON text in the form of the corpus's manifest. The
+  sample's timeline proves the claim of the answer and refutes the others.
 
-Of each kind yes and no are equally frequent, and but for samples that stand alone in their group
-every single text is answered with yes as often as with no. Samples that have no question of a kind
-have none that can be proven, or none that another sample answers differently:
+In each kind `yes` and `no` are equally frequent. Each text is answered with `yes` as often as with
+`no`, except in samples that are alone in their group. A sample lacks a kind of question if none
+can be proven, or if no other sample answers it differently:
 
 | kind | samples without |
 |---|---:|

@@ -30,7 +30,7 @@ class AcbaSettings(RecipeSettings):
         max_event_s: Longer clips are cut to an excerpt of this length.
         style: Caption style.
         exclude_words: Captions with one of these words are not used. With "and" added, about the
-            paper's 19k of AudioCaps are left.
+            paper's 19k captions of AudioCaps remain.
         minimal_pairs: Use each pair of clips in both orders, two samples per group. If off, each
             sample has its own pair, as in the paper.
         share_words: Allow two captions that share a content word, or have two words for one sound.

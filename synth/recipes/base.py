@@ -202,7 +202,8 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
     """
     if isinstance(counts, Mapping) and set(counts) != set(splits):
         raise PlanError(
-            f"{setting_name} is for {', '.join(counts)}, splits are {', '.join(splits)}",
+            f"{setting_name} names the splits {', '.join(counts)}, but `splits` names "
+            f"{', '.join(splits)}",
             fix="name the same splits in both, as in `splits: {train: 0.8, test: 0.2}`",
         )
 
@@ -227,11 +228,12 @@ def explain_too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | 
     """Why a clip is too short: half of it at least must be heard alone, and be audible."""
     if clip.frames >= max(2 * crossfade, setting.audible):
         return None
-    heard = f"sounds for {clip.frames / setting.rate:.2f} s"
+    heard = f"is too short: {clip.frames / setting.rate:.2f} s of sound"
     if clip.frames < setting.audible:
         least = f"{setting.audible / setting.rate:g} s"
         return f"{heard}; less than {least} cannot be made out (truth.min_overlap_s)"
-    return f"{heard}; a crossfade of {crossfade / setting.rate:g} s needs twice its length"
+    fade = crossfade / setting.rate
+    return f"{heard}; a crossfade of {fade:g} s needs {2 * fade:g} s"
 
 
 def explain_misleading(label: str, style: Style) -> str | None:
@@ -240,7 +242,11 @@ def explain_misleading(label: str, style: Style) -> str | None:
     phrase = Phrase.of_label(label)
     said = phrase.plain if style is Style.PAPER else f"{phrase.clause}; {phrase.gerund}"
     found = relating.search(said) if relating else None
-    return f"its label holds {found[0]!r}, which a caption would misread" if found else None
+    return (
+        f"has {found[0]!r} in its label, which would change the meaning of a caption"
+        if found
+        else None
+    )
 
 
 def longest_event(

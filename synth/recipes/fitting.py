@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from synth.base.errors import PlanError
+from synth.base.errors import LeftOutError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, statement
@@ -24,7 +24,7 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
 DO_NOT_FIT: Final = (
-    "by the thresholds of `truth`, no two clips can be heard both in sequence and together"
+    "no two clips are heard both one after the other and at once, by the thresholds of `truth`"
 )
 _LEADS: Final = 20
 _PARTNERS: Final = 6
@@ -86,12 +86,13 @@ class Fitting:
         """A clip of each, drawn at random among those that fit.
 
         Raises:
-            PlanError: If no two of them can be heard one after the other, and together.
+            LeftOutError: If no two of them can be heard one after the other, and together.
         """
         found = self.find(first, second, rng)
         if found is None:
-            raise PlanError(
-                f"{first[0].labels[0]!r} and {second[0].labels[0]!r}: {DO_NOT_FIT}",
+            raise LeftOutError(
+                DO_NOT_FIT,
+                example=" and ".join(sorted((first[0].labels[0], second[0].labels[0]))),
                 fix="add clips of these labels"
                 + (
                     ""

@@ -38,9 +38,9 @@ class NegationRecipe(RecipeSettings):
 
     Args:
         style: `paper` puts a plain negator before a tag, in the paper's distribution: the text
-            alone reveals what is false. `natural` makes each kind as often true as
+            alone reveals what is false. `natural` makes each kind of caption as often true as
             false.
-        inserts: Captions per clip with one more tag denied.
+        inserts: Captions per clip that deny one absent tag.
         half: Make captions with half of the tags denied.
         full: Make captions with all tags denied.
     """
@@ -57,7 +57,7 @@ class NegationRecipe(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a caption, or tags that can be said."""
         if not clip.captions and not describe(clip.tags).text:
-            return "has neither a caption nor a tag that can be said"
+            return "has neither a caption nor a tag that fits into one"
         return explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:

@@ -51,7 +51,7 @@ class Scenes(SceneSettings):
             return f"has {len(clip.labels)} labels; scenes need exactly one"
         label = clip.labels[0]
         if category(label) == "none":
-            return f"its label {label!r} names no sound"
+            return f"has the label {label!r}, which names no sound"
         if reason := explain_misleading(label, self.style):
             return reason
         return explain_too_short(clip, 0, setting)

@@ -47,12 +47,12 @@ class TagCaptions(RecipeSettings):
 
     Args:
         style: `paper` joins the tags with commas, and swaps in any contrary: the text alone reveals
-            what is false. `natural` writes sentences, each against one that is
-            true of another clip.
+            what is false. `natural` writes sentences; each
+            false one is true of another clip.
         views: Partial views of each clip's tags; the paper makes 10.
         per_category: Most tags of one category in a view.
         swaps: In `paper`: false captions per clip, with one keyword per category exchanged.
-        max_share: Two tags contradict only if at most this share of the rarer one's clips bear
+        max_share: Two tags contradict only if at most this share of the rarer tag's clips have
             both.
     """
 
@@ -69,7 +69,7 @@ class TagCaptions(RecipeSettings):
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a tag that can be said."""
         if not self.describe(clip.tags, 0).text:
-            return "has no tag that can be said"
+            return "has no tag that fits into a caption"
         return explain_too_short(clip, 0, setting)
 
     def describe(self, tags: Sequence[Tag], frame: int) -> Sentence:

@@ -46,7 +46,7 @@ from synth.scene.edit import Edit
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.relations import Tolerance
 
-ONE_ORDER: Final = "the clips are too few for both orders, which would sound the same"
+ONE_ORDER: Final = "too few clips for two orders of different sounds"
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
 
 
@@ -56,13 +56,13 @@ class Triplets(RecipeSettings):
     Args:
         repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
             splits, or a number per split.
-        crossfade_s: Overlap of joined sounds; less where it would cover more than half of what is
-            heard of one. The paper has none.
+        crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
+            paper has none.
         max_event_s: Longer sounds are cut to an excerpt of this length.
-        least_event_s: Sounds that do not fit together are cut, but never shorter than this.
+        least_event_s: Sounds may be cut to fit together, but never to less than this.
         style: `paper` gives each sample every false sentence as a negative; `natural` gives up to
-            two, so that text alone reveals nothing for any kind of edit.
-        stage_a: Make TeminAL A's single and combined sounds.
+            two, so that the text alone never reveals which caption is false.
+        stage_a: Make single and combined sounds instead, for TeminAL A.
     """
 
     name: ClassVar[str] = "triplets"

@@ -69,9 +69,9 @@ class Acceptance:
     def refusal(self, seconds: Seconds) -> str:
         """Why a clip cannot be used of which only the length is known; "" where it can."""
         if seconds > self.max_s:
-            return f"lasts {seconds:,.1f} s, the limit is {self.max_s:g} s"
+            return f"lasts {seconds:,.1f} s; clips.max_s is {self.max_s:g} s"
         if seconds < self.min_active_s:
-            return f"lasts {seconds:.3f} s, the least is {self.min_active_s:g} s"
+            return f"lasts {seconds:.3f} s; clips.min_active_s is {self.min_active_s:g} s"
         return ""
 
 
@@ -106,17 +106,17 @@ def catalogue(
     if not len(audio):
         raise ClipError("is silent: it holds no samples")
     if not np.isfinite(audio).all():
-        raise ClipError("holds samples that are not finite numbers")
+        raise ClipError("holds NaN or infinite samples")
     if peak(audio) > MAX_PEAK:
-        raise ClipError(f"holds samples of {peak(audio):.1e}, full scale is 1")
+        raise ClipError(f"holds samples of {peak(audio):.1e}; full scale is 1")
     span = active_span(audio, rate, acceptance.active_range_db)
     if span is None:
         raise ClipError("is silent throughout")
     active = audio[span.onset : span.offset]
     if len(active) < acceptance.min_active_s * rate:
         raise ClipError(
-            f"sounds for {_length(len(active), rate)} only, "
-            f"the least is {acceptance.min_active_s:g} s"
+            f"is too short: {_length(len(active), rate)} of sound; "
+            f"clips.min_active_s is {acceptance.min_active_s:g} s"
         )
     if float(audio.max() - audio.min()) < CONSTANT:
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
@@ -170,8 +170,8 @@ def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
     segments = find_segments(row, replace(ear, blip_s=0.0))
     longest = max(each["offset"] - each["onset"] for each in segments)
     return (
-        f"is audible for {_length(longest, row['sample_rate'])} at a time only, the least is "
-        f"{ear.blip_s:g} s (truth: blip_s, clear_db, leave_db)"
+        f"is audible for at most {_length(longest, row['sample_rate'])} at a time; "
+        f"truth.blip_s is {ear.blip_s:g} s (see also clear_db, leave_db)"
     )
 
 
@@ -293,7 +293,8 @@ def _withdraw_divided(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         found = sorted(splits.get(row["recording"], ()))
         if row["split"] and len(found) > 1:
             row["split"] = ""
-            reason = f"recording {row['recording']} lies in the splits {' and '.join(found)}"
+            named = " and ".join(found)
+            reason = f"is from recording {row['recording']}, which lies in the splits {named}"
             withdrawn.append(quarantine_row(row["id"], row["location"], "split", reason))
     return withdrawn
 

@@ -1,4 +1,4 @@
-"""Keep the clips whose licences a spec allows. Bookkeeping, no legal advice."""
+"""Keep the clips whose licences a spec allows. Bookkeeping, not legal advice."""
 
 from __future__ import annotations
 

@@ -7,53 +7,56 @@ from collections.abc import Iterable
 from typing import Final
 
 MAIN: Final = re.compile(r"bat|triplets|(audio_to_text|text_to_audio)_\w+")
-"""The metrics that are told first."""
+"""The metrics that come first."""
 
 GLOSSARY: Final = {
-    "bat": "the sample's caption against the one with before and after exchanged; 50 % "
-    "without order",
-    "triplets": "before, reversed or while of the same two sounds; a model that can only "
-    "tell together from not together reaches 66.7 %",
-    "*_r1": "share of queries whose first result is right (R@1); audio_to_text searches "
-    "captions, text_to_audio sounds",
-    "*_r5": "share of queries with a right answer among the first 5",
-    "*_r10": "share of queries with a right answer among the first 10",
-    "*_map10": "mean average precision of the first 10: it wants all right answers of a "
-    "query in front, so it can be below R@1, which wants one",
-    "*_median_rank": "rank of the first right answer of the median query; lower is better",
-    "negatives": "a true caption against each of its false ones",
-    "negatives_*": "the same, by the kind of edit: reorder exchanges the sounds and needs order, "
-    "relation exchanges the word",
-    "negation_*": "captions as written, with half and with all of their tags denied: the truer one "
-    "of two, or R@10 with each kind",
-    "zero_shot_*": "the label among all labels as prompts: top-1, or mAP where samples have "
-    "several",
-    "zste_t1": "the class of a single sound among all classes",
-    "zste_t2a": "both classes of two sounds in a row among the first two results",
-    "zste_t2b": "at least one class of two sounds in a row among the first two results",
-    "zste_t2c": "both classes of two sounds at once among the first two results",
-    "zste_t2d": "at least one class of two sounds at once among the first two results",
-    "zste_t3*": "before, reversed or while as prompts; _before and _while: samples of that "
-    "kind, on which a bias for one word earns points",
-    "zste_t4*": "the same among prompts that name absent classes",
-    "zste_t5a": "which sound is first and which second: both right prompts of four",
-    "zste_t5a_half_credit": "half a point for one of the two: exactly 50 % where the two chosen "
-    "prompts always name one sound, or one place, as without order",
-    "zste_t5b": "both orders of two sounds at once among prompts that name absent classes",
-    "zste_t5b_half_credit": "half a point for one of the two orders",
-    "compa_*": "CompA: text (each sound finds its caption), audio (each caption its sound), group "
-    "(both)",
-    "questions": "the right one of the answers to a question, each read after the question",
-    "pte_*": "R@1 of sentences as written (original) and with their clauses exchanged "
-    "(swapped); a model that hears order finds fewer with the swapped ones",
-    "as_*": "R@10 of sentences with as, as written (original) and said with then (swapped)",
-    "then_*": "R@10 of sentences with then, as written (original) and said with as (swapped)",
+    "bat": "share of samples whose caption scores higher than the same caption with before and "
+    "after swapped; a model without order reaches 50 %",
+    "triplets": "choice among before, reversed and while for the same two sounds; a model that "
+    'only recognises "while" reaches 66.7 %',
+    "*_r1": "share of queries whose first result is right (R@1); audio_to_text searches captions, "
+    "text_to_audio searches sounds",
+    "*_r5": "share of queries with a right result among the first 5 (R@5)",
+    "*_r10": "share of queries with a right result among the first 10 (R@10)",
+    "*_map10": "mean average precision over the first 10 results; it rewards finding every right "
+    "result, so it can be lower than R@1, which needs only one",
+    "*_median_rank": "rank of the first right result, the median over all queries; lower is better",
+    "negatives": "share of false captions that score lower than the true caption of their sample",
+    "negatives_*": "the same by kind of edit: reorder swaps the sounds and needs order, relation "
+    "changes the connecting word",
+    "negation_*": "captions as written, with half of their tags negated, or with all of them: "
+    "choice of the truer of two, or R@10 with captions of each kind",
+    "zero_shot_*": "classification with all labels as prompts: top-1, or mAP if samples have "
+    "several labels",
+    "zste_t1": "single sounds: share whose class is the first result",
+    "zste_t2a": "two sounds in sequence: share with both classes among the first two results",
+    "zste_t2b": "two sounds in sequence: share with at least one class among the first two results",
+    "zste_t2c": "two sounds at once: share with both classes among the first two results",
+    "zste_t2d": "two sounds at once: share with at least one class among the first two results",
+    "zste_t3*": "choice among before, reversed and while as prompts; _before and _while count only "
+    "samples of that kind, where a preference for one word also scores",
+    "zste_t4*": "the same choice, with further prompts that name absent classes",
+    "zste_t5a": "which sound is first and which is second: share with both right among four "
+    "prompts",
+    "zste_t5a_half_credit": "the same with half a point for one of the two; a model without order, "
+    "which always picks one sound or one position, gets exactly 50 %",
+    "zste_t5b": "two sounds at once: share with both orders found among prompts that name absent "
+    "classes",
+    "zste_t5b_half_credit": "the same with half a point for one of the two orders",
+    "compa_*": "CompA: text (each sound finds its caption), audio (each caption finds its sound), "
+    "group (both)",
+    "questions": "share of questions whose right answer scores highest; each answer is read after "
+    "the question",
+    "pte_*": "R@1 of sentences as written (original) and with their clauses swapped (swapped); a "
+    "model that hears order scores lower on the swapped ones",
+    "as_*": "R@10 of sentences with as: as written (original), and with then instead (swapped)",
+    "then_*": "R@10 of sentences with then: as written (original), and with as instead (swapped)",
 }
-"""By the metric's name, in which * stands for anything; the longest that fits counts."""
+"""By the metric's name, where `*` matches anything; the longest match counts."""
 
 
 def explain_metrics(metrics: Iterable[str]) -> dict[str, str]:
-    """A line for each of some metrics, each line once, by the name it stands under above."""
+    """The entries of `GLOSSARY` that some metrics match, each once."""
     found = (_entry(name) for name in metrics)
     return {name: GLOSSARY[name] for name in found if name is not None}
 

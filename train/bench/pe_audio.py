@@ -41,12 +41,12 @@ class PeAudio:
 
     @property
     def longest(self) -> int | None:
-        """It takes any number of samples."""
+        """None: it takes any number of samples."""
         return None
 
     @property
     def digest(self) -> str:
-        """Of the model's weights, as `weights_digest` tells it."""
+        """`weights_digest` of the model."""
         return weights_digest(self.model.state_dict())
 
     @torch.no_grad()

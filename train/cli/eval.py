@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from synth.base.waiting import show_waiting
 from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task
 from train.bench.verdicts import verdicts
@@ -133,11 +134,12 @@ def eval_command(
     refuse_spec(data)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))
     # Torch takes seconds: it is loaded once the options are known to be right.
-    from train.bench.evaluate import assess, open_benchmark
-    from train.bench.heard import add_heard_fact, heard_warning
-    from train.bench.opening import open_embedder
-    from train.bench.report import split_main_metrics, write_report
-    from train.engine.log import LOG_FILE
+    with show_waiting("loading torch"):
+        from train.bench.evaluate import assess, open_benchmark
+        from train.bench.heard import add_heard_fact, heard_warning
+        from train.bench.opening import open_embedder
+        from train.bench.report import split_main_metrics, write_report
+        from train.engine.log import LOG_FILE
 
     embedder = open_embedder(model, device, tokenizer)
     settings = BenchSettings(

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
+from synth.base.waiting import show_waiting
 from synth.base.yaml_file import YamlFile
 from train.cli.options import (
     CorpusArgument,
@@ -28,7 +29,7 @@ from train.cli.show import quieten_transformers, tell_of_hub
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import Mode, TrainConfig
-from train.export.files import is_hub_name
+from train.export.files import is_checkpoint, is_hub_name
 
 if TYPE_CHECKING:
     from train.engine.loop import TrainResult
@@ -82,12 +83,18 @@ def train_command(
     # Torch takes seconds: it is loaded once the options are known to be right.
     refuse_spec(corpus)
     if clap is not None:
+        if is_checkpoint(Path(clap)):
+            raise SpecError(
+                f"--clap {clap}: a checkpoint, which is converted first",
+                fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
+            )
         if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
             raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
         tell_of_hub(clap)
-    from train.engine.loop import train
-    from train.engine.ranks import is_leader
-    from train.engine.run_folder import CHECKPOINT_FILE
+    with show_waiting("loading torch"):
+        from train.engine.loop import train
+        from train.engine.ranks import is_leader
+        from train.engine.run_folder import CHECKPOINT_FILE
 
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not (settings.out / CHECKPOINT_FILE).is_file() and is_leader():

@@ -22,7 +22,7 @@ from train.model.loading import clap_extractor
 from train.model.towers.spectrogram import SpectrogramTower
 from train.model.towers.text import TextModel
 
-_WHOLE: Final = """\
+USAGE: Final = """\
     from transformers import ClapModel, ClapProcessor
 
     model, processor = (each.from_pretrained("FOLDER") for each in (ClapModel, ClapProcessor))
@@ -32,6 +32,7 @@ _WHOLE: Final = """\
 Give a fused CLAP `is_longer` of zeros: its processor marks one sound of every batch as longer than
 it is. `train.export.read.load_exported("FOLDER")` of segue-audio opens the folder too.
 """
+"""How a folder with a whole ClapModel is opened, for its card."""
 _TOWERS: Final = f"""\
 {LOADING}
 The towers are those of the ClapModel here. Its heads lie in `segue_heads.safetensors`, since a
@@ -64,7 +65,7 @@ def write_clap(run: LoadedRun, folder: Path) -> Written:
         save_weights(run.model, folder / HEADS_FILE, HEAD_PREFIXES)
     ExportSettings.of_run(run, "" if whole else HEADS_FILE, ".", ".").save(folder)
     if whole:
-        return Written("transformers", _WHOLE, "ClapModel.from_pretrained('FOLDER')")
+        return Written("transformers", USAGE, "ClapModel.from_pretrained('FOLDER')")
     return Written("segue-audio", _TOWERS, "train.export.read.load_exported('FOLDER')")
 
 

@@ -1,4 +1,4 @@
-"""What is given as a model is told by its kind, before anything of it is opened."""
+"""The kind of a model, decided by its files or its name before anything is opened."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def model_kind(model: Path) -> ModelKind:
         model: A folder, a file or a name.
 
     Raises:
-        CorpusError: If it is of no such kind: what it is instead, and what can be given.
+        CorpusError: If it is no model; the error says what it is, and what to give instead.
     """
     if model.is_dir():
         return _folder_kind(model)

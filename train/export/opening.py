@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -16,6 +16,7 @@ from train.export.laion_checkpoint import LONGEST_TEXT, read_laion
 from train.export.read import Exported, load_exported
 from train.model.assembly import Library
 from train.model.clap import build_model, clap_config, clap_settings
+from train.model.clap_features import ClapInput
 from train.model.loading import clap_extractor
 
 _TOKENIZER: Final = (
@@ -71,18 +72,29 @@ def open_laion(file: Path, tokenizer: str) -> Exported:
     """
     name = str(file)
     with torch.random.fork_rng(devices=[]):
-        clap, heard = read_laion(file)
-        try:
-            words = TextTokenizer.of_model(tokenizer, LONGEST_TEXT)
-        except SpecError as error:
-            raise SpecError(error.message, fix=_TOKENIZER) from error
-        known = int(clap.config.text_config.vocab_size)
-        if len(words) != known:
-            raise SpecError(
-                f"the tokenizer of {tokenizer!r} has {len(words):,} words, {name} knows {known:,}",
-                fix=_TOKENIZER,
-            )
+        clap, heard, words = read_laion_with_words(file, tokenizer)
         library = Library({name: clap}, {name: heard})
         settings = clap_settings(clap.config, name)
         model = build_model(settings, heard.sample_rate, len(words), library)
     return Exported(model.eval(), words, heard.sample_rate)
+
+
+def read_laion_with_words(file: Path, tokenizer: str) -> tuple[Any, ClapInput, TextTokenizer]:
+    """The ClapModel that a LAION-CLAP checkpoint is, what it takes, and its tokenizer.
+
+    Raises:
+        CorpusError: If the checkpoint cannot be read, or is another model.
+        SpecError: If its tokenizer cannot be loaded, or knows another number of words.
+    """
+    clap, heard = read_laion(file)
+    try:
+        words = TextTokenizer.of_model(tokenizer, LONGEST_TEXT)
+    except SpecError as error:
+        raise SpecError(error.message, fix=_TOKENIZER) from error
+    known = int(clap.config.text_config.vocab_size)
+    if len(words) != known:
+        raise SpecError(
+            f"the tokenizer of {tokenizer!r} has {len(words):,} words, {file} knows {known:,}",
+            fix=_TOKENIZER,
+        )
+    return clap, heard, words

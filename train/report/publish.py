@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent
 from train.data.recordings import RECORDINGS_FILE
 from train.engine.run_folder import load_run
 from train.export.clap_model import write_clap
+from train.export.converted import convert_laion
 from train.export.files import ModelFormat
 from train.export.folder import Written, new_folder
+from train.export.kinds import ModelKind, model_kind
 from train.export.onnx_model import write_onnx
 from train.export.safetensors_model import write_safetensors
 from train.report.card import model_card
@@ -40,10 +43,10 @@ class Published:
 def publish(
     run_folder: Path, out: Path, to: ModelFormat, observer: Observer | None = None
 ) -> Published:
-    """Export a finished run.
+    """Export a finished run, or a LAION-CLAP checkpoint as a ClapModel.
 
     Args:
-        run_folder: Of the run.
+        run_folder: Of the run, or the file of the checkpoint.
         out: New or empty folder; appears whole or not at all.
         to: What to write.
         observer: Told of the progress.
@@ -53,22 +56,19 @@ def publish(
         CorpusError: If there is no finished run, or a file of it is damaged.
     """
     observer = observer or Silent()
+    checkpoint = run_folder.is_file() and model_kind(run_folder) is ModelKind.CHECKPOINT
+    if checkpoint and to is not ModelFormat.TRANSFORMERS:
+        raise SpecError(
+            f"{run_folder}: a {ModelKind.CHECKPOINT} is exported to transformers only",
+            fix=f"use --to {ModelFormat.TRANSFORMERS}",
+        )
     with new_folder(out) as folder:
-        observer.start("open", 1, "models")
-        run = load_run(run_folder)
-        observer.finish("open")
-        written: Written
-        match to:
-            case ModelFormat.TRANSFORMERS:
-                written = write_clap(run, folder)
-            case ModelFormat.SAFETENSORS:
-                written = write_safetensors(run, folder)
-            case ModelFormat.ONNX:
-                written = write_onnx(run, folder, observer)
-        heard = run_folder / RECORDINGS_FILE
-        if to is not ModelFormat.ONNX and heard.is_file():  # `segue eval` looks for them
-            shutil.copyfile(heard, folder / RECORDINGS_FILE)
-        card = model_card(run_folder, run, written)
+        if checkpoint:
+            observer.start("open", 1, "models")
+            card, written = convert_laion(run_folder, folder)
+            observer.finish("open")
+        else:
+            card, written = _export_run(run_folder, folder, to, observer)
         (folder / CARD_FILE).write_text(card.replace("FOLDER/", "").replace("FOLDER", "."), "utf-8")
         files = {
             path.relative_to(folder).as_posix(): path.stat().st_size
@@ -77,3 +77,24 @@ def publish(
         }
     opener = written.opener.replace("FOLDER", str(out))
     return Published(out, files, opener, written.largest_difference)
+
+
+def _export_run(
+    run_folder: Path, folder: Path, to: ModelFormat, observer: Observer
+) -> tuple[str, Written]:
+    """The model card of a run, and what was written."""
+    observer.start("open", 1, "models")
+    run = load_run(run_folder)
+    observer.finish("open")
+    written: Written
+    match to:
+        case ModelFormat.TRANSFORMERS:
+            written = write_clap(run, folder)
+        case ModelFormat.SAFETENSORS:
+            written = write_safetensors(run, folder)
+        case ModelFormat.ONNX:
+            written = write_onnx(run, folder, observer)
+    heard = run_folder / RECORDINGS_FILE
+    if to is not ModelFormat.ONNX and heard.is_file():  # `segue eval` looks for them
+        shutil.copyfile(heard, folder / RECORDINGS_FILE)
+    return model_card(run_folder, run, written), written

@@ -80,7 +80,7 @@ open_clip. In a sample that is looped statements of order are false.
 ## Licences
 
 {_rights(facts)} `ATTRIBUTION.csv` credits every clip, and each sample's JSON names the licence of
-its own mix and those of its clips. This is bookkeeping, no legal advice.
+its own mix and those of its clips. This is bookkeeping, not legal advice.
 
 | licence | clips |
 |---|---:|
@@ -111,7 +111,7 @@ def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _rights(facts: Mapping[str, Any]) -> str:
     if facts["licence_reason"]:
-        return f"There is no one licence for all samples together: {facts['licence_reason']}."
+        return f"No single licence covers all samples: {facts['licence_reason']}."
     return f"A work of all these clips can be under {facts['licence']}."
 
 

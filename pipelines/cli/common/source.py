@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from synth.base.errors import SpecError
-from synth.sources import Settings, source_class
+from synth.base.names import nearest
+from synth.sources import Settings, source_class, source_names
 from synth.sources.own.folder import index_line
 
 SetOption: TypeAlias = Annotated[
@@ -28,6 +29,8 @@ def parse_source(text: str) -> Settings:
         SourceError: If there is no such source.
     """
     name, separator, root = text.partition(":")
+    if name not in source_names() and (Path(text).exists() or root.startswith("//")):
+        raise _explain_bare(text)
     found = source_class(name)
     if separator and not root:
         raise SpecError(f"{text}: expected NAME:ROOT", fix="as in esc50:/data/ESC-50")
@@ -44,6 +47,21 @@ def parse_source(text: str) -> Settings:
             fix="give NAME:ROOT, as in esc50:/data/ESC-50; `segue sources` lists the "
             "settings, which go into a spec",
         ) from error
+
+
+def _explain_bare(text: str) -> SpecError:
+    """What is wrong with a folder, an archive or a URL where NAME:ROOT is expected."""
+    path = Path(text)
+    if path.is_dir():
+        near = nearest(path.resolve().name, source_names()) or "folder"
+        fix = f"give {near}:{text}" + ("" if near == "folder" else f", or folder:{text}")
+        return SpecError(f"{text}: is a folder; expected NAME:ROOT", fix=fix)
+    what = "is a file" if path.exists() else "is a URL"
+    verb = "unpack" if path.exists() else "download and unpack"
+    return SpecError(
+        f"{text}: {what}; expected NAME:ROOT",
+        fix=f"{verb} the library and give its folder, as in esc50:/data/ESC-50",
+    )
 
 
 def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:

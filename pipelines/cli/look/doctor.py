@@ -15,6 +15,7 @@ from pipelines.checks.doctor.check import Check, CheckState
 from pipelines.checks.doctor.run import run_checks
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.show import print_json
+from synth.base.waiting import show_waiting
 
 _STYLES: Final = {
     CheckState.OK: "green",
@@ -45,7 +46,8 @@ def doctor_command(
     Examples: `segue doctor`,
     `segue doctor --out /data/segue --endpoint http://localhost:11434/v1`
     """
-    found = list(run_checks(out, endpoint))
+    with show_waiting("checking"):
+        found = list(run_checks(out, endpoint))
     wrong = sum(each.state is CheckState.WRONG for each in found)
     if as_json:
         print_json({"ok": not wrong, "checks": [asdict(each) for each in found]})

@@ -184,10 +184,18 @@ def _print_labels(console: Console, labels: dict[str, Any]) -> None:
     """Clips and recordings by label and split, the rarest labels first."""
     if not labels["rarest"]:
         return
-    table = Table("rarest label", *next(iter(labels["rarest"].values())))
+    columns = next(iter(labels["rarest"].values()))
+    splits = [name.removesuffix(" clips") for name in columns if name.endswith(" clips")]
+    table = Table("rarest label", *splits, caption="clips from recordings, by split")
     for label, counts in labels["rarest"].items():
         table.add_row(
-            escape(label), *(f"{n:,}" if n else "[bold red]none[/]" for n in counts.values())
+            escape(label),
+            *(
+                f"{counts[f'{split} clips']:,} from {counts[f'{split} recordings']:,}"
+                if counts[f"{split} clips"]
+                else "[bold red]none[/]"
+                for split in splits
+            ),
         )
     console.print(table)
     if labels["more"]:

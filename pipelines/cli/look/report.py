@@ -15,6 +15,7 @@ from pipelines.look.page import Page, write_page
 from pipelines.look.report.corpus import SHOWN, corpus_page
 from pipelines.look.report.run import run_page
 from synth.base.errors import SpecError
+from synth.base.waiting import show_waiting
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import is_url
 
@@ -76,7 +77,8 @@ def _page(path: Path, samples: int | None, quiet: bool) -> Page:
     if (path / _RUN_LOG).is_file():
         if samples is not None:
             raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")
-        return run_page(path)
+        with show_waiting("reading the run"):
+            return run_page(path)
     if not (is_url(path) or path.is_file() or _holds_corpus(path)):
         raise SpecError(
             f"{path}: neither a corpus nor a training run",

@@ -42,7 +42,8 @@ def export_command(
         Path,
         typer.Argument(
             help="A corpus: data_manifests/CORPUS or one of its versions. For "
-            f"{_OF_MODELS}: the run folder of a trained model.",
+            f"{_OF_MODELS}: the run folder of a trained model. For transformers also a LAION-CLAP "
+            "checkpoint (.pt).",
             show_default=False,
         ),
     ],

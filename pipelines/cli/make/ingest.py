@@ -79,10 +79,7 @@ def ingest_command(
 
 def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
     if Path(text).is_dir() and text not in source_names():
-        raise SpecError(
-            f"{text}: is a folder; expected a spec or NAME:ROOT",
-            fix=f"for a folder of sounds give folder:{text}",
-        )
+        parse_source(text)
     # What has the form of a name is none of a missing file: the nearest source is told.
     if _NAMED.fullmatch(text) and not Path(text).is_file():
         source = open_source(apply_settings(parse_source(text), settings))
@@ -97,9 +94,8 @@ def _show_next(library: str, out: list[str]) -> None:
     if Path(library).is_file():
         print_next(console, "segue", "plan", library, *out)
     else:
-        console.print(
-            "next: write a spec with this library as its `source` and run `segue plan` on it"
-        )
+        print_next(console, "segue", "new", "RECIPE", "--source", library)
+        console.print("`segue new` lists the recipes", markup=False)
 
 
 def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
@@ -136,7 +132,8 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
         f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
         f"+ {outside:,} outside of splits = {listed:,} listed{_describe_limit(intake)}"
     )
-    _print_table(console, ("split", "clips"), splits)
+    if len(splits) > 1:
+        _print_table(console, ("split", "clips"), splits)
     if above:
         console.print(
             f"{above:,} clips peak above full scale (column peak_db); they are used as "

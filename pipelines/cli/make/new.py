@@ -21,7 +21,7 @@ from pipelines.spec.new.template import ROOT, render_spec
 from pipelines.spec.values import make_corpus_name
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase
-from synth.sources import source_class
+from synth.sources import source_class, source_names
 from synth.sources.own.folder import FolderSource
 
 
@@ -62,10 +62,11 @@ def new_command(
     path = out or Path(f"{recipe}.yaml")
     corpus = make_corpus_name(path.stem)
     found = find_start(recipe)
-    name, named, root = (source or found.source).partition(":")
+    chosen = source or found.source
+    name, named, root = chosen.partition(":")
     index, library = None, None
-    if named:
-        opened = parse_source(f"{name}:{root}")
+    if named or name not in source_names():
+        opened = parse_source(chosen)
         library = inspect_library(opened)
         if isinstance(opened, FolderSource):
             index = opened.find_index()
@@ -77,35 +78,44 @@ def new_command(
             file.write(text)
     except FileExistsError as error:
         raise SpecError(f"{path}: already exists", fix="give another --out") from error
+    notes = _find_notes(path, name, library)
     if as_json:
-        print_json({"spec": str(path), "recipe": found.recipe, "source": name})
+        counts = {"clips": library.clips, "listed": library.listed} if library else {}
+        told = {"spec": str(path), "recipe": found.recipe, "source": name}
+        print_json(told | counts | {"notes": notes})
         return
     console = make_console()
     console.print(f"wrote {path}" + (f", index: {index}" if index else ""), markup=False)
     if library is not None:
-        _tell(console, name, library)
-    elif ROOT in source_class(name).model_fields:
-        console.print(f"note: write the library's folder into {path}, as source.{name}.root")
+        console.print(_describe(library), markup=False)
+    for note in notes:
+        console.print(f"note: {note}", markup=False)
     print_next(console, "segue", "plan", path)
 
 
-def _tell(console: Console, source: str, library: Library) -> None:
-    """What was found, and what of it the user might not expect."""
-    absent = f"; {library.listed - library.clips:,} listed clips are missing"
-    console.print(
+def _describe(library: Library) -> str:
+    """What was found."""
+    absent = library.listed - library.clips
+    return (
         f"found {library.clips:,} clips"
         + (f" of {len(library.labels):,} labels" if library.labels else "")
-        + (absent if library.listed > library.clips else "")
+        + (f"; {absent:,} listed clips are missing" if absent else "")
     )
-    if note := choose_splits(source, library).note:
-        console.print(f"note: {note}", markup=False)
+
+
+def _find_notes(path: Path, source: str, library: Library | None) -> list[str]:
+    """What the user has to do, or might not expect."""
+    if library is None:
+        needs_root = ROOT in source_class(source).model_fields
+        return [f"write the library's folder into {path}, as source.{source}.root"] * needs_root
+    notes = [note] if (note := choose_splits(source, library).note) else []
     if unlisted := library.unlisted_labels:
-        said = Phrase.of_label(unlisted[0]).clause
-        console.print(
-            f"note: {len(unlisted):,} of the labels are not in Segue's lexicon; {unlisted[0]!r} "
-            f"is said as {said!r}: rename those that read badly",
-            markup=False,
+        reads = Phrase.of_label(unlisted[0]).clause
+        notes.append(
+            f"Segue's lexicon lacks {len(unlisted):,} of the labels; {unlisted[0]!r}, for example, "
+            f"becomes {reads!r}: rename labels that read badly"
         )
+    return notes
 
 
 def _make_relative(folder: Path, root: str) -> str:

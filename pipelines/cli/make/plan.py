@@ -142,7 +142,8 @@ def plan_command(
             )
             blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
-    _show(places, samples, seconds, blocked, report, as_json)
+    findings = Findings.read(places.manifests, parsed.splits)
+    _show(places, samples, seconds, blocked, findings, report, as_json)
 
 
 def _show(
@@ -150,10 +151,10 @@ def _show(
     samples: int,
     seconds: float,
     blocked: tuple[Blocked, ...],
+    findings: Findings,
     report: PreflightReport | None,
     as_json: bool,
 ) -> None:
-    findings = Findings.read(places.manifests)
     quarantined = sum(each.clips for each in findings.refusals)
     manifests = places.format_path(places.manifests)
     if as_json:

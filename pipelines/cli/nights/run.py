@@ -24,6 +24,7 @@ from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import NightlyOption
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
+from synth.base.waiting import show_waiting
 
 
 def run_command(
@@ -47,7 +48,8 @@ def run_command(
     read_spec(spec)
     settings = nightly or settings_beside(spec)
     read_nightly(settings)
-    from pipelines.flows import nightly_with_prefect
+    with show_waiting("loading Prefect"):
+        from pipelines.flows import nightly_with_prefect
 
     with show_progress(as_json) as observer:
         found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)

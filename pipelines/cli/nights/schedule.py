@@ -22,6 +22,7 @@ from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
 from synth.base.errors import SpecError
+from synth.base.waiting import show_waiting
 
 CronOption = Annotated[
     str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')
@@ -59,22 +60,23 @@ def schedule_command(
     times = Times.of(cron, every, timezone)
     night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     if not (cron or every or now):
-        raise SpecError("when?", fix='give --cron "0 3 * * *", --every 6h or --now')
-    from pipelines.flows.deployments import Run
-    from pipelines.flows.serving import serve
+        raise SpecError("no time given", fix='give --cron "0 3 * * *", --every 6h or --now')
+    with show_waiting("loading Prefect"):
+        from pipelines.flows.deployments import Run
+        from pipelines.flows.serving import serve
 
     def announce(address: str) -> None:
         if as_json:
             print_json({"corpus": night.corpus, "api": address})
         else:
             pages = address.removesuffix("/api")
-            make_console().print(f"{night.corpus} is on schedule; see {pages}; Ctrl-C ends it")
+            make_console().print(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
 
     def report(run: Run) -> None:
         if as_json:
             print_json(run.to_json())
         else:
-            lasted = f" for {run.seconds:g} s" if run.message else ""
+            lasted = f" in {run.seconds:g} s" if run.message else ""
             message = f": {run.message}" if run.message else ""
             make_console().print(f"{run.begun} {run.name} {run.state}{lasted}{message}")
 

@@ -210,10 +210,17 @@ def _count_outcomes(probed: Sequence[Probed]) -> Counter[tuple[str, str]]:
 
 def _print(counts: Counter[tuple[str, str]], title: str) -> None:
     words = sorted({word for word, _ in counts})
+    if words == [""]:
+        words = []
     outcomes = Counter[str]()
     for (_, outcome), count in counts.items():
         outcomes[outcome] += count
-    table = Table("outcome", *(word or "-" for word in words), "all", title=escape(title))
+    table = Table(
+        "outcome",
+        *(word or "-" for word in words),
+        "all" if words else "captions",
+        title=escape(title),
+    )
     for outcome, total in sorted(outcomes.items(), key=lambda pair: (pair[0] != MADE, -pair[1])):
         cells = (f"{counts[word, outcome]:,}" if counts[word, outcome] else "" for word in words)
         table.add_row(outcome, *cells, f"{total:,}")

@@ -25,6 +25,7 @@ from synth.base.errors import DiskFullError, SegueError
 
 STARTUP_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0
+_DRAIN_S: Final = 5.0
 MOST_RESTARTS: Final = 5
 LOG_FILE: Final = "server.log"
 DATABASE_FILE: Final = "prefect.db"
@@ -43,8 +44,14 @@ def own_server(home: Path) -> Iterator[str]:
         SegueError: If it does not start; the error names its log.
     """
     alone = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
+    from prefect.logging.handlers import APILogWorker
+
     with server_process(home, os.environ | alone) as address:
-        yield address
+        try:
+            yield address
+        finally:
+            # Logs that are still to be sent would find no server.
+            APILogWorker.drain_all(timeout=_DRAIN_S, at_exit=False)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def choose_splits(source: str, library: Library | None = None) -> ChosenSplits:
         return ChosenSplits(own)
     absent = ", ".join(str(each) for each in published if each not in here)
     if not here:
-        return ChosenSplits(_SHARES, f"no clip is in split {absent}, so splits are shares")
+        return ChosenSplits(_SHARES, f"no clip is in split {absent}, so the splits are shares")
     if all(isinstance(each, int) for each in published):
         return _deal_folds(here, absent)
     # Never shares: an evaluation set that stands alone is no training data.
@@ -72,25 +72,28 @@ def _choose_of_unknown(own: Set[str]) -> ChosenSplits:
     if own and own <= set(SPLITS):
         return ChosenSplits({name: [name] for name in SPLITS if name in own})
     named = ", ".join(sorted(own))
-    told = f"the library has its own splits, {named}: name these to keep them" if own else ""
+    told = f"to use the library's own splits, name them here: {named}" if own else ""
     return ChosenSplits(_SHARES, told)
 
 
 def _deal_folds(here: Sequence[str | int], absent: str) -> ChosenSplits:
     """The folds that are there as training, validation and test, in the order of their worth."""
-    folds = "fold" if absent.isdigit() else "folds"
-    told = f"no clips of {folds} {absent}"
+    told = f"no clips of {'fold' if absent.isdigit() else 'folds'} {absent}"
     match here:
         case [only]:
             # Shares of so few clips would leave splits without a clip of many labels.
-            more = "to test on, get another fold, or write shares of the recordings"
-            return ChosenSplits({"train": [only]}, f"{told}: fold {only} is all train; {more}")
+            return ChosenSplits(
+                {"train": [only]},
+                f"{told}, so all of fold {only} is for training; to test, add another fold, "
+                "or write shares, such as {train: 0.8, test: 0.2}",
+            )
         case [first, last]:
             return ChosenSplits(
-                {"train": [first], "test": [last]}, f"{told}: two folds leave none for val"
+                {"train": [first], "test": [last]}, f"{told}, so there is no split val"
             )
         case [*most, val, test]:
             return ChosenSplits(
-                {"train": most, "val": [val], "test": [test]}, f"{told}: the splits use the others"
+                {"train": most, "val": [val], "test": [test]},
+                f"{told}, so the splits use the others",
             )
     raise AssertionError(here)

@@ -64,7 +64,7 @@ def render_spec(
     own = {"corpus": corpus, "splits": dict(splits.splits)}
     told = read_meanings(Spec)
     if splits.note:
-        told["splits"] += f" Here {splits.note}."
+        told["splits"] += f" {splits.note[0].upper()}{splits.note[1:]}."
     lines = [*_wrap_comment(f"{name}: {start.summary}", ""), *_wrap_comment(_HEAD, ""), "#"]
     lines += [*_wrap_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
     for key, field in Spec.model_fields.items():

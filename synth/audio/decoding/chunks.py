@@ -184,5 +184,5 @@ def _read_extended(number: bytes) -> int:
 def _require(promised: int, there: int) -> None:
     if promised > there:
         raise ClipError(
-            f"is truncated: its header promises {promised:,} bytes, {max(there, 0):,} are there"
+            f"is truncated: its header promises {promised:,} bytes, but {max(there, 0):,} are there"
         )

@@ -107,4 +107,4 @@ def explain_mismatch(found: FileFormat | None, suffix: str) -> str:
     expected = _SUFFIXES.get(suffix.lower())
     if found is None or expected is None or found in expected:
         return ""
-    return f"holds {found}, although its name ends in {suffix}"
+    return f"holds {found}, but its name ends in {suffix}"

@@ -48,13 +48,13 @@ class Limits:
             ClipError: If it is outside the limits.
         """
         if rate < self.min_rate:
-            raise ClipError(f"is sampled at {rate:,} Hz, the least is {self.min_rate:,} Hz")
+            raise ClipError(f"is sampled at {rate:,} Hz; clips.min_rate is {self.min_rate:,} Hz")
         if rate > self.max_rate:
-            raise ClipError(f"is sampled at {rate:,} Hz, the limit is {self.max_rate:,} Hz")
+            raise ClipError(f"is sampled at {rate:,} Hz; clips.max_rate is {self.max_rate:,} Hz")
         if channels < 1:
-            raise ClipError(f"has {channels} channels by its header")
+            raise ClipError(f"has {channels} channels according to its header")
         if channels > self.max_channels:
-            raise ClipError(f"has {channels} channels, at most {self.max_channels} are mixed down")
+            raise ClipError(f"has {channels} channels; clips.max_channels is {self.max_channels}")
 
     def check_length(self, frames: Frames, channels: int, rate: int) -> None:
         """Check how long a file is, or says that it is.
@@ -63,9 +63,9 @@ class Limits:
             ClipError: If that is over a limit.
         """
         if frames > self.max_s * rate:
-            raise ClipError(f"lasts {frames / rate:,.1f} s, the limit is {self.max_s:g} s")
+            raise ClipError(f"lasts {frames / rate:,.1f} s; clips.max_s is {self.max_s:g} s")
         if frames * channels > MAX_SAMPLES:
-            raise ClipError(f"would take {frames * channels * 4 / 2**30:.1f} GiB of memory")
+            raise ClipError(f"needs {frames * channels * 4 / 2**30:.1f} GiB of memory")
 
 
 _LIMITS: ContextVar[Limits | None] = ContextVar("limits of audio files", default=None)

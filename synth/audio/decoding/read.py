@@ -76,7 +76,7 @@ def read_audio(
         except soundfile.LibsndfileError as error:
             samples, rate = _read_with_ffmpeg(data, found, limits, _describe_error(error))
     except MemoryError as error:
-        raise ClipError("takes more memory than there is") from error
+        raise ClipError("needs more memory than there is") from error
     limits.check(samples.shape[1], rate)
     limits.check_length(len(samples), samples.shape[1], rate)
     if least is not None and len(samples) < least:
@@ -155,8 +155,8 @@ def _describe_error(error: soundfile.LibsndfileError) -> str:
 
 def _incomplete_error(read: Frames, promised: Frames, rate: int) -> ClipError:
     return ClipError(
-        f"is truncated or damaged: of {promised / rate:.2f} s that its header promises "
-        f"{read / rate:.2f} s can be decoded"
+        f"is truncated or damaged: its header promises {promised / rate:.2f} s, "
+        f"but {read / rate:.2f} s can be decoded"
     )
 
 
@@ -164,12 +164,12 @@ def _read_with_ffmpeg(
     data: bytes, found: FileFormat | None, limits: Limits, reason: str
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     if found is None:
-        raise ClipError(f"cannot be decoded: it holds no audio format that is known ({reason})")
+        raise ClipError(f"cannot be decoded: it is not audio in a known format ({reason})")
     missing = [program for program in ("ffmpeg", "ffprobe") if shutil.which(program) is None]
     if missing:
         raise ClipError(
-            f"holds {found} that libsndfile cannot decode ({reason}); {' and '.join(missing)} "
-            f"would be needed: {INSTALL_FFMPEG}"
+            f"holds {found}, which libsndfile cannot decode ({reason}); that needs "
+            f"{' and '.join(missing)}: {INSTALL_FFMPEG}"
         )
     with warnings.catch_warnings():
         # Where Python still has audioop, pydub takes it and Python warns that it will go.
@@ -183,7 +183,7 @@ def _read_with_ffmpeg(
             io.BytesIO(data), format=_DEMUXERS[found], duration=limits.max_s + 1
         )
     except (CouldntDecodeError, ArithmeticError, LookupError, OSError, ValueError) as error:
-        raise ClipError(f"neither libsndfile ({reason}) nor ffmpeg can decode it") from error
+        raise ClipError(f"can be decoded neither by libsndfile ({reason}) nor by ffmpeg") from error
     samples = np.asarray(segment.get_array_of_samples(), dtype=np.float32)
     full_scale = np.float32(1 << (8 * segment.sample_width - 1))
     return (samples / full_scale).reshape(-1, segment.channels), int(segment.frame_rate)

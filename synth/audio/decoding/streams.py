@@ -120,7 +120,7 @@ def mp3_least_frames(data: bytes) -> Frames | None:
     to_its_end = cut or at == len(data) or data.startswith(_TAGS, at)
     if to_its_end and whole < promised - (not cut):
         raise ClipError(
-            f"is truncated: its header promises {promised:,} frames, {whole:,} are there"
+            f"is truncated: its header promises {promised:,} frames, but {whole:,} are there"
         )
     return max(0, (promised - 3) * first.samples - trimmed)
 

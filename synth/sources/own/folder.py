@@ -1,7 +1,7 @@
-"""Your own sounds: one folder a label, or an index file of paths, labels and captions.
+"""Your own sounds: a folder per label, or an index file of paths, labels and captions.
 
-An index that lies in the folder is used: `index.csv`, or else the one CSV or Parquet file there
-that has the column `path`.
+An index in the folder is used: `index.csv`, or else the one CSV or Parquet file there that has a
+column `path`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from synth.base.errors import SourceError
-from synth.base.names import nearest
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, FileSource, require_file, require_folder
 from synth.sources.reading.tables import Columns, read_rows, tags_of, texts_of
@@ -35,7 +34,9 @@ _COLUMNS: Final = Columns(
 )
 DEFAULT_INDEX: Final = "index.csv"
 _TABLES: Final = (".csv", ".parquet")
-_TEXTS: Final = (*_TABLES, ".tsv", ".txt", ".md", ".json", ".yaml", ".yml")
+_TEXTS: Final = (*_TABLES, ".tsv", ".txt", ".md", ".rst", ".pdf", ".json", ".yaml", ".yml")
+_PAPERS: Final = frozenset({"licence", "license", "readme", "copying", "authors"})
+"""Names of texts that are published without a suffix."""
 
 
 class FolderSource(FileSource):
@@ -43,18 +44,16 @@ class FolderSource(FileSource):
 
     Args:
         root: The folder. Without an index, each of its sub-folders is a label, and every file in
-            it is a clip: files without audio go to the quarantine table. Texts and tables beside
-            the
-            sub-folders are not clips, and names that begin with a dot are skipped.
+            it is a clip: files without audio go to the quarantine table. Texts and tables next to
+            the sub-folders are not clips, and names that begin with a dot are skipped.
         index: CSV or Parquet file, below `root` or absolute; by default `index.csv` in `root`, or
-            the one CSV or Parquet file there that has the column `path`. Beside `path` (below
-            `root`) it may have `label` (several separated by `;`), `caption`, `tags` ("genre:rock;
-            mood:calm", or bare names; `,` and `|` separate them too), `split`, `recording`,
-            `licence`
-            and `attribution`. Where it has neither labels nor captions nor tags, the first
-            folder of a path is its label.
-        licence: Licence of clips for which the index names none.
-        attribution: Credit for clips for which the index names none.
+            the one CSV or Parquet file there that has a column `path`. Besides `path` (relative to
+            `root`) it may have `label` (several are separated by `;`), `caption`, `tags`
+            ("genre:rock; mood:calm", or bare names; `,` and `|` also separate them), `split`,
+            `recording`, `licence` and `attribution`. If it has no labels, captions or tags, the
+            first folder of a path is its label.
+        licence: Licence of clips without one in the index.
+        attribution: Whom to credit for clips without an attribution in the index.
         id_prefix: First part of every clip id.
     """
 
@@ -70,7 +69,7 @@ class FolderSource(FileSource):
         Raises:
             SourceError: If the folder or index is missing, or lists a path twice.
         """
-        require_folder(self.root, "sound folder", _fix_of(self.root))
+        require_folder(self.root, "sound folder", "give an existing folder as root")
         index = self.find_index()
         return self._by_folder() if index is None else self._by_index(index)
 
@@ -107,7 +106,8 @@ class FolderSource(FileSource):
         for path in walk(self.root):
             location = path.relative_to(self.root)
             if len(location.parts) == 1:
-                loose += [path.name] if path.suffix.lower() not in _TEXTS else []
+                is_text = path.suffix.lower() in _TEXTS or path.name.lower() in _PAPERS
+                loose += [] if is_text else [path.name]
             else:
                 yield self._ref(location.as_posix(), labels=location.parts[:1])
         for name in loose:
@@ -178,14 +178,6 @@ def _folder_label(location: str) -> tuple[str, ...]:
     """The first folder of a path below the root."""
     parts = Path(location).parts
     return parts[:1] if len(parts) > 1 and parts[0] not in ("/", "..") else ()
-
-
-def _fix_of(root: Path) -> str:
-    """What to give in the place of a folder that is not there."""
-    if root.exists() or not root.parent.is_dir():
-        return "give an existing folder as root"
-    near = nearest(root.name, (path.name for path in root.parent.glob("*/")))
-    return f"did you mean {root.parent / near}?" if near else "give an existing folder as root"
 
 
 def _header(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Parquet files with a sound a row: embedded, or named by a path."""
+"""Parquet files with one sound per row, embedded or by path."""
 
 from __future__ import annotations
 

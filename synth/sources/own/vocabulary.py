@@ -1,4 +1,4 @@
-"""A vocabulary without recordings: clips of drawn lengths, to plan over and not to be heard."""
+"""Labels without recordings, with drawn lengths: for planning only."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from synth.audio.dsp import Audio
 from synth.base.errors import ClipError, SourceError
 from synth.base.units import Seconds, to_frames
 from synth.labels.tag import Tag
+from synth.sources.reading.whereabouts import suggest_folder
 
 END_TOLERANCE_S: Final = 0.1
 ROW: Final = "#row="
@@ -231,10 +232,12 @@ def read_recording(path: Path) -> Recording:
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would be waited for
             raise ClipError("is not a regular file")
         data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ClipError("cannot be read: the file is missing") from error
     except OSError as error:
         raise ClipError(f"cannot be read: {error.strerror or error}") from error
     if not data:
-        raise ClipError("the file is empty")
+        raise ClipError("is an empty file")
     channels, rate = read_audio(data, path.suffix)
     return Recording(to_mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
 
@@ -248,9 +251,7 @@ def _read_cached(path: Path, stamp: str) -> Recording:
 def _cut(whole: Recording, begin: Seconds, end: Seconds) -> Recording:
     length = len(whole.audio) / whole.rate
     if end > length + END_TOLERANCE_S or begin >= length:
-        raise ClipError(
-            f"its file lasts {length:.2f} s, the stretch is {begin:.2f} s to {end:.2f} s"
-        )
+        raise ClipError(f"lies at {begin:.2f} s to {end:.2f} s of a file that lasts {length:.2f} s")
     audio = whole.audio[to_frames(begin, whole.rate) : to_frames(end, whole.rate)]
     identity = f"{whole.sha256}#t={begin:.3f},{end:.3f}".encode()
     return Recording(audio, whole.rate, whole.channels, hashlib.sha256(identity).hexdigest())
@@ -271,7 +272,7 @@ def require_folder(path: Path, what: str, fix: str) -> Path:
     """
     if not path.is_dir():
         is_there = "is a file, expected a folder" if path.exists() else "not found"
-        raise SourceError(f"{path}: {what} {is_there}", fix=fix)
+        raise SourceError(f"{path}: {what} {is_there}", fix=suggest_folder(path, fix))
     return path
 
 

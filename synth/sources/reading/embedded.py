@@ -143,7 +143,7 @@ class RowSource(Settings):
         elif isinstance(value, str):
             data, name = None, value
         if data is None and not name:
-            raise ClipError("the row holds no audio")
+            raise ClipError("has no audio in its row")
         if data is None:
             beside = (folder, self.folder)
             reasons = [explain_escape(name, each, self.folder) for each in beside]

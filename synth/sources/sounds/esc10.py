@@ -55,7 +55,11 @@ class Esc10(FileSource):
         require_folder(self.root, "the ESC-10 folder", fix)
         folders = sorted(path for path in self.root.iterdir() if _FOLDER.fullmatch(path.name))
         if not folders:
-            raise SourceError(f"{self.root}: holds no 'NNN - Name' folder", fix=fix)
+            as_esc50 = (self.root / "meta" / "esc50.csv").is_file()
+            raise SourceError(
+                f"{self.root}: holds no 'NNN - Name' folder",
+                fix="it is laid out as ESC-50: use the source esc50" if as_esc50 else fix,
+            )
         paths = {folder: [p for p in walk(folder) if p.suffix == ".ogg"] for folder in folders}
         if not any(paths.values()):
             raise SourceError(f"{self.root}: its folders hold no .ogg file", fix=fix)

@@ -23,8 +23,9 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, FileSource, Origin, require_file, require_folder
+from synth.sources.reading.base import ClipRef, FileSource, Origin, require_file
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 from synth.sources.reading.texts import read_json, wrong_value_error
 
@@ -138,7 +139,8 @@ class Fsd50k(FileSource):
         for subset in self.subsets:
             fix = f"unpack it into {self.root}, or set subsets to those that are there"
             folder = self.root / f"FSD50K.{subset}_audio"
-            require_folder(folder, f"the audio of subset {subset}", fix)
+            if not folder.is_dir():  # the other subset's folder, of nearly its name, is not meant
+                raise SourceError(f"{folder}: the audio of subset {subset} not found", fix=fix)
         chosen = dict.fromkeys(self.subsets)
         rows = {subset: _rows(self.root, subset) for subset in SUBSETS}
         above = _infer_ancestors(

@@ -21,12 +21,12 @@ from typing import Any, Final
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.text.tags.jamendo import HEADER, read_jamendo
-from synth.text.tags.tag_words import find_category, spell
+from synth.text.tags.tag_words import TagCategory, find_category, spell
 from synth.text.tags.tags import TagVocabulary
 
 FORMATS: Final = (
     "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV with a "
-    "column caption, tag, tags or aspect_list"
+    "column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or aspect_list"
 )
 _STRING: Final = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\"""")
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
@@ -224,15 +224,23 @@ def _csv_item(
     tags: Iterable[Tag] = ()
     if names is not None:
         parts = _cells(path, line, row[names])
+        pairs = [(category, part) if category else _split_category(part) for part in parts]
         tags = (
-            Tag(category, _spell(part)) if category else _parse_name(path, line, part)
-            for part in parts
+            Tag(each, _spell(part)) if each else _parse_name(path, line, part)
+            for each, part in pairs
         )
     return TaggedRecording(
         row[key].strip() if key else str(line - 1),
         _drop_repeats(tags),
         _tidy(row.get("caption") or ""),
     )
+
+
+def _split_category(tag: str) -> tuple[str, str]:
+    """Category and name of `genre:rock`; no category where it is none of ours."""
+    category, colon, name = tag.partition(":")
+    is_one = colon and category.strip() in set(TagCategory) and name.strip()
+    return (category.strip(), name.strip()) if is_one else ("", tag)
 
 
 def _cells(path: Path, line: int, cell: str) -> list[str]:

@@ -107,7 +107,7 @@ def test_captions_with_an_ordering_word_are_left_out_and_counted(
     reasons = {row["id"]: (row["stage"], row["reason"]) for row in refused}
     assert set(reasons) == {"audiocaps/e5_0", "audiocaps/i9_0"}
     assert reasons["audiocaps/e5_0"][0] == "recipe acba"
-    assert reasons["audiocaps/i9_0"] == ("ingest", "cannot be read: No such file or directory")
+    assert reasons["audiocaps/i9_0"] == ("ingest", "cannot be read: the file is missing")
     assert not heard & set(reasons)
 
 

@@ -231,7 +231,7 @@ def test_clips_given_are_clips_accounted_for(tiny: Tiny, tmp_path: Path) -> None
     assert len(clips) == 60
     assert summary.quarantined == len(refused) > 0
     assert not used & {row["id"] for row in refused}
-    assert all("a crossfade of 1.2 s needs twice its length" in row["reason"] for row in refused)
+    assert all("a crossfade of 1.2 s needs 2.4 s" in row["reason"] for row in refused)
 
 
 def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
@@ -261,12 +261,13 @@ def test_classes_whose_clips_are_refused_are_told(tiny: Tiny, tmp_path: Path) ->
         (
             {"truth": {"min_overlap_s": 9.0, "masked_db": 7.0}},
             "none of 4 clips can be used",
-            "the first was refused because it sounds for .* s; less than 9 s cannot be made out "
+            "the first was refused because it is too short: .* s of sound; less than 9 s cannot be "
+            "made out "
             r"\(truth.min_overlap_s\)",
         ),
         (
             {"truth": {"blip_s": 1.8}, "splits": {"train": 0.5, "test": 0.5}},
-            r"of split \w+ \(\d clips were refused; .* is audible for .*blip_s, clear_db",
+            r"of split \w+ \(\d clips were refused; .* is audible for .*blip_s .*clear_db",
             ".* give it a larger share, .*",
         ),
     ],
@@ -434,8 +435,8 @@ def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: P
     assert refused["location"] == "bell/clicks.wav"
     assert refused["stage"] == "recipe triplets"
     assert refused["reason"] == (
-        "is audible for 0.050 s at a time only, the least is 0.1 s "
-        "(truth: blip_s, clear_db, leave_db)"
+        "is audible for at most 0.050 s at a time; truth.blip_s is 0.1 s "
+        "(see also clear_db, leave_db)"
     )
     clips = {row["location"]: row for row in pq.read_table(folder / "clips.parquet").to_pylist()}
     assert clips["bell/clicks.wav"]["segments"] == []

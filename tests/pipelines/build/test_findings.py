@@ -14,13 +14,17 @@ from pipelines.build.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import _show as show_plan
 from pipelines.ingest.quarantine import count_refusals, format_refusals
+from pipelines.spec.spec import SplitName
 from pipelines.store.places import Places
 
-SHORT = "sounds for {} s; a crossfade of 0.5 s needs twice its length"
+SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
+SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
 LINES = (
-    "  2 quarantined: sounds for … (as dog/0.wav)",
+    "  2 quarantined: is too short: … s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav)",
     "  1 quarantined: is silent (as cat/2.wav)",
+    "note: no clip is from the library's split extra, which the spec names",
     "note: split test has no clip of: hound (1 of 2 labels)",
+    "note: to fill them, add clips; with shares, another `seed` may do",
     "note: 1 label has no phrase and read 'the sound of …': hound; "
     "write labels as you would say them, such as 'a hound'",
 )
@@ -43,7 +47,13 @@ def places(tmp_path: Path) -> Places:
     found = Places(tmp_path, "tiny", "v1", None)
     found.manifests.mkdir(parents=True)
     clips = [
-        {"id": f"{label}-{split}", "split": split, "labels": [label], "recording": label}
+        {
+            "id": f"{label}-{split}",
+            "split": split,
+            "source_split": split,
+            "labels": [label],
+            "recording": label,
+        }
         for label in ("dog", "hound")
         for split in ("train", "test")
     ]
@@ -72,9 +82,9 @@ def summary(places: Places, findings: Findings) -> Summary:
 
 
 def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
-    show_plan(places, 1, 0.1, (), None, as_json=False)
+    show_plan(places, 1, 0.1, (), Findings.read(places.manifests, SPLITS), None, as_json=False)
     planned = capsys.readouterr().out
-    print_summary(summary(places, Findings.read(places.manifests)))
+    print_summary(summary(places, Findings.read(places.manifests, SPLITS)))
     built = capsys.readouterr().out
     for line in (*LINES, f"quarantine {places.manifests}/quarantine.parquet"):
         assert line in planned.splitlines()
@@ -84,9 +94,9 @@ def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixtu
 
 
 def test_programs_are_told_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
-    show_plan(places, 1, 0.1, (), None, as_json=True)
+    show_plan(places, 1, 0.1, (), Findings.read(places.manifests, SPLITS), None, as_json=True)
     told = json.loads(capsys.readouterr().out)["findings"]
-    assert Findings.of_json(told) == Findings.read(places.manifests)
+    assert Findings.of_json(told) == Findings.read(places.manifests, SPLITS)
     assert told["lacking"] == [{"split": "test", "labels": ["hound"], "of": 2}]
     assert told["unphrased"] == ["hound"]
     assert told["refusals"][0]["clips"] == 2
@@ -95,7 +105,7 @@ def test_programs_are_told_the_same(places: Places, capsys: pytest.CaptureFixtur
 def test_labels_that_no_caption_tells_of_need_no_phrase(places: Places) -> None:
     captions = pa.table({"caption": ["hound before dog"]})
     pq.write_table(captions, places.manifests / "plan.parquet")
-    assert Findings.read(places.manifests).unphrased == []
+    assert Findings.read(places.manifests, SPLITS).unphrased == []
 
 
 def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:

@@ -89,7 +89,7 @@ def test_a_plan_tells_what_it_goes_without_also_when_it_is_read_again(
         library, places = locate_library(spec, out, two, Silent())
         for _ in range(2):
             plan(spec, library, places, two, Silent())
-            (left_out,) = Findings.read(places.manifests).left_out
+            (left_out,) = Findings.read(places.manifests, {}).left_out
         made.append(product(out))
     assert made[0] == made[1]
     scenes = pq.read_table(places.manifests / "plan.parquet").column("scene").to_pylist()

@@ -226,3 +226,28 @@ def test_a_command_whose_package_is_not_installed_says_so(tmp_path: Path) -> Non
     assert "`segue train` needs the package torch" in done.stderr
     assert "Traceback" not in done.stderr
     assert "torch" in json.loads(done.stdout.splitlines()[-1])["fix"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("build", "x.yaml", "--workers", "two"), "'--workers': expected a whole number"),
+        (("inspect", "x", "--samples", "-3"), "expected a value greater than or equal to 0"),
+        (("train", "x", "--head", "lstm"), "'--head': 'lstm' is not one of"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_told_in_plain_words(
+    words: tuple[str, ...], told: str
+) -> None:
+    failed = segue_here(*words)
+    assert failed.returncode == 2
+    assert told in failed.stderr
+
+
+def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
+    failed = segue_here("new", "triplets", "--out", "/sys/triplets.yaml")
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines() == [
+        "error: /sys/triplets.yaml: Permission denied",
+        "fix:   change the permissions there, or use another folder or file",
+    ]

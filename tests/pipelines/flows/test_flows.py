@@ -191,8 +191,8 @@ def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
 
     found = run_over(out)
     lines = logged(found.id)
-    assert "ingest ends: 20 clips, 0 quarantined" in lines
-    assert "plan ends: 72 samples" in lines
+    assert "ingest ended: 20 clips, 0 quarantined" in lines
+    assert "plan ended: 72 samples" in lines
     lost = "gate samples NOT passed: 72, wanted at least 90.0% of the 144"
     assert any(line.startswith(lost) for line in lines)
     assert "is not promoted: samples: 72" in found.state.message

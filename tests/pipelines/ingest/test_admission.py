@@ -14,6 +14,7 @@ from builds import segue_here
 from libraries import write_csv
 
 from pipelines.build.build import build, plan_library
+from pipelines.build.findings import Findings
 from pipelines.cli.make.plan import _show as plan_command_show
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
@@ -134,11 +135,12 @@ def test_what_each_list_blocks_is_told_and_what_matches_nothing(
         "2 clips blocked; 2 of its 4 entries match no clip: cat-22, parrot-9"
     )
     assert second == Blocked(str(other), 0, (), 2)  # both were blocked by the first list already
-    plan_command_show(places, 1, 0.1, library.blocked, None, as_json=True)
+    findings = Findings.read(places.manifests, {})
+    plan_command_show(places, 1, 0.1, library.blocked, findings, None, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert [Blocked(**each).line for each in told["blocked"]] == [first.line, second.line]
     assert told["quarantined"] == 2
-    plan_command_show(places, 1, 0.1, library.blocked, None, as_json=False)
+    plan_command_show(places, 1, 0.1, library.blocked, findings, None, as_json=False)
     shown = capsys.readouterr().out
     assert "2 clips quarantined" in shown
     assert first.line in shown

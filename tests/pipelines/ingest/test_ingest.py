@@ -232,9 +232,12 @@ def test_a_library_is_ingested_by_name_and_folder(mixed: Path, tmp_path: Path) -
     shown = segue_here("ingest", *given, "--workers", "1")
     assert shown.returncode == 0, shown.stderr
     assert "6 accepted + 5 quarantined + 0 outside of splits = 11 listed" in shown.stdout
-    assert "2 quarantined: is truncated: its header promises 16,000 bytes, …" in shown.stdout
-    assert "1 quarantined: has 8 channels, at most 2 are mixed down" in shown.stdout
-    assert "1 quarantined: is sampled at 192,000 Hz, the limit is 96,000 Hz" in shown.stdout
+    assert (
+        "2 quarantined: is truncated: its header promises 16,000 bytes, but … are there"
+        in shown.stdout
+    )
+    assert "1 quarantined: has 8 channels; clips.max_channels is 2" in shown.stdout
+    assert "1 quarantined: is sampled at 192,000 Hz; clips.max_rate is 96,000 Hz" in shown.stdout
     again = segue_here("ingest", *given, "--workers", "0", "--limit", "4", "--json")
     counts = json.loads(again.stdout.splitlines()[-1])
     assert (counts["listed"], counts["clips"], counts["quarantined"]) == (4, 3, 1)

@@ -73,5 +73,5 @@ def test_report(reader: Reader, scenes: Path, tmp_path: Path) -> None:
     write_page(corpus_page(scenes), out)
     page = reader.open(out.as_uri())
     page.wait_for_function(LOADED)
-    page.set_viewport_size({"width": 1120, "height": 1340})
+    page.set_viewport_size({"width": 1120, "height": 1760})
     save(page, "report")

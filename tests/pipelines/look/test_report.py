@@ -139,7 +139,7 @@ def test_violations_are_counted_and_shown(corpus: Corpus, tmp_path: Path) -> Non
     told = check_page(found.html).text
     rows = corpus.samples().num_rows
     assert found.facts["violations"] == rows
-    assert f"{rows:,} are not what the corpus says" in told
+    assert f"{rows:,} are wrong" in told
     assert "The first ten violations" in told
     assert "the timeline does not refute it" in told
     assert "claims is proven" not in told

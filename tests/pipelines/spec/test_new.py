@@ -118,7 +118,10 @@ def test_it_writes_a_file_and_overwrites_none(tmp_path: Path) -> None:
     out = tmp_path / "specs" / "My first.yaml"
     root = make_esc50(tmp_path / "ESC-50", folds=range(1, 6))
     done = new("triplets", "--source", f"esc50:{root}", "--out", out, "--json")
-    assert json.loads(done.stdout) == {"spec": str(out), "recipe": "triplets", "source": "esc50"}
+    told = json.loads(done.stdout)
+    assert (told["spec"], told["recipe"], told["source"]) == (str(out), "triplets", "esc50")
+    assert told["clips"] == told["listed"]
+    assert told["notes"] == []
     spec = read_spec(out)
     assert spec.corpus == "my-first"
     assert spec.source.chosen.root == root  # type: ignore[attr-defined]
@@ -169,7 +172,8 @@ def test_splits_are_of_the_folds_that_are_there(
     absent = ", ".join(str(fold) for fold in range(1, 6) if fold not in folds)
     told = f"no clips of fold{'s' * (',' in absent)} {absent}"
     assert (told in done.stdout) is bool(absent)
-    assert (told in " ".join(out.read_text().replace("\n#", "").split())) is bool(absent)
+    written = " ".join(out.read_text().replace("\n#", "").split())
+    assert (told.replace("no", "No", 1) in written) is bool(absent)
 
 
 def test_a_fold_whose_files_are_gone_is_not_there(tmp_path: Path) -> None:
@@ -222,6 +226,9 @@ def test_a_library_that_is_not_there_gets_no_spec(source: str, told: str, tmp_pa
 def test_a_folder_still_to_be_named_is_told(tmp_path: Path) -> None:
     done = new("triplets", "--source", "esc50", "--out", tmp_path / "new.yaml")
     assert "as source.esc50.root" in done.stdout
+    told = new("triplets", "--source", "esc50", "--out", tmp_path / "other.yaml", "--json")
+    (note,) = json.loads(told.stdout)["notes"]
+    assert "as source.esc50.root" in note
 
 
 def test_how_labels_without_a_phrase_are_said_is_told(tmp_path: Path) -> None:

@@ -196,6 +196,7 @@ zzz: 1
         "7:5: recipe.acba.style: there is no 'naturall'; did you mean 'natural'?",
     ]
     assert told[4].startswith("8:9: audio.sample_rate: should be 8000, ")
+    assert ", got " in told[4]
     assert told[5:9] == [
         "8:26: audio has no setting 'lenght'; did you mean 'length'?",
         "9:22: splits.tets: there is no 'tets'; did you mean 'test'?",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 from pathlib import Path
@@ -86,3 +87,15 @@ def test_partials_go_and_a_users_own_file_stays(tmp_path: Path) -> None:
         path.write_text("half")
     remove_partials(tmp_path)
     assert list(tmp_path.iterdir()) == [own]
+
+
+def test_an_error_names_the_file_and_not_its_partial(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+
+    def write() -> None:
+        with replacing(path) as partial:
+            raise PermissionError(errno.EACCES, "Permission denied", str(partial))
+
+    with pytest.raises(PermissionError) as caught:
+        write()
+    assert caught.value.filename == str(path)

@@ -66,8 +66,10 @@ def test_an_item_that_a_list_lacks_is_where_the_list_is() -> None:
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"nowhere\.yaml: cannot be read: No such file"):
+    (tmp_path / "somewhere.yaml").touch()
+    with pytest.raises(SpecError, match=r"nowhere\.yaml: cannot be read: No such file") as lost:
         read_yaml(tmp_path / "nowhere.yaml")
+    assert lost.value.fix == f"did you mean '{tmp_path / 'somewhere.yaml'}'?"
     (tmp_path / "latin.yaml").write_bytes(b"a: \xff")
     with pytest.raises(SpecError, match=r"latin\.yaml: cannot be read: not UTF-8"):
         read_yaml(tmp_path / "latin.yaml")

@@ -200,7 +200,7 @@ def test_groups_are_a_function_of_seed_and_index(recipe: NegationRecipe | TagCap
 @pytest.mark.parametrize("recipe", [NegationRecipe(), TagCaptions()])
 def test_a_clip_that_cannot_be_captioned_is_refused(recipe: NegationRecipe | TagCaptions) -> None:
     assert recipe.refusal(CLIPS[0], setting()) is None
-    assert "tag that can be said" in str(recipe.refusal(clip(0, tagged=False), setting()))
+    assert "tag that fits" in str(recipe.refusal(clip(0, tagged=False), setting()))
     recipe.check(setting(), ["train"])
 
 

@@ -496,8 +496,8 @@ def test_clips_that_cannot_be_used_are_refused_with_the_reason() -> None:
     for found, reason in (
         (Clip("a", ("x", "y"), (), "r", 9 * RATE, -20.0, envelope(9 * RATE)), "2 labels"),
         (Clip("a", (), ("A dog",), "r", 9 * RATE, -20.0, envelope(9 * RATE)), "0 labels"),
-        (clip("Silence", 0, RATE), "'Silence' names no sound"),
-        (clip("man speaking after a song", 0, RATE), "holds 'after'"),
+        (clip("Silence", 0, RATE), "'Silence', which names no sound"),
+        (clip("man speaking after a song", 0, RATE), "has 'after' in its label"),
         (clip("Bark", 0, AUDIBLE - 1), "cannot be made out"),
     ):
         assert reason in (recipe.refusal(found, setting()) or "")
@@ -510,7 +510,7 @@ def test_counts_are_dealt_to_splits_by_their_clips() -> None:
     assert {split: len(each) for split, each in groups.items()} == {"train": 75, "test": 25}
     by_split = Scenes(scenes={"train": 8, "test": 4}).groups(found, setting())
     assert {split: len(each) for split, each in by_split.items()} == {"train": 2, "test": 1}
-    with pytest.raises(PlanError, match="splits are train"):
+    with pytest.raises(PlanError, match="`splits` names train"):
         Scenes(scenes={"test": 8}).check(setting(), ["train"])
 
 

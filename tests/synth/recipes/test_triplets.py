@@ -189,7 +189,7 @@ def test_what_is_left_out_is_told_with_split_and_setting() -> None:
     one = _two_classes(1, 1)
     groups = plan(Triplets(max_event_s=2.0), one, split="test")
     assert len(groups) == 2
-    with pytest.raises(LeftOutError, match="too few for both orders") as caught:
+    with pytest.raises(LeftOutError, match="too few clips for two orders") as caught:
         list(map(groups.group, range(2)))
     assert caught.value.example == "class_00 and class_01"
     assert "to split test, or let sounds last longer (recipe.triplets.max" in caught.value.fix

@@ -68,7 +68,12 @@ def test_a_peak_above_full_scale_is_accepted_and_measured(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
-    [(1.0, ""), (600.0, ""), (600.1, "lasts 600.1 s, the limit is 600 s"), (0.05, "least is 0.1")],
+    [
+        (1.0, ""),
+        (600.0, ""),
+        (600.1, "lasts 600.1 s; clips.max_s is 600 s"),
+        (0.05, "clips.min_active_s is 0.1"),
+    ],
 )
 def test_a_clip_of_known_length_alone_is_judged_by_it(seconds: float, told: str) -> None:
     assert told in Acceptance().refusal(seconds)
@@ -84,11 +89,11 @@ def test_a_clip_of_known_length_alone_is_judged_by_it(seconds: float, told: str)
         (np.zeros(16_000), "silent"),
         (np.full(16_000, 0.5), "silent: a constant level of 0.5 throughout"),
         (np.full(16_000, -0.25), "silent: a constant level of -0.25 throughout"),
-        (np.full(1, 0.5), "least is 0.1 s"),
-        (np.full(1500, 0.5), "least is 0.1 s"),
+        (np.full(1, 0.5), "clips.min_active_s is 0.1 s"),
+        (np.full(1500, 0.5), "clips.min_active_s is 0.1 s"),
         (np.append(noise(16_000), np.nan), "finite"),
         (np.append(noise(16_000), np.inf), "finite"),
-        (noise(16_000 * 3), "limit is 2 s"),
+        (noise(16_000 * 3), "clips.max_s is 2 s"),
     ],
     ids=[
         *("empty", "text", "no frames", "silent", "direct current", "negative current"),
@@ -105,7 +110,7 @@ def test_a_clip_that_cannot_be_used_is_refused_with_the_reason(
 def test_a_short_sound_in_a_long_file_is_refused(tmp_path: Path) -> None:
     audio = np.zeros(32_000)
     audio[8000:8100] = 0.5
-    with pytest.raises(ClipError, match=r"sounds for 0\.050 s only"):
+    with pytest.raises(ClipError, match=r"is too short: 0\.050 s of sound"):
         accept(tmp_path, audio)
 
 
@@ -208,7 +213,7 @@ def test_a_clip_that_is_audible_for_a_blip_alone_is_refused(tmp_path: Path) -> N
     row["segments"] = find_segments(row, Ear())
     assert row["segments"] == []
     reason = explain_inaudible(row, Ear()) or ""
-    assert reason.startswith("is audible for 0.050 s at a time only, the least is 0.1 s (truth")
+    assert reason.startswith("is audible for at most 0.050 s at a time; truth.blip_s is 0.1 s (")
     row["segments"] = find_segments(row, Ear(blip_s=0.0))
     assert explain_inaudible(row, Ear(blip_s=0.0)) is None
 
@@ -219,7 +224,9 @@ def test_the_rest_of_a_last_block_is_told_for_what_it_is(tmp_path: Path) -> None
     row = accept(tmp_path, audio).row
     row["segments"] = find_segments(row, Ear())
     assert row["segments"] == []
-    assert (explain_inaudible(row, Ear()) or "").startswith("is audible for 0.051 s at a time")
+    assert (explain_inaudible(row, Ear()) or "").startswith(
+        "is audible for at most 0.051 s at a time"
+    )
 
 
 def test_segments_of_real_recordings(shared_data: Callable[[str], Path]) -> None:

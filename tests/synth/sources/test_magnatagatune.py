@@ -97,7 +97,7 @@ def test_empty_and_missing_files_are_for_the_quarantine(tmp_path: Path, folder: 
     assert len(source.load(song).audio) > 0
     with pytest.raises(ClipError, match="cannot be read"):
         source.load(later)
-    with pytest.raises(ClipError, match="the file is empty"):
+    with pytest.raises(ClipError, match="is an empty file"):
         source.load(zen)
 
 

@@ -39,6 +39,6 @@ def test_a_link_to_a_sound_is_followed_and_one_to_nothing_is_told(tmp_path: Path
     (tmp_path / "empty.wav").write_bytes(b"")
     (tmp_path / "link.wav").symlink_to(tmp_path / "empty.wav")
     (tmp_path / "gone.wav").symlink_to(tmp_path / "nothing.wav")
-    for name, told in (("link.wav", "empty"), ("gone.wav", "No such file")):
+    for name, told in (("link.wav", "empty"), ("gone.wav", "the file is missing")):
         with pytest.raises(ClipError, match=told):
             read_recording(tmp_path / name)

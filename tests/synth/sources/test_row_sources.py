@@ -83,7 +83,7 @@ def test_parquet_with_paths_lists_and_columns_of_other_names(tmp_path: Path) -> 
     assert len(source.load(one).audio) == 800
     with pytest.raises(ClipError, match="cannot be read"):
         source.load(gone)
-    with pytest.raises(ClipError, match="holds no audio"):
+    with pytest.raises(ClipError, match="has no audio in its row"):
         source.load(empty)
 
 

@@ -113,7 +113,7 @@ def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
     rows = pq.read_table(planned / "plan.parquet").to_pylist()
     assert not any(category(label) == "none" for row in rows for label in row["labels"])
     refused = pq.read_table(planned / "quarantine.parquet").to_pylist()
-    assert {row["reason"] for row in refused} == {"its label 'Silence' names no sound"}
+    assert {row["reason"] for row in refused} == {"has the label 'Silence', which names no sound"}
 
 
 def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Path) -> None:
@@ -128,14 +128,14 @@ def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Pa
     refused = pq.read_table(places.manifests / "quarantine.parquet").to_pylist()
     assert len(clips) + len(refused) == 36
     assert all(0.8 <= row["frames"] / row["sample_rate"] <= 4 for row in clips)
-    assert {row["reason"].split(", ")[1] for row in refused} == {
-        "the limit is 4 s",
-        "the least is 0.8 s",
+    assert {row["reason"].split("; ")[1] for row in refused} == {
+        "clips.max_s is 4 s",
+        "clips.min_active_s is 0.8 s",
     }
     short = Spec.model_validate(spec(**few | {"clips": {"max_s": 0.3}}))
     with pytest.raises(SourceError, match="none of 36 clips") as caught:
         plan_library(short, tmp_path, 0, Silent())
-    assert "the limit is 0.3 s" in caught.value.fix
+    assert "clips.max_s is 0.3 s" in caught.value.fix
 
 
 def test_leakage_of_a_listing_says_that_there_is_no_audio(

@@ -88,7 +88,10 @@ def test_plain_csv_with_a_row_for_each_tag(file: Write) -> None:
     ]
 
 
-@pytest.mark.parametrize("cell", ['"rock, piano"', "rock; piano", "\"['rock', 'piano']\""])
+@pytest.mark.parametrize(
+    "cell",
+    ['"rock, piano"', "rock; piano", "genre:rock; instrument: piano", "\"['rock', 'piano']\""],
+)
 def test_plain_csv_with_a_row_for_each_item(file: Write, cell: str) -> None:
     (item,) = read_items(file("t.csv", f"id,tags\n1,{cell}\n"))
     assert item.tags == (Tag("genre", "rock"), Tag("instrument", "piano"))

@@ -21,9 +21,10 @@ from transformers import AutoTokenizer, ClapModel
 
 from synth.base.errors import CorpusError, SpecError
 from train.bench.opening import open_embedder
-from train.export.files import checkpoint_tokenizer
+from train.export.files import ModelFormat, checkpoint_tokenizer
 from train.export.laion_checkpoint import read_laion
 from train.export.opening import open_model
+from train.report.publish import publish
 
 SECONDS = 10
 TEXTS = ["a dog barks", "rain falls before a dog barks then siren"]
@@ -176,6 +177,33 @@ def test_eval_takes_it_and_knows_its_weights(weights: Weights, tmp_path: Path) -
         assert json.loads(done.stdout.splitlines()[-1])["zero_shot_top1"]["n"] == 2
         facts.append(json.loads((out / "facts.json").read_text())["facts"])
     assert facts[0]["weights"] == facts[1]["weights"]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@torch.no_grad()
+def test_a_checkpoint_becomes_a_folder_with_its_embeddings(tmp_path: Path, fused: bool) -> None:
+    theirs = ClapModel.from_pretrained(save_for_laion(tmp_path / "clap", fused))
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    save_tokenizer(beside)
+    file = save_checkpoint(beside / "epoch_3.pt", to_laion(theirs))
+    found = publish(file, tmp_path / "out", ModelFormat.TRANSFORMERS)
+    assert found.opener == f"segue train CORPUS --clap {tmp_path / 'out'}"
+    assert "`epoch_3.pt`" in (tmp_path / "out" / "README.md").read_text()
+    waveform = noise(0, 2, CLAP_RATE)
+    ours, again = open_model(file), open_model(tmp_path / "out")
+    assert torch.equal(ours.encode_audio(waveform), again.encode_audio(waveform))
+    assert torch.equal(ours.encode_text(TEXTS), again.encode_text(TEXTS))
+    with pytest.raises(SpecError, match="to transformers only"):
+        publish(file, tmp_path / "graphs", ModelFormat.ONNX)
+
+
+def test_a_checkpoint_is_converted_before_it_is_tuned(tmp_path: Path, corpus: Path) -> None:
+    (tmp_path / "epoch_3.pt").write_bytes(b"")
+    tuned = segue_here("train", corpus, "--clap", tmp_path / "epoch_3.pt", "--out", tmp_path / "r")
+    assert tuned.returncode == 1
+    assert "segue export" in tuned.stderr
+    assert "--to transformers" in tuned.stderr
 
 
 def test_bare_weights_and_a_tokenizer_beside_them_will_do(weights: Weights, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The embedded procedural library: everyday sounds made from mathematics, nothing to download."""
+"""Built in: everyday sounds that Segue computes; nothing to download."""
 
 from __future__ import annotations
 

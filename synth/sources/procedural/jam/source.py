@@ -1,4 +1,4 @@
-"""The embedded library of tagged music: loops made from mathematics, nothing to download."""
+"""Built in: loops of tagged music that Segue computes; nothing to download."""
 
 from __future__ import annotations
 

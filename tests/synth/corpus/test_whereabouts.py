@@ -1,0 +1,42 @@
+"""A corpus that is not where it is said to be: what to give in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import find_finished
+from synth.corpus.whereabouts import suggest_corpus
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Path:
+    """Two corpora, one of them planned only."""
+    for name, file in (("triplets", "corpus.json"), ("scenes", "plan.parquet")):
+        (tmp_path / "data_manifests" / name / "v1").mkdir(parents=True)
+        (tmp_path / "data_manifests" / name / "v1" / file).touch()
+    return tmp_path / "data_manifests"
+
+
+def test_the_nearest_corpus_is_told_or_all_there_are(
+    manifests: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert suggest_corpus(manifests / "tripelts", "") == f"did you mean {manifests / 'triplets'}?"
+    every = f"there are {manifests / 'scenes'}, {manifests / 'triplets'}"
+    assert suggest_corpus(manifests / "birds", "") == every
+    assert suggest_corpus(manifests.parent, "") == every
+    monkeypatch.chdir(manifests.parent)
+    relative = "there are data_manifests/scenes, data_manifests/triplets"
+    assert suggest_corpus(Path("birds"), "") == relative
+    with pytest.raises(CorpusError, match="no finished corpus here") as caught:
+        find_finished(Path("triplet"))
+    assert caught.value.fix == "did you mean data_manifests/triplets?"
+
+
+def test_where_there_is_none_the_fix_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert suggest_corpus(tmp_path / "birds", "run `segue build SPEC`") == "run `segue build SPEC`"
