@@ -28,9 +28,12 @@ from train.config.loss import CustomLoss, Role
 from train.config.run import TrainConfig
 from train.engine.loop import train
 from train.engine.run_folder import load_run
+from train.export.files import ModelFormat
+from train.export.read import load_exported
 from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.choice import loss_of
 from train.model.clap import build_model
+from train.report.publish import CARD_FILE, publish
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MODULES = ("bird_sounds", "together", "margin", "patches", "my_clap")
@@ -237,7 +240,15 @@ def test_the_towers_learn_and_are_opened_again(tmp_path: Path) -> None:
     run = load_run(result.folder)
     assert type(run.model.audio_tower).__name__ == "Patches"
     assert run.model.audio_tower.patch == 400
-    assert run.model.encode_audio(torch.rand(2, 8000)).shape == (2, 128)
+    noise = torch.rand(2, 8000)
+    with torch.no_grad():
+        heard = run.model.encode_audio(noise)
+    assert heard.shape == (2, 128)
+    publish(result.folder, tmp_path / "exported", ModelFormat.SAFETENSORS)
+    opened = load_exported(tmp_path / "exported")
+    assert torch.equal(opened.encode_audio(noise), heard)
+    card = (tmp_path / "exported" / CARD_FILE).read_text()
+    assert "| audio tower | `patches`, of a package that must be installed" in card
 
 
 def test_a_tower_of_another_package_is_checked() -> None:

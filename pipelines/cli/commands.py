@@ -134,7 +134,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "export": (
         "pipelines.cli.make.export:export_command",
-        "Export a corpus to other formats, or a trained model to transformers.",
+        "Export a corpus or a trained model to other formats.",
     ),
     "reproduce": (
         "experiments.cli.reproduce:experiments_command",

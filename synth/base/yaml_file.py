@@ -77,6 +77,8 @@ class YamlFile:
                     node = pair[1]
                     yield key, pair[0].start_mark
             elif isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+                if key >= len(node.value):  # an item that is missing
+                    return
                 node = node.value[key]
                 yield key, node.start_mark
 

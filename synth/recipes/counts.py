@@ -89,7 +89,7 @@ class Counts(RecipeSettings):
             raise PlanError(
                 f"{TIMES[max(self.times) - 1]} with pauses of {self.pause_s[0]:g} s leaves no room "
                 "for a sound",
-                fix="raise audio.length, or lower recipe.counts.times or pause_s",
+                fix="raise audio.length or recipe.counts.max_event_s, or lower times or pause_s",
             )
         check_splits("recipe.counts.repeats", self.repeats, splits)
 
@@ -111,7 +111,7 @@ class Counts(RecipeSettings):
         if len(clip.labels) != 1:
             return f"has {len(clip.labels)} labels; counts needs exactly one"
         if not is_countable(clip.labels[0]):
-            return "its label names no short event that can be counted"
+            return "has a label that names no short event that can be counted"
         if not find_units(clip, self.longest(setting), setting):
             longest = self.longest(setting) / setting.rate
             return f"holds no single sound of at most {longest:g} s with silence around it"

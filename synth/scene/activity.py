@@ -101,8 +101,10 @@ class Activity:
         return cls(whole, whole)
 
     def cut(self, onset: Frames, offset: Frames) -> Activity:
-        """What of it lies from `onset` to `offset`; nobody knows how often that begins."""
-        return Activity(cut(self.clear, onset, offset), cut(self.faint, onset, offset))
+        """What of it lies from `onset` to `offset`; nobody knows how often a part begins."""
+        clear, faint = cut(self.clear, onset, offset), cut(self.faint, onset, offset)
+        whole = (clear, faint) == (self.clear, self.faint)
+        return Activity(clear, faint, self.onsets if whole else None)
 
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synth.base.entry_points import find_entry_points
-from synth.base.names import suggestion
+from synth.base.names import nearest
 from train.config.section import Section
 
 TOWERS: Final = "segue.towers"
@@ -39,7 +39,10 @@ def _check_kind(kind: str) -> str:
         return TowerKind(kind)
     others = find_entry_points(TOWERS, _OURS)
     if kind not in others:
-        raise ValueError(f"there is no {kind!r}; {suggestion(kind, sorted({*_OURS, *others}))}")
+        known = sorted({*map(str, _OURS), *others})
+        near = nearest(kind, known)
+        choose = f"choose one of {', '.join(known)}, or install the package that has it"
+        raise ValueError(f"there is no {kind!r}; {f'did you mean {near!r}?' if near else choose}")
     return kind
 
 

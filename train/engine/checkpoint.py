@@ -19,7 +19,7 @@ from synth.base.atomic import write_text
 from synth.base.errors import SpecError
 from train.config.run import Precision, TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD
-from train.engine.optimizer import build_optimizer, is_fused
+from train.engine.optimizer import PEAK, build_optimizer, is_fused
 from train.engine.ranks import Process
 from train.engine.run_folder import (
     BEST_FILE,
@@ -225,8 +225,10 @@ def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
             fix="resume with as many processes",
         )
     load_weights(state.model, saved, path)
-    for group in saved["optimizer"]["param_groups"]:  # an older run may have saved another way
+    groups = zip(saved["optimizer"]["param_groups"], state.optimizer.param_groups, strict=True)
+    for group, made in groups:  # an older run may have saved another way, or less
         group["fused"] = is_fused(state.device)
+        group.setdefault(PEAK, made[PEAK])
     state.optimizer.load_state_dict(saved["optimizer"])
     if state.average is not None:
         state.average.load_state_dict(saved["average"])

@@ -12,7 +12,7 @@ from train.config.schedule import learning_rate
 from train.model.clap import Clap
 from train.model.freezing import parameter_groups
 
-_PEAK = "peak"
+PEAK = "peak"
 """Under which the optimizer, and so a checkpoint, keeps the peak rate of some parameters."""
 
 
@@ -31,7 +31,7 @@ def build_optimizer(model: Clap, config: TrainConfig, device: torch.device) -> t
                 key = peaks[id(one)], config.weight_decay if decays else 0.0
                 together.setdefault(key, []).append(one)
     groups = [
-        {"params": parameters, "weight_decay": decay, _PEAK: peak}
+        {"params": parameters, "weight_decay": decay, PEAK: peak}
         for (peak, decay), parameters in together.items()
     ]
     return torch.optim.AdamW(
@@ -85,7 +85,7 @@ def layer_factors(model: Clap, decay: float) -> dict[int, float]:
 def set_rates(optimizer: torch.optim.Optimizer, config: TrainConfig, step: int) -> None:
     """Give every parameter the rate of a step."""
     for group in optimizer.param_groups:
-        group["lr"] = rate_at(group[_PEAK], config, step)
+        group["lr"] = rate_at(group[PEAK], config, step)
 
 
 def rate_at(peak: float, config: TrainConfig, step: int) -> float:

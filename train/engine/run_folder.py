@@ -181,8 +181,10 @@ def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, p
         SpecError: Naming what differs.
     """
     given = _drop_free(config.model_dump(mode="json"))
-    before = _drop_free(json.loads(saved["config"]))
-    differing = sorted(key for key in given if given[key] != before.get(key))
+    # What an older run did not know has its default.
+    then = parse_config(json.loads(saved["config"]), str(path))
+    before = _drop_free(then.model_dump(mode="json"))
+    differing = sorted(key for key in given if given[key] != before[key])
     if differing:
         raise SpecError(
             f"{path}: was trained with other settings: {', '.join(differing)}",

@@ -136,9 +136,10 @@ def _tokenizer(run: LoadedRun) -> Any:
 
 
 def _no_clap(side: str, kind: str, name: str) -> SpecError:
-    what = "the small one" if kind == TowerKind.SMALL else repr(name)
+    what = repr(name) if kind == TowerKind.TRANSFORMERS else f"of kind {kind}"
     return SpecError(
         f"the {side} tower of this run is {what}, which is not half of a CLAP, so a "
         "ClapModel cannot hold it",
-        fix=f"train with `model: {{{side}: {{kind: transformers, name: FOLDER_OF_A_CLAP}}}}`",
+        fix="export it with `--to safetensors`, or train with "
+        f"`model: {{{side}: {{kind: transformers, name: FOLDER_OF_A_CLAP}}}}`",
     )

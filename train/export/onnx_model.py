@@ -20,7 +20,7 @@ from train.engine.run_folder import TOKENIZER_FILE, LoadedRun
 from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE, TEXT_GRAPH
 from train.export.folder import Written
 from train.export.onnx_halves import AudioHalf, TextHalf
-from train.model.towers.base import AudioTower, Tower
+from train.model.towers.base import AudioTower
 from train.model.towers.frames import FrameTower
 from train.model.towers.waveform import WaveformMapTower
 
@@ -65,9 +65,8 @@ def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
     """
     _check_packages()
     model = run.model
-    for tower in (model.audio_tower, model.text_tower):
-        _check_tower(tower)
     tower = model.audio_tower
+    _check_tower(tower, run.config.model.audio.name)
     sounds = _sounds(tower)
     ids = [run.tokenizer(_TEXTS), run.tokenizer(_TEXTS[:1])]
     texts = [(each.ids, each.mask.long()) for each in ids]
@@ -122,19 +121,19 @@ def _check_packages() -> None:
         ) from error
 
 
-def _check_tower(tower: Tower) -> None:
-    """Check that a tower is none of those that are known to be no graph.
+def _check_tower(tower: AudioTower, name: str) -> None:
+    """Check that an audio tower is none of those that are known to be no graph.
 
     Raises:
         SpecError: If it is one.
     """
-    reasons: tuple[tuple[type[Tower], str], ...] = (
+    reasons: tuple[tuple[type[AudioTower], str], ...] = (
         (FrameTower, "its transformers feature extractor computes its frames outside torch"),
         (WaveformMapTower, "with `tokens: map` it hears each sound of a batch at its own length"),
     )
     for kind, reason in reasons:
         if isinstance(tower, kind):
-            raise _no_graph(kind.__name__, reason)
+            raise _no_graph(f"the audio tower {name!r}", reason)
 
 
 def _no_graph(what: str, reason: str) -> SpecError:
@@ -182,7 +181,7 @@ def _write_graph(
     except (torch.onnx.OnnxExporterError, RuntimeError) as error:
         cause = error.__cause__ or error
         reason = str(cause).strip().splitlines()[0]
-        raise _no_graph(type(half.tower).__name__, reason) from error
+        raise _no_graph(f"the {file.stem} half", reason) from error
 
 
 @contextmanager

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal
+
+from pydantic import ValidationError
 
 from synth.base.errors import SpecError
+from synth.base.yaml_faults import explain_errors
+from synth.base.yaml_file import YamlFile
 from train.config.model import ModelConfig, TowerKind
 from train.config.section import Section
 from train.engine.run_folder import LoadedRun
 from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE
 
-EXPORT_AGAIN = "export the run again to an empty folder"
+EXPORT_AGAIN: Final = "export the run again to an empty folder"
+_SAME_PACKAGES: Final = f"install the packages that it was exported with, or {EXPORT_AGAIN}"
 
 
 class ExportSettings(Section):
@@ -69,11 +75,15 @@ def read_export_settings(folder: Path) -> ExportSettings:
         )
     if not file.is_file():
         raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", fix=EXPORT_AGAIN)
+    values: Any = None
     try:
-        return ExportSettings.model_validate_json(file.read_bytes())
+        values = json.loads(file.read_bytes())
+        return ExportSettings.model_validate(values)
+    except ValidationError as error:
+        place = YamlFile(str(file), values)
+        raise explain_errors(error, place, ExportSettings, _SAME_PACKAGES) from error
     except ValueError as error:
-        reason = "; ".join(line.strip() for line in str(error).splitlines()[1:3])
-        raise SpecError(f"{file}: {reason or error}", fix=EXPORT_AGAIN) from error
+        raise SpecError(f"{file}: damaged: {error}", fix=EXPORT_AGAIN) from error
 
 
 def _rename_towers(config: ModelConfig, audio: str, text: str) -> ModelConfig:

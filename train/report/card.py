@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from synth.corpus.corpus import Corpus
 from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import hugging_face_licence
+from synth.corpus.licence_mix import effective_licence, hugging_face_licence
 from train.bench.report import metric_lines, split_main_metrics
 from train.config.model import TowerConfig, TowerKind
 from train.engine.run_folder import LoadedRun
 from train.export.files import is_hub_name
 from train.export.folder import Written
 from train.report.evaluations import read_evaluations
-from train.report.origin import find_corpus, read_outcome
+from train.report.origin import Learnt, find_learnt, read_outcome
 
 _TAGS: Final = ("clap", "audio", "audio-text-retrieval", "segue")
 _TASK: Final = "zero-shot-audio-classification"
@@ -33,8 +33,7 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
     Raises:
         CorpusError: If a file of the run is damaged.
     """
-    digest = read_outcome(folder).digest
-    corpus = find_corpus(run.config.corpus, digest)
+    learnt = find_learnt(run.config, read_outcome(folder).digests)
     name = folder.resolve().name
     parts = (
         f"# {name}",
@@ -44,15 +43,15 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
         written.usage.replace("RATE", str(run.sample_rate)).strip("\n"),
         _describe_sounds(run),
         "## Training",
-        _describe_corpus(run, corpus, digest),
+        *map(_describe_corpus, learnt),
         _describe_settings(run),
         *_describe_results(folder),
     )
-    front = yaml.safe_dump(_front_matter(run, corpus, written), sort_keys=False).strip()
+    front = yaml.safe_dump(_front_matter(run, learnt, written), sort_keys=False).strip()
     return f"---\n{front}\n---\n" + "\n\n".join(parts) + "\n"
 
 
-def _front_matter(run: LoadedRun, corpus: Corpus | None, written: Written) -> dict[str, Any]:
+def _front_matter(run: LoadedRun, learnt: Sequence[Learnt], written: Written) -> dict[str, Any]:
     model = run.config.model
     bases = sorted({each.name for each in (model.audio, model.text) if each.name})
     facts: dict[str, Any] = {
@@ -61,17 +60,15 @@ def _front_matter(run: LoadedRun, corpus: Corpus | None, written: Written) -> di
         "tags": list(_TAGS),
         "language": "en",
     }
-    if corpus is not None and not bases:  # what a base model learnt from is not known
-        licence = parse_licence(corpus.facts.get("licence", ""))
-        facts["license"] = hugging_face_licence(licence)
+    corpora = [each.corpus for each in learnt if each.corpus is not None]
+    # What a base model learnt from is not known.
+    if len(corpora) == len(learnt) and not bases:
+        whole = effective_licence(parse_licence(each.facts.get("licence", "")) for each in corpora)
+        facts["license"] = hugging_face_licence(whole.licence)
     on_hub = [each for each in bases if is_hub_name(Path(each))]
     if on_hub:
         facts["base_model"] = on_hub
-    return facts | {"datasets": [_corpus_name(run, corpus)]}
-
-
-def _corpus_name(run: LoadedRun, corpus: Corpus | None) -> str:
-    return run.config.corpus.name if corpus is None else corpus.name
+    return facts | {"datasets": [each.name for each in learnt]}
 
 
 def _describe_sounds(run: LoadedRun) -> str:
@@ -83,42 +80,55 @@ def _describe_sounds(run: LoadedRun) -> str:
     )
 
 
-def _describe_corpus(run: LoadedRun, corpus: Corpus | None, digest: str) -> str:
-    told = f"It learnt from the synthetic corpus `{_corpus_name(run, corpus)}`"
-    if corpus is not None:
-        facts = corpus.facts
-        told += f", version `{corpus.version}`, recipe `{facts['recipe']}`, source "
-        told += f"`{facts['source']}`, whose captions are proven true of their sounds. "
-        told += facts.get("licence_reason") or (
-            f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}"
+def _describe_corpus(learnt: Learnt) -> str:
+    told = f"It learnt from the synthetic corpus `{learnt.name}`"
+    if learnt.share:
+        told = f"Of every batch {learnt.share} came from the corpus `{learnt.name}`"
+    if learnt.corpus is not None:
+        facts = learnt.corpus.facts
+        told += f", version `{learnt.corpus.version}`, recipe `{facts['recipe']}`, source "
+        told += f"`{facts['source']}`"
+        # What is mixed in may be the plain captions of a library.
+        told += ". " if learnt.share else ", whose captions are proven true of their sounds. "
+        reason = facts.get("licence_reason")
+        told += (
+            f"There is no one licence for all its samples together: {reason}"
+            if reason
+            else f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}"
         )
     told += "."
-    return f"{told} Its digest is `{digest}`." if digest else told
+    return f"{told} Its digest is `{learnt.digest}`." if learnt.digest else told
 
 
 def _describe_settings(run: LoadedRun) -> str:
     config = run.config
     model = config.model
     parameters = sum(each.numel() for each in run.model.parameters())
+    own = [f"{group} {rate:g}" for group, rate in config.lr_of.items()]
     rows = {
         "audio tower": _describe_tower(model.audio),
         "text tower": _describe_tower(model.text),
         "audio token": f"{model.audio.chunk_s:g} s ({model.audio.tokens})",
         "head": str(model.head.kind),
         "parameters": f"{parameters:,}",
+        "trained": ", ".join(model.trainable),
         "losses": ", ".join(dict.fromkeys(stage.loss.name for stage in config.stages)),
         "steps": f"{config.steps:,} of {config.batch:,} samples",
-        "learning rate": f"{config.lr:g}",
+        "learning rate": ", ".join([f"{config.lr:g}", *own]),
         "seed": str(config.seed),
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {of} |" for name, of in rows.items())])
 
 
 def _describe_tower(tower: TowerConfig) -> str:
-    if tower.kind != TowerKind.TRANSFORMERS:
+    if tower.kind == TowerKind.SMALL:
         return str(tower.kind)
+    if tower.kind != TowerKind.TRANSFORMERS:
+        return f"`{tower.kind}`, of a package that must be installed to open the model"
     # Where a folder lies on the machine of the training is nobody else's concern.
-    return f"`{tower.name if is_hub_name(Path(tower.name)) else Path(tower.name).name}`"
+    name = tower.name if is_hub_name(Path(tower.name)) else Path(tower.name).name
+    adapters = "" if tower.lora is None else f", trained by LoRA of rank {tower.lora.rank}"
+    return f"`{name}`{adapters}"
 
 
 def _describe_results(folder: Path) -> list[str]:

@@ -1,8 +1,8 @@
-"""What a run has come to, and which corpus it learnt from, by its checkpoint."""
+"""What a run has come to, and which corpora it learnt from, by its checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import torch
 
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CORPUS_FILE, Corpus
-from synth.storage import local_place
+from synth.storage import local_place, url_of
+from train.config.run import TrainConfig
 from train.engine.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_tensors
 from train.model.weights import weights_digest
 
@@ -23,12 +24,35 @@ class Outcome:
     Args:
         finished: Whether it has ended, and kept a model.
         parameters: Of the model; None where there are neither model nor checkpoint.
-        digest: Of the corpus it learnt from; "" where the checkpoint is gone.
+        digests: Of the corpus it learnt from, and of those mixed in; none where the checkpoint is
+            gone.
     """
 
     finished: bool
     parameters: int | None
+    digests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A corpus that a run learnt from.
+
+    Args:
+        place: Where the run was told that it lies.
+        share: Of every batch; "" for the corpus that others are mixed into.
+        digest: Of the version; "" where nobody knows.
+        corpus: That version; None where it is not at hand.
+    """
+
+    place: str
+    share: str
     digest: str
+    corpus: Corpus | None
+
+    @property
+    def name(self) -> str:
+        """The name of the corpus, or of its folder."""
+        return Path(self.place).name if self.corpus is None else self.corpus.name
 
 
 def read_outcome(folder: Path) -> Outcome:
@@ -43,7 +67,7 @@ def read_outcome(folder: Path) -> Outcome:
     return Outcome(
         finished=(folder / MODEL_FILE).is_file(),
         parameters=None if weights is None else sum(each.numel() for each in weights.values()),
-        digest=str(saved.get("origin", {}).get("corpus", "")),
+        digests=tuple(str(saved.get("origin", {}).get("corpus", "")).split()),
     )
 
 
@@ -61,13 +85,26 @@ def _load(path: Path, device: str = "meta") -> Mapping[str, Any]:
     return load_tensors(path, torch.device(device)) if path.is_file() else {}
 
 
-def find_corpus(place: Path, digest: str) -> Corpus | None:
-    """The version of a corpus that has this digest; None where it is not at hand.
+def find_learnt(config: TrainConfig, digests: Sequence[str]) -> list[Learnt]:
+    """What a run learnt from: its corpus, then those mixed in.
 
     Args:
-        place: What the run was told to learn from, where `latest` may have moved since.
-        digest: Of the version it learnt from.
+        config: Of the run.
+        digests: Of the versions it learnt from, in the same order; none where nobody knows.
     """
+    places = [
+        (config.corpus, ""),
+        *((each.corpus, f"{100 * each.weight:g} %") for each in config.mix),
+    ]
+    known = digests if len(digests) == len(places) else [""] * len(places)
+    return [
+        Learnt(url_of(place) or str(place), share, digest, _find_corpus(place, digest))
+        for (place, share), digest in zip(places, known, strict=True)
+    ]
+
+
+def _find_corpus(place: Path, digest: str) -> Corpus | None:
+    """The version of a corpus that has a digest; `latest` may have moved since."""
     try:
         folder = local_place(place)
         above = (folder, *sorted(path.parent for path in folder.glob(f"*/{CORPUS_FILE}")))

@@ -21,7 +21,7 @@ from train.config.run import TrainConfig
 from train.engine.run_folder import CONFIG_FILE
 from train.report.evaluations import read_evaluations
 from train.report.history import LOSS, Curves, collect_curves, read_history
-from train.report.origin import find_corpus, read_outcome
+from train.report.origin import find_learnt, read_outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def describe_run(folder: Path) -> RunReport:
     config, sample_rate = _settings(folder)
     history, outcome = read_history(folder), read_outcome(folder)
     tested = read_evaluations(folder)
-    corpus = find_corpus(config.corpus, outcome.digest)
+    learnt = find_learnt(config, outcome.digests)
     losses = history.values.get(LOSS, ())
     name = folder.resolve().name
     values = {
@@ -62,8 +62,7 @@ def describe_run(folder: Path) -> RunReport:
         "loss": losses[-1][1] if losses else None,
         "outcome": outcome,
         "tested": tested,
-        "corpus": corpus,
-        "place": url_of(config.corpus) or str(config.corpus),
+        "learnt": learnt,
         "evaluate": _format_evaluation_command(folder, config),
         "format_value": format_value,
         "is_share": is_share,

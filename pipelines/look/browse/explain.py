@@ -55,9 +55,8 @@ class Explainer:
                     if not any(could_be_called(label, name) for name in named)
                 )
                 return f"{_join_labels(others)} can be heard, too"
-            case Count(event):
-                heard = self._describe_times(claim)
-                return f"{_quote(event.label)} is not heard so often: {heard}"
+            case Count():
+                return f"it counts {describe_claim(claim)}: {self._describe_times(claim)}"
             case Event(label):
                 heard = _join_labels(sorted(self.heard.labels()))
                 return f"{_quote(label)} is not heard; heard: {heard}"
@@ -137,7 +136,7 @@ def describe_claim(claim: Claim) -> str:
         case Only(inner):
             return f"only {describe_claim(inner)}"
         case Count(event, times):
-            return f"{_quote(event.label)}, {times} times"
+            return f"{times} of {_quote(event.label)}"
         case Event(label):
             return _quote(label)
         case Concat() | Overlay():

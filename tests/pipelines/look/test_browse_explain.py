@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipelines.look.browse.drawing import draw
 from pipelines.look.browse.explain import Explainer
-from synth.scene.claim import And, Claim, Not, Only
+from synth.scene.claim import And, Claim, Count, Not, Only
 from synth.scene.notation import parse
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import timeline
@@ -67,6 +69,21 @@ def test_of_several_sounds_the_pair_that_fails_is_told() -> None:
     nested = why(WITH_SIREN, parse("dog + (rain * siren)"))
     assert nested is not None
     assert nested.startswith("“rain” and “siren” are never heard together")
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_wrong_count_is_told_with_what_is_heard(times: int) -> None:
+    twice = timeline(Concat(sound("dog", 1), sound("dog", 1), crossfade=-RATE))
+    heard = replace(
+        twice,
+        placements=tuple(
+            replace(place, activity=replace(place.heard, onsets=1)) for place in twice.placements
+        ),
+    )
+    told = Explainer(heard, Tolerance(audible=20), RATE)
+    times_heard = "dog 0.00 to 1.00 s, dog 2.00 to 3.00 s"
+    assert told.explain(Count(Event("dog"), times)) == f"it counts {times} of “dog”: {times_heard}"
+    assert told.explain(Count(Event("dog"), 2)) is None
 
 
 def test_what_the_timeline_leaves_open_or_proves_has_no_reason() -> None:

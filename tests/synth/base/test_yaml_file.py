@@ -59,6 +59,12 @@ def test_places_are_found_in_blocks_flows_and_lists() -> None:
     assert file.place(["nowhere"]) == "f"
 
 
+def test_an_item_that_a_list_lacks_is_where_the_list_is() -> None:
+    file = parse_yaml("a: 1\nb: [0.9]", "f")
+    assert file.place(("b", 1)) == "f:2:1"
+    assert file.existing_keys(("b", 1)) == ("b",)
+
+
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "somewhere.yaml").touch()
     with pytest.raises(SpecError, match=r"nowhere\.yaml: cannot be read: No such file") as lost:

@@ -156,3 +156,16 @@ def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged
     assert isinstance(
         zero_shot.plan_samples(Samples(triplets.rows, "negation", "test"), SETTINGS), Refusal
     )
+
+
+def test_repetitions_of_one_sound_bear_one_label(
+    build_corpus: Callable[..., Path], judged: Judged
+) -> None:
+    foley = {"foley": {"classes": ["dog", "cat"], "takes": 4}}
+    path = build_corpus(source=foley, recipe={"counts": {}}, splits={"test": 1.0})
+    data = SplitData(Corpus.open(path), "test", Mode.SHARDS)
+    samples = Samples(data.rows(range(len(data))), "counts", "test")
+    assert {len(row["labels"]) for row in samples.rows} == {1, 2, 3}
+    found = judged(zero_shot.plan_samples(samples, SETTINGS), samples, heard_labels)
+    assert values(found) == {"zero_shot_top1": 1.0}
+    assert found["zero_shot_top1"].chance == pytest.approx(1 / 2)

@@ -43,6 +43,8 @@ CLAP_HALF = {"kind": "transformers", "name": "clap"}
         ({"layer_decay": 0.9}, "layer_decay needs a tower of kind transformers"),
         ({"checkpoint_activations": True}, "checkpoint_activations needs a tower of kind"),
         ({"betas": [0.9, 1.0]}, "betas.1"),
+        ({"betas": [0.9]}, "betas.1: is missing"),
+        ({"model": {"audio": {"kind": "trasformers"}}}, "did you mean 'transformers'?"),
         ({"mix": [{"corpus": "c", "weight": 1.5}]}, "mix.0.weight"),
         ({"mix": [{"corpus": "c", "weight": 0.6}] * 2}, "leaves no sample of `corpus`"),
         (

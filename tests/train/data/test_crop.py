@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
-from synth.scene.claim import And, Not, Only, claim_from_json
+from synth.scene.claim import And, Count, Not, Only, claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.crop import Crop
@@ -79,6 +80,25 @@ def test_the_caption_of_a_clip_tells_of_the_whole_clip() -> None:
     assert not crop.hearing.proves(DOG)
     assert not crop.hearing.refutes(DOG)
     assert crop.hearing.proves(RAIN)
+
+
+def test_sounds_that_are_whole_in_a_part_are_still_counted() -> None:
+    two = timeline(Concat(HEARD.first, HEARD.first, -500))
+    heard = replace(
+        two,
+        placements=tuple(
+            replace(place, activity=replace(place.heard, onsets=1)) for place in two.placements
+        ),
+    )
+    tolerance = Tolerance(0, 100)
+    inside, rest, cut = (
+        Crop.of(heard, *at, tolerance) for at in ((0, 2500), (1200, 1300), (100, 2400))
+    )
+    assert inside.hearing.proves(Count(DOG, 2))
+    assert rest.hearing.proves(Count(DOG, 1))
+    assert rest.hearing.refutes(Count(DOG, 2))
+    assert not cut.hearing.proves(Count(DOG, 2))
+    assert not cut.hearing.refutes(Count(DOG, 3))
 
 
 @pytest.fixture(scope="module")

@@ -170,14 +170,14 @@ def test_a_run_with_other_towers_is_told_which_and_what_to_do(
     plain = with_heads(clap_folder, HeadKind.MLP, TokenKind.MAP)
     hubert = AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(hubert_folder))
     for update, rate, told in (
-        ({"audio": AudioConfig()}, CLAP_RATE, "audio tower of this run is the small one"),
+        ({"audio": AudioConfig()}, CLAP_RATE, "audio tower of this run is of kind small"),
         ({"audio": hubert}, 16_000, f"audio tower of this run is '{hubert_folder}'"),
         (
             {"text": TextConfig(kind=TowerKind.TRANSFORMERS, name=str(roberta))},
             CLAP_RATE,
             f"text tower of this run is '{roberta}'",
         ),
-        ({"text": TextConfig()}, CLAP_RATE, "text tower of this run is the small one"),
+        ({"text": TextConfig()}, CLAP_RATE, "text tower of this run is of kind small"),
     ):
         folder = make_run(plain.model_copy(update=update), rate)
         with pytest.raises(SpecError, match=told) as error:

@@ -28,6 +28,7 @@ from tiny_models import (
 from torch import Tensor
 
 from pipelines.cli.make.export import MODEL_FORMATS, export_command
+from pipelines.look.report.run import run_page
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder
@@ -35,6 +36,7 @@ from train.cli.eval import eval_command
 from train.cli.train import train_command
 from train.config.model import (
     AudioConfig,
+    Group,
     HeadConfig,
     HeadKind,
     LayerMix,
@@ -43,6 +45,8 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
+from train.config.run import Mix
+from train.engine.loop import train
 from train.engine.run_folder import load_run
 from train.export.files import SETTINGS_FILE, WEIGHTS_FILE, ModelFormat
 from train.export.folder import Written
@@ -191,6 +195,33 @@ def test_names_on_the_hub_are_base_models_and_folders_are_not(
     assert str(tmp_path) not in card
 
 
+def test_card_and_report_name_every_corpus_that_is_mixed_in(
+    corpus: Path, build_corpus: Callable[..., Path], settings: Any, tmp_path: Path
+) -> None:
+    audio = {"sample_rate": 16_000, "format": "wav"}
+    other = build_corpus(corpus="other", audio=audio, recipe={"counts": {}}).with_name("other")
+    rates = {Group.AUDIO_TOWER: 1e-4}
+    config = settings(mix=(Mix(corpus=other, weight=0.25),), lr_of=rates).scale_steps(2)
+    train(config)
+    publish(config.out, tmp_path / "out", ModelFormat.SAFETENSORS)
+    card = (tmp_path / "out" / CARD_FILE).read_text()
+    front = yaml.safe_load(card.split("---\n")[1])
+    assert (front["datasets"], front["license"]) == (["tiny", "other"], "cc0-1.0")
+    assert "| learning rate | 0.001, audio_tower 0.0001 |" in card
+    assert "Of every batch 25 % came from the corpus `other`" in card
+    page = run_page(config.out).html
+    assert "is not there now" not in page
+    for facts in (Corpus.open(each).facts for each in (corpus, other)):
+        assert facts["version"] in card
+        assert f"`{facts['digest']}`" in card
+        assert facts["digest"] in page
+
+    shutil.rmtree(other)
+    card = model_card(config.out, load_run(config.out), Written("segue-audio", "", ""))
+    assert "license:" not in card
+    assert run_page(config.out).html.count("is not there now") == 1
+
+
 def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     publish(make_run(ModelConfig(dim=16), RATE), out, ModelFormat.SAFETENSORS)
@@ -204,6 +235,15 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     (out / SETTINGS_FILE).write_text(json.dumps(settings))
     with pytest.raises(SpecError, match=r"model.safetensors: of another model"):
         load_exported(out)
+    settings["model"]["audio"]["kind"] = "patches"
+    (out / SETTINGS_FILE).write_text(json.dumps(settings))
+    with pytest.raises(SpecError) as error:
+        load_exported(out)
+    place = f"{out / SETTINGS_FILE}: model.audio.kind"
+    known = "choose one of small, transformers, or install the package that has it"
+    assert error.value.message == f"{place}: there is no 'patches'; {known}"
+    settings["model"]["audio"]["kind"] = "small"
+    (out / SETTINGS_FILE).write_text(json.dumps(settings))
     (out / "tokenizer.json").write_text("{")
     with pytest.raises(SpecError, match=r"tokenizer.json: missing or damaged"):
         load_exported(out)

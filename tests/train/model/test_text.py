@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import save_gpt2, save_modernbert, save_qwen3
+from tiny_models import save_ast, save_gpt2, save_modernbert, save_qwen3, save_whisper
 from transformers import (
     CLIPConfig,
     CLIPModel,
@@ -99,13 +99,14 @@ def test_the_summary_is_the_one_token_under_a_projection(make: Any, tmp_path: Pa
     assert torch.allclose(found.values[:, 0], expected, atol=1e-5)
 
 
-def test_t5_has_no_summary_and_hubert_no_text(tmp_path: Path, hubert_folder: Path) -> None:
+def test_t5_has_no_summary_and_audio_models_no_text(tmp_path: Path, hubert_folder: Path) -> None:
     t5(tmp_path)
     with pytest.raises(SpecError, match="t5") as error:
         tower(tmp_path, HeadKind.PROJECTION)
     assert "`mlp` or `transformer`" in error.value.fix
-    with pytest.raises(SpecError, match="does not take text"):
-        tower(hubert_folder)
+    for folder in (hubert_folder, save_whisper(tmp_path / "whisper"), save_ast(tmp_path / "ast")):
+        with pytest.raises(SpecError, match="does not take text"):
+            tower(folder)
 
 
 def test_every_parameter_that_is_not_idle_gets_a_gradient(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def text_model(model: Any, name: str, pooled: bool) -> TextModel:
         SpecError: If it is none for text, or has no summary.
     """
     kind = model.config.model_type
-    if not hasattr(model.config, "vocab_size") or hasattr(model.config, "conv_kernel"):
+    if model.main_input_name != "input_ids" or not hasattr(model.config, "vocab_size"):
         raise SpecError(
             f"model {name!r} ({kind}) does not take text",
             fix="use BERT, RoBERTa, ModernBERT, T5, GPT-2, Qwen3 or another text model, "
