@@ -138,8 +138,10 @@ def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path
     assert Counter(row["outcome"] for row in rows(out))["none"] < 700
     counts = counted("textswap", tags, "--out", out)["counts"]
     assert counts["tags"] == counts["tags listed"] >= 1_050
-    jamendo = shared_data("MTG-Jamendo/autotagging-validation.tsv")
+    lines = shared_data("MTG-Jamendo/autotagging-validation.tsv").read_text().splitlines(True)
+    jamendo = tmp_path / "third.tsv"
+    jamendo.write_text("".join([lines[0], *lines[1::3]]))
     captioned = ["tag-captions", jamendo, "--style", "paper", "--views", "2", "--seed", "7"]
     counts = counted(*captioned, "--out", out)["counts"]
-    assert counts["items"] == 11_101
+    assert counts["items"] == len(lines[1::3]) > 3_000
     assert counts["items left out"] == 0

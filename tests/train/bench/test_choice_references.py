@@ -104,9 +104,9 @@ def test_chance_of_multi_label_map_is_that_of_random_scores() -> None:
     correct[:1, 0] = correct[:5, 1] = True
     chance = mean_average_precision(np.zeros((12, 2)), correct).chance
     drawn = [
-        average_precision_score(correct, rng.random((12, 2)), average="macro") for _ in range(3000)
+        average_precision_score(correct, rng.random((12, 2)), average="macro") for _ in range(1000)
     ]
-    assert chance == pytest.approx(np.mean(drawn), abs=0.01)
+    assert chance == pytest.approx(np.mean(drawn), abs=0.02)
 
 
 def test_a_class_is_the_mean_of_its_prompts() -> None:

@@ -35,6 +35,7 @@ from train.engine.loop import train
 from train.engine.ranks import Process
 from train.engine.run_folder import load_run
 from train.engine.validation import Validator
+from train.model.clap import build_model
 
 Save = Callable[[Path], Path]
 LAST = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST)
@@ -78,7 +79,8 @@ def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(
     alone = Process(0, 1, torch.device("cpu"))
     assert validator.loss(run.model, alone) == pytest.approx(result.best_loss, abs=1e-5)
 
-    before = load_run(_untrained(config)).model.state_dict()
+    with torch.random.fork_rng():
+        before = build_model(config.model, 16_000, len(run.tokenizer)).state_dict()
     changed = {name for name, value in weights(config.out).items() if differs(before[name], value)}
     towers = {name for name in changed if "_tower." in name}
     for half, tower in (("audio", run.model.audio_tower), ("text", run.model.text_tower)):
@@ -87,23 +89,7 @@ def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(
         assert towers & last
         towers -= last
     assert not towers
-    assert any(name.startswith("audio_head.") for name in changed)
 
 
 def differs(left: torch.Tensor, right: torch.Tensor) -> bool:
     return not torch.equal(left, right)
-
-
-def _untrained(config: TrainConfig) -> Path:
-    """The same run with hardly a step in it: the towers as they were saved."""
-    first = config.model_copy(
-        update={
-            "out": config.out.with_name("untrained"),
-            "stages": (Stage(steps=1, loss=InfoNce()),),
-            "lr": 1e-30,
-            "weight_decay": 0.0,
-            "eval_every": 0,
-        }
-    )
-    train(first)
-    return first.out
