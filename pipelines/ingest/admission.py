@@ -17,8 +17,9 @@ from jaxtyping import Bool, Int
 from pipelines.spec.intake import Intake
 from pipelines.store.row_file import RowFile
 from synth.sources.block import Block, Blocked, tally, withdraw_blocked
-from synth.sources.catalogue import SplitRule, assign_splits, split_finder, withdraw_copies
+from synth.sources.catalogue import withdraw_copies
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
+from synth.sources.splits import SplitRule, assign_splits, split_finder
 
 Row: TypeAlias = dict[str, Any]
 Told: TypeAlias = dict[str, str]

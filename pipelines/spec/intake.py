@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from synth.sources import Source, Unheard
-from synth.sources.catalogue import Acceptance, SplitRule
+from synth.sources.catalogue import Acceptance
+from synth.sources.splits import SplitRule
 from synth.truth.ear import Ear
 
 

@@ -13,9 +13,10 @@ from pipelines.ingest.parts import LISTED_ROWS
 from pipelines.store.row_file import RowFile
 from synth.corpus.schema import to_table
 from synth.sources.block import Block, tally, withdraw_blocked
-from synth.sources.catalogue import SplitRule, assign_splits, withdraw_copies
+from synth.sources.catalogue import withdraw_copies
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.reading.collected import unheard_row
+from synth.sources.splits import SplitRule, assign_splits
 
 Rows = list[dict[str, Any]]
 SHARES = (SplitRule("train", 0.7), SplitRule("test", 0.2))

@@ -20,8 +20,6 @@ from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.catalogue import (
     Acceptance,
     CataloguedClip,
-    SplitRule,
-    assign_splits,
     catalogue,
     explain_inaudible,
     find_segments,
@@ -31,6 +29,7 @@ from synth.sources.catalogue import (
 )
 from synth.sources.own.folder import FolderSource
 from synth.sources.sounds.esc50 import Esc50
+from synth.sources.splits import SplitRule, assign_splits
 from synth.truth.ear import Ear
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])
