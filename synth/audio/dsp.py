@@ -16,7 +16,7 @@ from synth.scene.timeline import Fade
 
 _ATTACK_HOP_S: Final = 0.01
 _ATTACK_HOPS: Final = (1.0, 1.0, 1.0)
-ATTACK_DB: Final[Decibels] = 4.0
+_ATTACK_DB: Final[Decibels] = 4.0
 _ATTACK_RANGE_DB: Final = 45.0
 
 Audio: TypeAlias = Float32[np.ndarray, "_"]
@@ -72,7 +72,7 @@ def levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
     return (20 * np.log10(np.maximum(rms, 10 ** (SILENCE_DB / 20)))).astype(np.float32)
 
 
-def attacks(audio: Audio, rate: int, rise_db: Decibels = ATTACK_DB) -> Int8[np.ndarray, " blocks"]:
+def attacks(audio: Audio, rate: int, rise_db: Decibels = _ATTACK_DB) -> Int8[np.ndarray, " blocks"]:
     """How often the sound may be said to begin, or to begin anew, in each block of `levels`.
 
     Each is a peak of the level over 30 ms, within 45 dB of the loudest, that rises out of its

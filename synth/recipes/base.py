@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
 from synth.captions.caption import Connective, Pair, Style
-from synth.captions.contrast import CaptionSet, Wording, contrast
+from synth.captions.contrast import CaptionSet, Wording, contrast, keep_crossed
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
 from synth.scene.scene import Excerpt, Scene
@@ -75,6 +75,11 @@ class Clip:
             tags=tuple(Tag(**tag) for tag in row["tags"]),
         )
 
+    def read_envelope(self) -> Envelope:
+        """The envelope itself, wherever it lies."""
+        stored = self.envelope
+        return stored.read() if isinstance(stored, StoredEnvelope) else stored
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:
@@ -89,6 +94,10 @@ class Levels:
     target_lufs: Decibels
     max_gain_db: Decibels
     max_below_db: Decibels
+
+    def gain(self, loudness_lufs: Decibels) -> Decibels:
+        """What brings a sound to the target, or near it, to 0.01 dB."""
+        return round(min(self.target_lufs - loudness_lufs, self.max_gain_db), 2)
 
     def refusal(self, loudness_lufs: Decibels) -> str | None:
         """Why a sound is too quiet, None where it is not."""
@@ -277,16 +286,15 @@ def excerpt(
     never falls into a pause. It begins with a block of the clip's levels, as what is left of a
     block that is cut may be silent.
     """
-    gain = min(setting.levels.target_lufs - clip.loudness_lufs, setting.levels.max_gain_db)
+    gain = setting.levels.gain(clip.loudness_lufs)
     if longest is None or clip.frames <= longest:
-        return Excerpt(clip.id, 0, clip.frames, round(gain, 2))
+        return Excerpt(clip.id, 0, clip.frames, gain)
     start = _loud_start(clip, longest, setting.rate, rng)
-    return Excerpt(clip.id, start, longest, round(gain, 2))
+    return Excerpt(clip.id, start, longest, gain)
 
 
 def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:
-    envelope = clip.envelope
-    heard = envelope.read() if isinstance(envelope, StoredEnvelope) else envelope
+    heard = clip.read_envelope()
     block = heard.block
     last = int((clip.frames - frames) // block)
     window = max(1, round(frames / block))
@@ -320,6 +328,12 @@ def draft_contrast(
         TruthError: If what is heard does not prove it.
     """
     return Draft(scene, contrast(scene, connective, wording, heard, tolerance), heard)
+
+
+def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]]) -> list[Draft]:
+    """A group with only the negatives that are dealt in crosses (`contrast.keep_crossed`)."""
+    kept = keep_crossed([draft.captions for draft in drafts], crosses)
+    return [replace(draft, captions=captions) for draft, captions in zip(drafts, kept, strict=True)]
 
 
 def make_listener(clips: Iterable[Clip], setting: Setting) -> Listener:

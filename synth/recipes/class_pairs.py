@@ -13,12 +13,13 @@ from jaxtyping import Int64
 from synth.base.errors import LeftOutError
 from synth.base.units import Frames, to_frames
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
-from synth.captions.contrast import Wording, as_main, judge, keep_crossed
+from synth.captions.contrast import Wording, as_main, judge
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import (
     Clip,
     Draft,
     Setting,
+    deal_crosses,
     draft_contrast,
     longest_event,
     make_listener,
@@ -121,11 +122,7 @@ class ClassPairs:
         if style is Style.PAPER:
             return drafts
         crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
-        crossed = keep_crossed([draft.captions for draft in drafts], crosses)
-        return [
-            replace(draft, captions=captions)
-            for draft, captions in zip(drafts, crossed, strict=True)
-        ]
+        return deal_crosses(drafts, crosses)
 
     @property
     def crossfade(self) -> Frames:

@@ -17,10 +17,10 @@ from typing import ClassVar, Final
 import numpy as np
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from synth.base.errors import LeftOutError, PlanError
+from synth.base.errors import LeftOutError, PlanError, TruthError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Caption, Style
-from synth.captions.contrast import CaptionSet, judge, keep_crossed
+from synth.captions.contrast import judge
 from synth.captions.counting import TIMES, counting_frames, say_count
 from synth.labels.lexicon import Phrase, is_countable
 from synth.recipes.base import (
@@ -30,6 +30,7 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     check_splits,
+    deal_crosses,
     make_listener,
     permutation,
 )
@@ -38,7 +39,6 @@ from synth.scene.edit import Edit
 from synth.scene.scene import Concat, Event, Excerpt, Scene
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
-from synth.truth.truth import Hearing
 
 _UNCERTAIN: Final = "no sound of the clip is surely heard as often as it is played"
 
@@ -188,10 +188,12 @@ class Repetitions:
         tolerance = Tolerance(audible=self.setting.audible)
         for count, scene in self._scenes(Event(label, unit), rng).items():
             heard = self._listener.hear(scene)
-            if not Hearing(heard, tolerance).proves(said[count].claim):
-                return None
             others = [each.of_kind(Edit.COUNT.value) for each in said.values()]
-            drafts.append(Draft(scene, judge(said[count], others, heard, tolerance), heard))
+            try:
+                captions = judge(said[count], others, heard, tolerance)
+            except TruthError:
+                return None
+            drafts.append(Draft(scene, captions, heard))
         return drafts
 
     def _scenes(self, sound: Event, rng: np.random.Generator) -> dict[int, Scene]:
@@ -211,11 +213,7 @@ class Repetitions:
             return list(drafts)
         pairs = combinations([caption.text for caption in said.values()], 2)
         crosses = [(Edit.COUNT.value, *pair) for pair in pairs]
-        sets: list[CaptionSet] = keep_crossed([draft.captions for draft in drafts], crosses)
-        return [
-            Draft(draft.scene, captions, draft.heard)
-            for draft, captions in zip(drafts, sets, strict=True)
-        ]
+        return deal_crosses(drafts, crosses)
 
 
 def _repeat(sound: Event, count: int, pause: Frames) -> Scene:

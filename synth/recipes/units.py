@@ -9,7 +9,7 @@ import numpy as np
 from synth.base.units import Decibels, Frames
 from synth.recipes.base import Clip, Setting
 from synth.scene.scene import Excerpt
-from synth.truth.envelope import Envelope, StoredEnvelope
+from synth.truth.envelope import Envelope
 
 _FOREGROUND_DB: Decibels = 15.0
 """A unit further below the loudest block of its clip may be another sound than the label's."""
@@ -26,15 +26,14 @@ def find_units(clip: Clip, longest: Frames, setting: Setting) -> list[Excerpt]:
         longest: Frames that a part may last.
         setting: The ear, and the gain.
     """
-    stored = clip.envelope
-    envelope = stored.read() if isinstance(stored, StoredEnvelope) else stored
-    gain = min(setting.levels.target_lufs - clip.loudness_lufs, setting.levels.max_gain_db)
+    envelope = clip.read_envelope()
+    gain = setting.levels.gain(clip.loudness_lufs)
     found = []
     for first, last in _runs(envelope, setting.ear.clear_db):
         start = round(first * envelope.block)
         frames = min(round(last * envelope.block), clip.frames) - start
         if setting.audible <= frames <= longest:
-            found.append(Excerpt(clip.id, start, frames, round(gain, 2)))
+            found.append(Excerpt(clip.id, start, frames, gain))
     return found
 
 

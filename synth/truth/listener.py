@@ -106,7 +106,9 @@ class Listener:
                 Activity(
                     self._to_frames(clear_runs, place),
                     self._to_frames(faint_runs, place),
-                    self._count_onsets(place.excerpt),
+                    self._envelope(place.excerpt.clip).count_attacks(
+                        place.excerpt.start, place.excerpt.frames
+                    ),
                 ),
             )
             for place, clear_runs, faint_runs in zip(placed.placements, clear, faint, strict=True)
@@ -140,18 +142,6 @@ class Listener:
             if len(self._alone) < _KEPT:
                 self._alone[key] = found
         return found
-
-    def _count_onsets(self, excerpt: Excerpt) -> int | None:
-        key = excerpt.clip, excerpt.start, excerpt.frames
-        if key not in self._onsets:
-            if len(self._onsets) >= _KEPT:
-                self._onsets.pop(next(iter(self._onsets)), None)
-            self._onsets[key] = self._envelope(excerpt.clip).count_attacks(*key[1:])
-        return self._onsets[key]
-
-    @cached_property
-    def _onsets(self) -> dict[tuple[str, Frames, Frames], int | None]:
-        return {}
 
     @cached_property
     def _recent(self) -> dict[Scene, Timeline]:
