@@ -7,6 +7,7 @@ from typing import Final
 GROUPS: Final[dict[str, str]] = {
     "night": "Rebuild a corpus every night and promote it if it passes; look back on its nights.",
     "text": "Make texts from captions and tags, without audio: probes, negations, phrases.",
+    "bench": "Frozen test sets: build them, score models on them, compare models on one page.",
     "llm": "Ask a language model about captions: answers are checked and paid for once.",
 }
 """The line of help of each group of commands, by their first word."""
@@ -135,6 +136,18 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "export": (
         "pipelines.cli.make.export:export_command",
         "Export a corpus or a trained model to other formats.",
+    ),
+    "bench list": (
+        "pipelines.cli.make.bench:bench_list_command",
+        "List the frozen test sets and what each asks.",
+    ),
+    "bench build": (
+        "pipelines.cli.make.bench:bench_build_command",
+        "Build a frozen test set, byte for byte as published.",
+    ),
+    "bench run": (
+        "experiments.cli.bench:bench_run_command",
+        "Score models on the test sets that are built; one page compares them.",
     ),
     "reproduce": (
         "experiments.cli.reproduce:experiments_command",

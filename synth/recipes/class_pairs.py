@@ -80,7 +80,8 @@ class ClassPairs:
     setting: Setting
 
     def __len__(self) -> int:
-        return self.repeats * len(self.pairs)
+        every = self.repeats * len(self.pairs)
+        return min(every, self.settings.most_groups or every)
 
     def group(self, index: int) -> Sequence[Draft]:
         """Forward, reversed and overlay of one ordered pair; or TeminAL A's two.

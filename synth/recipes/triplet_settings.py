@@ -15,6 +15,7 @@ class TripletSettings(RecipeSettings):
     Args:
         repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
             splits, or a number per split.
+        most_groups: Most groups of a split, of pairs drawn at random; null for every pair.
         crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
             paper has none.
         max_event_s: Longer sounds are cut to an excerpt of this length.
@@ -25,6 +26,7 @@ class TripletSettings(RecipeSettings):
     """
 
     repeats: PositiveInt | dict[str, PositiveInt] = 1
+    most_groups: PositiveInt | None = None
     crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
     max_event_s: Seconds | None = Field(default=None, gt=0)
     least_event_s: Seconds = Field(default=1.0, gt=0)

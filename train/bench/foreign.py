@@ -14,10 +14,10 @@ import numpy as np
 from torch import Tensor
 
 from synth.audio.dsp import Audio
-from synth.base.entry_points import find_entry_points, load_object
-from synth.base.errors import SpecError
+from synth.base.entry_points import load_object
+from synth.base.errors import SegueError, SpecError
 from train.bench.embedder import Embedder, Embeddings
-from train.export.kinds import EMBEDDERS
+from train.export.kinds import list_embedders
 
 _PARTS: Final = ("sample_rate", "longest", "audio", "texts")
 _FIX: Final = "docs/extend.md says what an embedder is; --debug tells where it fails"
@@ -101,7 +101,7 @@ def open_foreign(name: str) -> Foreign:
         SpecError: If it cannot be imported or made, or is no embedder.
     """
     first, _, rest = name.partition(":")
-    offered = find_entry_points(EMBEDDERS, ())
+    offered = list_embedders()
     if first in offered:
         made = _call(load_object(offered[first], SpecError), *([rest] if rest else []), name=name)
     else:
@@ -133,6 +133,8 @@ def _call(function: Any, *given: Any, name: str) -> Any:
         raise SpecError(f"{name}: {function!r:.60} cannot be called", fix=_FIX)
     try:
         return function(*given)
+    except SegueError:
+        raise
     except Exception as fault:
         raise SpecError(f"{name}: fails with {_line(fault)}", fix=_FIX) from fault
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from train.bench.plan import Benchmark
-from train.data.recordings import RECORDINGS_FILE, load_recordings
+from train.data.recordings import RECORDINGS_FILE, Recordings, load_recordings
 
 HEARD: Final = "heard in training"
 """The fact that tells how many recordings of a test the model was trained on."""
@@ -25,16 +25,27 @@ def add_heard_fact(benchmark: Benchmark, model: Path) -> Benchmark:
     Raises:
         CorpusError: If a file of the run is damaged.
     """
-    return replace(benchmark, facts={**benchmark.facts, HEARD: _describe_heard(benchmark, model)})
+    told = describe_heard(benchmark.recordings, f"a {benchmark.kind}", model)
+    return replace(benchmark, facts={**benchmark.facts, HEARD: told})
 
 
-def _describe_heard(benchmark: Benchmark, model: Path) -> str:
-    if benchmark.recordings is None:
-        return f"{_UNKNOWN}, a {benchmark.kind} does not name its recordings"
+def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str:
+    """How many recordings of a test a model was trained on, in words.
+
+    Args:
+        recordings: Of the test; None where it does not tell them.
+        what: What the test is, for where it does not.
+        model: Folder of a run; of any other model it is not known.
+
+    Raises:
+        CorpusError: If a file of the run is damaged.
+    """
+    if recordings is None:
+        return f"{_UNKNOWN}, {what} does not name its recordings"
     training = load_recordings(model)
     if training is None:
         return f"{_UNKNOWN}, there is no {RECORDINGS_FILE} in {model}"
-    heard, all_ = benchmark.recordings.count_shared(training), len(benchmark.recordings.clips)
+    heard, all_ = recordings.count_shared(training), len(recordings.clips)
     return f"{heard:,} of {all_:,} recordings"
 
 

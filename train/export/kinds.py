@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,10 @@ ACCEPTED: Final = (
 )
 EMBEDDERS: Final = "segue.embedders"
 """The group of entry points whose names are models."""
+_OURS: Final = {
+    "random": "train.bench.baselines:open_random",
+    "bag-of-words": "train.bench.baselines:open_bag_of_words",
+}
 _FACTORY: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 _PE_AUDIO: Final = frozenset({"pe_audio", "pe_audio_video"})
 _OPEN_CLIP: Final = "open_clip_config.json"
@@ -41,6 +46,12 @@ class ModelKind(StrEnum):
     HUB = "name on huggingface.co"
 
 
+def list_embedders() -> dict[str, EntryPoint]:
+    """The models that go by a name: ours, and those of other packages."""
+    ours = {name: EntryPoint(name, value, EMBEDDERS) for name, value in _OURS.items()}
+    return ours | find_entry_points(EMBEDDERS, ours)
+
+
 def model_kind(model: Path) -> ModelKind:
     """The kind of a model, by its files or its name alone.
 
@@ -57,7 +68,7 @@ def model_kind(model: Path) -> ModelKind:
     name = model.as_posix()
     if _OPEN_CLIP_NAME.fullmatch(name):
         return ModelKind.OPEN_CLIP
-    if _FACTORY.fullmatch(name) or name.partition(":")[0] in find_entry_points(EMBEDDERS, ()):
+    if _FACTORY.fullmatch(name) or name.partition(":")[0] in list_embedders():
         return ModelKind.CODE
     if is_hub_name(model):
         return ModelKind.HUB

@@ -15,6 +15,7 @@ Conventions, for all metrics:
   whole groups of units, where units share clips and so are not independent.
 """
 
+from train.bench.metrics.blocks import block_scores
 from train.bench.metrics.choice import choose_one, choose_two
 from train.bench.metrics.classification import class_embeddings, mean_average_precision
 from train.bench.metrics.compositional import compa
@@ -27,6 +28,7 @@ __all__ = [
     "RESAMPLES",
     "Metric",
     "bat",
+    "block_scores",
     "choose_one",
     "choose_two",
     "class_embeddings",

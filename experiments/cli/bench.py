@@ -1,0 +1,163 @@
+"""`segue bench run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.make.bench import ROOT
+from pipelines.frozen.record import BuiltSet, read_records
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
+from synth.base.progress import Observer
+from synth.base.waiting import show_waiting
+from train.bench.settings import Padding
+from train.cli.show import quieten_transformers, tell_of_hub
+from train.export.kinds import model_kind
+
+if TYPE_CHECKING:
+    from experiments.frozen.results import Result
+    from experiments.frozen.score import OpenSet
+
+PAGE: Final = "compare.html"
+
+
+def bench_run_command(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            help="Whatever `segue eval` opens; or random, or bag-of-words:MODEL.",
+            show_default=False,
+        ),
+    ],
+    sets: Annotated[
+        Path, typer.Option(help="Folder of the sets that are built.", file_okay=False)
+    ] = ROOT,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Score this set alone, such as order-v1; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for scores and page; by default `results` in that of the sets. The page "
+            "shows every score that is there.",
+            show_default=False,
+            file_okay=False,
+        ),
+    ] = None,
+    pad: Annotated[
+        Padding,
+        typer.Option(help="What fills up a CLAP's input behind a shorter sound."),
+    ] = Padding.PAD,
+    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    as_json: JsonOption = False,
+) -> None:
+    """Score models on the sets that are built, and compare them on one page.
+
+    Every score comes with its chance level and a 95 % interval, and again with the sounds played
+    backwards. What is scored already is not scored again.
+
+    Examples: `segue bench run random runs/demo bag-of-words:runs/demo`,
+    `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v1`
+    """
+    quieten_transformers()
+    chosen = _choose(read_records(sets), only or ())
+    for model in models:
+        model_kind(Path(model))
+        tell_of_hub(model)
+    with show_waiting("loading torch"):
+        from experiments.frozen.page import compare_page
+        from experiments.frozen.results import read_results
+        from experiments.frozen.score import OpenSet
+        from pipelines.look.page import write_page
+    folder = out or sets / "results"
+    with show_progress(as_json) as observer:
+        opened = [OpenSet.open(each, sets, observer) for each in chosen]
+        for model in models:
+            _score(model, opened, folder, pad, device, observer)
+    results = read_results(folder)
+    page = compare_page(results)
+    write_page(page, folder / PAGE)
+    asked = {each.corpus for each in chosen}
+    shown = [each for each in results if each.model in models and each.set.corpus in asked]
+    if as_json:
+        told = [each.model_dump(mode="json") | {"control": each.control} for each in shown]
+        print_json({"results": told, "page": str(folder / PAGE)})
+        return
+    _print(shown)
+    console = make_console()
+    for name in (each.corpus for each in chosen if not each.published):
+        console.print(f"[yellow]note[/]: {name} is unpublished: compare it with nothing else")
+    console.print(f"page    {folder / PAGE}", markup=False)
+
+
+def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet]:
+    names = {name for each in built for name in (each.name, each.corpus)}
+    for name in only:
+        if name not in names:
+            raise SpecError(f"--only {name}: is not built here", fix=suggestion(name, names))
+    return [each for each in built if not only or {each.name, each.corpus} & set(only)]
+
+
+def _score(
+    model: str,
+    opened: Sequence[OpenSet],
+    folder: Path,
+    pad: Padding,
+    device: str,
+    observer: Observer,
+) -> None:
+    """Score a model on the sets that it is not scored on yet."""
+    from experiments.frozen.results import Result, Score, find_result, write_result
+    from experiments.frozen.score import Counted, score_set
+    from train.bench.heard import describe_heard
+    from train.bench.opening import open_embedder
+
+    embedder = open_embedder(Path(model), device)
+    left = [
+        each
+        for each in opened
+        if find_result(folder, each.built, model, embedder.digest, pad) is None
+    ]
+    phase = f"score {model}"
+    observer.start(phase, sum(each.effort for each in left), "sounds and texts")
+    for each in left:
+        metrics = score_set(embedder, each, pad, Counted(observer, phase))
+        write_result(
+            Result(
+                model=model,
+                weights=embedder.digest,
+                pad=pad,
+                heard=describe_heard(each.recordings, "the set", Path(model)),
+                set=each.built,
+                scores={name: Score.of(one) for name, one in metrics.items()},
+            ),
+            folder,
+        )
+    observer.finish(phase)
+
+
+def _print(results: Sequence[Result]) -> None:
+    from experiments.frozen.score import BACKWARDS, SCORES
+
+    table = Table("set", "model", *SCORES, "text, backwards", "control")
+    for number, each in enumerate(results):
+        new = not number or results[number - 1].set != each.set
+        if new and number:
+            table.add_section()
+        cells = [
+            f"{one.value:.1%} ({one.low:.1%} to {one.high:.1%})"
+            for name in (*SCORES, f"{BACKWARDS}text")
+            for one in (each.scores[name],)
+        ]
+        table.add_row(each.set.corpus if new else "", each.model, *cells, each.control or "-")
+    make_console().print(table)
+    make_console().print("chance: text and audio 50 %, group 16.7 %")

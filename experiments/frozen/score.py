@@ -1,0 +1,181 @@
+"""The scores of a model on a frozen test set, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from pipelines.frozen.description import SPLIT
+from pipelines.frozen.digests import digest_corpus
+from pipelines.frozen.record import BuiltSet, locate_corpus
+from synth.audio.dsp import PCM_SCALE, Audio
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import Corpus
+from synth.sources.catalogue import resample
+from train.bench.embedder import Embedder, embed_sounds, embed_texts
+from train.bench.fitting import fill_up
+from train.bench.metrics import Metric
+from train.bench.settings import Padding
+from train.bench.sounds import Sounds
+from train.bench.tasks.blocks import Block, find_blocks, score_blocks
+from train.config.run import Mode
+from train.data.recordings import Recordings
+from train.data.rows import Row
+from train.data.split import SplitData
+
+SCORES: Final = ("text", "audio", "group")
+BACKWARDS: Final = "backwards_"
+"""Before the name of a score whose sounds are played backwards."""
+
+
+@dataclass(frozen=True)
+class SetSounds:
+    """Sounds of a set, resampled to a model's rate.
+
+    Args:
+        data: The split that holds them.
+        rows: The rows of the sounds.
+        backwards: Play them backwards; the silence at their end stays there.
+    """
+
+    data: SplitData
+    rows: Sequence[Row]
+    backwards: bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def name(self, number: int) -> str:
+        """The sample's id."""
+        return f"sample {self.rows[number]['id']}"
+
+    def size(self, number: int) -> int:
+        """Its length in frames."""
+        return int(self.rows[number]["frames"])
+
+    def load(self, number: int, rate: int) -> Audio:
+        """Its samples in -1 to 1 at `rate` Hz."""
+        pcm = self.data.pcm(self.rows[number])
+        if self.backwards:
+            end = int(np.max(np.flatnonzero(pcm), initial=-1)) + 1
+            pcm = np.concatenate([pcm[:end][::-1], pcm[end:]])
+        samples = pcm.astype(np.float32) / np.float32(PCM_SCALE)
+        return resample(samples, self.data.corpus.sample_rate, rate)
+
+
+@dataclass(frozen=True)
+class OpenSet:
+    """A built set, opened and proven to be what its record says.
+
+    Args:
+        built: Its record.
+        data: Its samples.
+        rows: Their rows.
+        blocks: What is scored.
+    """
+
+    built: BuiltSet
+    data: SplitData
+    rows: Sequence[Row]
+    blocks: Sequence[Block]
+
+    @classmethod
+    def open(cls, built: BuiltSet, root: Path, observer: Observer) -> OpenSet:
+        """Open a set.
+
+        Args:
+            built: Its record.
+            root: Folder of all sets.
+            observer: Told of the progress.
+
+        Raises:
+            CorpusError: If it is not what its record says, or holds nothing to score.
+        """
+        corpus = Corpus.open(locate_corpus(built, root))
+        if digest_corpus(corpus, observer) != built.digest:
+            raise CorpusError(
+                f"{corpus.folder}: was changed since {built.name} was built",
+                fix=f"remove {root / 'data_manifests' / built.corpus} and "
+                f"{root / 'shards' / built.corpus}, and build the set again",
+            )
+        data = SplitData(corpus, SPLIT, Mode.SHARDS)
+        rows = data.rows(range(len(data)))
+        blocks = find_blocks(rows, built.edits)
+        if not blocks:
+            raise CorpusError(
+                f"{built.name}: no captions of {', '.join(built.edits)} stand against one another",
+                fix="name other edits in its description, and build it again",
+            )
+        return cls(built, data, rows, blocks)
+
+    @cached_property
+    def heard(self) -> tuple[int, ...]:
+        """Positions of the samples that are scored."""
+        return tuple(sorted({number for each in self.blocks for number in each.sounds}))
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The different captions that are scored."""
+        return tuple(sorted({text for each in self.blocks for text in each.texts}))
+
+    @cached_property
+    def recordings(self) -> Recordings:
+        """What its sounds are made of."""
+        return Recordings.of_split(self.data)
+
+    @property
+    def effort(self) -> int:
+        """Sounds and texts that a model is asked for."""
+        return 2 * len(self.heard) + len(self.texts)
+
+
+class Counted(Silent):
+    """Counts whatever is done inside as one phase of another observer.
+
+    Args:
+        observer: The other one.
+        phase: Its phase.
+    """
+
+    def __init__(self, observer: Observer, phase: str) -> None:
+        self._observer = observer
+        self._phase = phase
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Count on."""
+        self._observer.advance(self._phase, units)
+
+
+def score_set(
+    embedder: Embedder, opened: OpenSet, padding: Padding, observer: Observer
+) -> dict[str, Metric]:
+    """`text`, `audio` and `group`; and the same with every sound played backwards.
+
+    Args:
+        embedder: The model.
+        opened: The set.
+        padding: What fills up the model's input behind a sound.
+        observer: Told of `opened.effort` units.
+
+    Raises:
+        SpecError: If a sound is longer than the model takes.
+        CorpusError: If a sound cannot be read, or the model gives no numbers for it.
+    """
+    said = embed_texts(embedder, opened.texts, observer)
+    positions = {number: place for place, number in enumerate(opened.heard)}
+    rows = [opened.rows[number] for number in opened.heard]
+    found: dict[str, Metric] = {}
+    for name, backwards in (("", False), (BACKWARDS, True)):
+        sounds: Sounds = SetSounds(opened.data, rows, backwards)
+        audio, _ = embed_sounds(
+            embedder, fill_up(sounds, padding, embedder.longest), observer=observer
+        )
+        scores = score_blocks(opened.blocks, audio, said, positions)
+        found |= {name + score: one for score, one in scores.items()}
+    return found

@@ -1,0 +1,113 @@
+"""`segue bench build` and `segue bench list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.table import Table
+
+from pipelines.cli.common.options import JsonOption, WorkersOption
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.source import SetOption, apply_settings, parse_source
+from pipelines.cli.make.build import choose_worker_count
+from pipelines.frozen.description import open_set, shipped_sets
+from pipelines.frozen.digests import read_published
+from pipelines.frozen.make import make_set
+
+ROOT: Final = Path("out/bench")
+
+
+def bench_build_command(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The set, such as order-v1; or all; or the YAML file of your own.",
+            show_default=False,
+        ),
+    ],
+    source: Annotated[
+        str,
+        typer.Option(help="Your copy of the library, as NAME:PATH; foley needs none."),
+    ] = "foley",
+    settings: SetOption = None,
+    out: Annotated[Path, typer.Option(help="Folder of all sets.", file_okay=False)] = ROOT,
+    workers: WorkersOption = None,
+    publish: Annotated[
+        Path | None,
+        typer.Option(
+            help="For maintainers: write the set's digest into this folder.",
+            file_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a frozen test set from your copy of a library, byte for byte as published.
+
+    A set whose digest is not the published one is refused, with what differs. Over a source without
+    a published digest the set is built, and marked as unpublished. A killed build resumes.
+
+    Examples: `segue bench build order-v1`,
+    `segue bench build all --source esc50:/data/ESC-50`
+    """
+    sets = list(shipped_sets()) if name == "all" else [open_set(name)]
+    library = apply_settings(parse_source(source), settings or ())
+    for each in sets:
+        each.make_spec(library)
+    console = make_console()
+    made: list[dict[str, Any]] = []
+    for each in sets:
+        with show_progress(as_json) as observer:
+            found = make_set(each, library, out, choose_worker_count(workers), observer, publish)
+        made.append(found.to_json())
+        if as_json:
+            continue
+        built = found.built
+        told = "as published" if built.published else "unpublished"
+        console.print(
+            f"[bold]{built.name}[/] over {built.source}: {built.samples:,} samples, {told}, "
+            f"digest {built.digest[:16]}, text alone {built.text_only.value:.1%} (chance 50 %), "
+            f"{found.summary.seconds:.1f} s"
+        )
+        if not built.published:
+            console.print(
+                f"[yellow]note[/]: no digest of {built.name} over {built.source} is published: "
+                "whether this is the set that others score cannot be told"
+            )
+    if as_json:
+        print_json({"sets": made})
+        return
+    print_next(console, "segue", "bench", "run", "random", "MODEL", "--sets", out)
+
+
+def bench_list_command(as_json: JsonOption = False) -> None:
+    """List the frozen test sets: what each asks, and over which sources it is published."""
+    found = list(shipped_sets())
+    published = {
+        each.name: {
+            source: told and told.digest
+            for source in each.description.sources
+            for told in (read_published(each.digest_file(source)),)
+        }
+        for each in found
+    }
+    if as_json:
+        rows = [
+            {"name": each.name, "asks": each.description.asks, "digests": published[each.name]}
+            for each in found
+        ]
+        print_json({"sets": rows})
+        return
+    table = Table("set", "asks", "published over", "not published over")
+    for each in found:
+        known, unknown = (
+            [source for source, digest in published[each.name].items() if bool(digest) is wanted]
+            for wanted in (True, False)
+        )
+        table.add_row(each.name, each.description.asks, ", ".join(known), ", ".join(unknown))
+    console = make_console()
+    console.print(table)
+    print_next(console, "segue", "bench", "build", "all")

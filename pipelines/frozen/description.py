@@ -1,0 +1,154 @@
+"""What a frozen test set is: a spec without its source, and how its samples are scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipelines.spec.file import parse_spec
+from pipelines.spec.spec import Spec
+from synth.base.errors import SpecError
+from synth.base.names import suggestion
+from synth.base.yaml_faults import explain_errors
+from synth.base.yaml_file import YamlFile, read_yaml
+from synth.sources import Settings
+
+SHIPPED: Final = Path(__file__).resolve().parent / "shipped"
+PUBLISHED: Final = "published"
+SPLIT: Final = "test"
+_NAME: Final = re.compile(r"[a-z0-9-]+-v[1-9][0-9]*")
+_FIX: Final = "docs/bench.md shows a description"
+
+
+class Backwards(StrEnum):
+    """What playing the sounds backwards does to the answers."""
+
+    FLIPS = "flips"
+    """The other caption is true now: a model that hears what is asked falls below chance."""
+    KEEPS = "keeps"
+    """The same caption is still true: a model that hears what is asked stays above chance."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FrozenSource(_Part):
+    """A source that a set is defined over.
+
+    Args:
+        settings: Of the source, all but where it lies.
+        test: The library's own splits whose clips are used, or their share.
+    """
+
+    settings: dict[str, Any] = Field(default_factory=dict)
+    test: float | list[str | int]
+
+
+class Description(_Part):
+    """A frozen test set.
+
+    Args:
+        task: What it tests, in a word.
+        asks: The question that a model must answer, in a sentence.
+        edits: Kinds of false captions that are scored, as the manifest calls them.
+        backwards: What playing the sounds backwards does to the answers.
+        spec: A spec without `corpus`, `source` and `splits`.
+        sources: The sources that it is defined over, by name.
+    """
+
+    task: str = Field(min_length=1)
+    asks: str = Field(min_length=1)
+    edits: tuple[str, ...] = Field(min_length=1)
+    backwards: Backwards
+    spec: dict[str, Any]
+    sources: dict[str, FrozenSource] = Field(min_length=1)
+
+
+class FrozenSet(_Part):
+    """A description with its name.
+
+    Args:
+        name: As in `order-v1`; the version changes with whatever changes the set.
+        path: Of the description.
+        description: What it says.
+    """
+
+    name: str
+    path: Path
+    description: Description
+
+    def corpus(self, source: str) -> str:
+        """The name of its corpus over a source."""
+        return f"{self.name}-{source.replace('_', '-')}"
+
+    def digest_file(self, source: str, folder: Path | None = None) -> Path:
+        """Where its published digest over a source lies, by default beside the description."""
+        return (folder or self.path.parent / PUBLISHED) / f"{self.corpus(source)}.json"
+
+    def make_spec(self, source: Settings) -> Spec:
+        """Its spec over a source.
+
+        Args:
+            source: Says where the library lies; its other settings are those of the description.
+
+        Raises:
+            SpecError: If the set is not defined over it, or the description is wrong.
+        """
+        sources = self.description.sources
+        name = str(source.name)  # type: ignore[attr-defined]
+        if name not in sources:
+            raise SpecError(
+                f"{self.name} is not defined over {name}",
+                fix=f"give one of {', '.join(sources)}; docs/bench.md says how to add a source",
+            )
+        given = source.model_dump(mode="json", exclude_defaults=True)
+        if changed := sorted(given.keys() & sources[name].settings.keys()):
+            raise SpecError(
+                f"{self.name} sets {', '.join(changed)} of {name} itself", fix="leave them out"
+            )
+        values = self.description.spec | {
+            "corpus": self.corpus(name),
+            "source": {name: sources[name].settings | given},
+            "splits": {SPLIT: sources[name].test},
+        }
+        return parse_spec(YamlFile(str(self.path), values), self.path.parent)
+
+
+def open_set(name: str) -> FrozenSet:
+    """A set that ships, by its name, or any other by the path of its description.
+
+    Raises:
+        SpecError: If there is none, or it is wrong.
+    """
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml"):
+        path = SHIPPED / f"{name}.yaml"
+        if not path.is_file():
+            raise SpecError(f"no test set {name!r}", fix=suggestion(name, shipped_names()))
+    file = read_yaml(path)
+    if not _NAME.fullmatch(path.stem):
+        raise SpecError(
+            f"{path}: the file's name is the set's: expected NAME-vN, lowercase",
+            fix="as in order-v1.yaml",
+        )
+    try:
+        description = Description.model_validate(file.value)
+    except ValidationError as error:
+        raise explain_errors(error, file, Description, _FIX) from error
+    return FrozenSet(name=path.stem, path=path.resolve(), description=description)
+
+
+def shipped_names() -> tuple[str, ...]:
+    """The sets that ship, by name."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.yaml")))
+
+
+def shipped_sets() -> Iterator[FrozenSet]:
+    """The sets that ship."""
+    return map(open_set, shipped_names())

@@ -1,0 +1,177 @@
+"""Digests of a test set: what they are computed on, and what differs where two are not equal.
+
+The digest of a set is of the rows of its plan and of the PCM of its samples, in the plan's order.
+The names of files, encoded bytes, worker counts and the time of the build do not enter it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipelines.build.algorithms import algorithm_versions
+from pipelines.engines.passport import library_versions
+from pipelines.frozen.description import SPLIT
+from synth.base.atomic import write_text
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer
+from synth.base.rng import digest, digest_all
+from synth.corpus.corpus import Corpus
+from synth.corpus.schema import PLAN, canonical_json
+
+SHOWN: Final = 5
+_LETTERS: Final = 16
+
+
+class ClipsOfLabel(BaseModel):
+    """The clips of one label that a set draws from.
+
+    Args:
+        count: How many there are.
+        digest: Of their ids and files.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    count: int
+    digest: str
+
+
+class Published(BaseModel):
+    """What is published of a set over one source.
+
+    Args:
+        digest: Of the whole set.
+        plan: Of the rows of its plan.
+        samples: How many there are.
+        clips: By label, the clips that it draws from; empty for a source that reads no files.
+        algorithms: Versions of Segue's algorithms that made it.
+        libraries: Versions of the packages that made it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    digest: str
+    plan: str
+    samples: int
+    clips: dict[str, ClipsOfLabel]
+    algorithms: dict[str, int | str]
+    libraries: dict[str, str]
+
+    @classmethod
+    def of(cls, corpus: Corpus, clips: Mapping[str, ClipsOfLabel], observer: Observer) -> Published:
+        """What is to be published of a built set."""
+        plan = digest_plan(corpus.folder)
+        return cls(
+            digest=digest_corpus(corpus, observer),
+            plan=plan,
+            samples=corpus.samples(SPLIT, columns=["id"]).num_rows,
+            clips=dict(clips),
+            algorithms=algorithm_versions(),
+            libraries=dict(library_versions()),
+        )
+
+    def write(self, path: Path) -> None:
+        """Write it; a digest that is published never changes.
+
+        Raises:
+            CorpusError: If another one is published there.
+        """
+        known = read_published(path)
+        if known is not None and known.digest != self.digest:
+            raise CorpusError(
+                f"{path}: publishes another digest, {known.digest[:_LETTERS]}",
+                fix="a published set never changes: give the changed one the next version",
+            )
+        write_text(path, self.model_dump_json(indent=1) + "\n")
+
+
+def read_published(path: Path) -> Published | None:
+    """What is published in a file; None where there is no such file.
+
+    Raises:
+        CorpusError: If it is damaged.
+    """
+    try:
+        return Published.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise CorpusError(f"{path}: is damaged", fix="install Segue again") from error
+
+
+def digest_corpus(corpus: Corpus, observer: Observer) -> str:
+    """Digest of a built set: of each planned sample's row, and of its PCM as the shard holds it.
+
+    Raises:
+        CorpusError: If a shard is missing or damaged.
+    """
+    columns = [*PLAN.names, "offset", "size"]
+    rows = corpus.samples(SPLIT, columns=columns).to_pylist()
+    observer.start("digest", len(rows), "samples")
+    parts = []
+    for row in rows:
+        pcm = corpus.stored_pcm(SPLIT, row["shard"], row.pop("offset"), row.pop("size"))
+        parts += [canonical_json(row), hashlib.sha256(pcm.astype("<i2").tobytes()).hexdigest()]
+        observer.advance("digest")
+    observer.finish("digest")
+    return digest_all(parts)
+
+
+def digest_plan(folder: Path) -> str:
+    """Digest of the plan of a set, rendered or not."""
+    rows = pq.read_table(folder / "plan.parquet", columns=PLAN.names).to_pylist()
+    return digest_all(map(canonical_json, rows))
+
+
+def digest_clips(clips: Iterable[Mapping[str, Any]]) -> dict[str, ClipsOfLabel]:
+    """The clips of the test split by their first label, each by its id and the SHA-256 of its file.
+
+    Args:
+        clips: Rows of `schema.CLIPS`.
+    """
+    by_label: dict[str, list[str]] = defaultdict(list)
+    for row in clips:
+        if row["split"] == SPLIT:
+            by_label[(row["labels"] or ("",))[0]].append(f"{row['id']} {row['sha256']}")
+    return {
+        label: ClipsOfLabel(count=len(found), digest=digest(*sorted(found))[:_LETTERS])
+        for label, found in sorted(by_label.items())
+    }
+
+
+def algorithm_changes(published: Published) -> Sequence[str]:
+    """Algorithms of Segue that are not those that made a set."""
+    return [
+        f"Segue's {name} is {str(value)[:_LETTERS]}, "
+        f"was {str(published.algorithms[name])[:_LETTERS]}"
+        for name, value in algorithm_versions().items()
+        if name in published.algorithms and published.algorithms[name] != value
+    ]
+
+
+def library_changes(published: Published) -> Sequence[str]:
+    """Packages of other versions than those that made a set, as pip takes them."""
+    here = library_versions()
+    return [
+        f"{name}=={version}"
+        for name, version in published.libraries.items()
+        if here.get(name) != version
+    ]
+
+
+def clip_changes(published: Published, clips: Mapping[str, ClipsOfLabel]) -> Sequence[str]:
+    """Labels whose clips are not those that a set was published over."""
+    none = ClipsOfLabel(count=0, digest="")
+    found = []
+    for label in sorted(published.clips.keys() | clips.keys()):
+        there, here = published.clips.get(label, none), clips.get(label, none)
+        if there.count != here.count:
+            found.append(f"{label}: {here.count} of {there.count} clips")
+        elif there != here:
+            found.append(f"{label}: other files")
+    return found

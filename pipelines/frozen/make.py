@@ -1,0 +1,158 @@
+"""Build a frozen test set, and refuse what is not the published one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pipelines.build.build import Summary, build, plan_library, refuse_unheard
+from pipelines.checks.blind import run_blind_test
+from pipelines.frozen.description import SPLIT, FrozenSet
+from pipelines.frozen.digests import (
+    SHOWN,
+    Published,
+    algorithm_changes,
+    clip_changes,
+    digest_clips,
+    digest_plan,
+    library_changes,
+    read_published,
+)
+from pipelines.frozen.record import BuiltSet, TextScore, write_record
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer
+from synth.corpus.corpus import Corpus
+from synth.sources import Settings
+
+MOST_BY_TEXT: Final = 0.52
+"""What text alone may score in a set that is published; chance is one half."""
+_ALL: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What `make_set` did.
+
+    Args:
+        built: The set.
+        summary: Of its build.
+    """
+
+    built: BuiltSet
+    summary: Summary
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return self.built.model_dump(mode="json") | {"build": self.summary.to_json()}
+
+
+def make_set(
+    frozen: FrozenSet,
+    source: Settings,
+    root: Path,
+    workers: int,
+    observer: Observer,
+    publish: Path | None = None,
+) -> Made:
+    """Build a set, and compare it with its published digest; a killed build resumes.
+
+    Other clips, or another plan, are refused before anything is rendered.
+
+    Args:
+        frozen: The set.
+        source: The library, and where it lies.
+        root: Folder of all sets.
+        workers: Worker processes; 0 runs in this process.
+        observer: Told of the progress.
+        publish: Folder to publish the digest in, instead of comparing it.
+
+    Raises:
+        SpecError: If the set is not defined over the source.
+        CorpusError: If the set is not the published one, with what differs; or it may not be
+            published, as text alone tells its captions apart.
+    """
+    name = str(source.name)  # type: ignore[attr-defined]
+    spec = frozen.make_spec(source)
+    refuse_unheard(spec)
+    published = None if publish else read_published(frozen.digest_file(name))
+    library, places, _ = plan_library(spec, root, workers, observer)
+    clips = digest_clips(library.clips) if getattr(source, "reads_files", True) else {}
+    if published:
+        if changed := clip_changes(published, clips):
+            fix = f"get the whole of {name} as it is published; `segue check` names faulty files"
+            raise _refuse(frozen, name, "has other clips", changed, fix)
+        if digest_plan(places.manifests) != published.plan:
+            raise _refuse(frozen, name, "has another plan", *_blame(published))
+    summary = build(spec, root, workers, observer)
+    corpus = Corpus.open(Path(summary.paths["manifests"]))
+    made = Published.of(corpus, clips, observer)
+    if published and made.digest != published.digest:
+        raise _refuse(frozen, name, "has other audio", *_blame(published))
+    text_only = _score_text(frozen, corpus, observer)
+    if publish:
+        if text_only.value > MOST_BY_TEXT:
+            raise CorpusError(
+                f"{frozen.name} over {name}: text alone scores {text_only.value:.1%}",
+                fix=f"a set is published only at {MOST_BY_TEXT:.0%} or less: change its recipe",
+            )
+        made.write(frozen.digest_file(name, publish))
+    told = frozen.description
+    built = BuiltSet(
+        name=frozen.name,
+        source=name,
+        corpus=frozen.corpus(name),
+        task=told.task,
+        asks=told.asks,
+        edits=told.edits,
+        backwards=told.backwards,
+        digest=made.digest,
+        published=bool(published or publish),
+        samples=made.samples,
+        text_only=text_only,
+    )
+    write_record(built, root)
+    return Made(built, summary)
+
+
+def _refuse(
+    frozen: FrozenSet, source: str, what: str, changed: Sequence[str], fix: str
+) -> CorpusError:
+    more = f"; and {len(changed) - SHOWN:,} more" if len(changed) > SHOWN else ""
+    told = "; ".join(changed[:SHOWN]) + more
+    return CorpusError(
+        f"{frozen.name} over {source} {what} than the published set ({told})", fix=fix
+    )
+
+
+def _blame(published: Published) -> tuple[Sequence[str], str]:
+    """What probably made plan or audio another: Segue, packages, or else the machine."""
+    if changed := algorithm_changes(published):
+        return changed, "install the Segue that published it, or build the set's newest version"
+    if changed := library_changes(published):
+        return [f"published with {each}" for each in changed], (
+            f"build it with the same packages: pip install {' '.join(changed)}"
+        )
+    return ["clips, Segue and packages are the same"], (
+        "build it on another machine, and report this one"
+    )
+
+
+def _score_text(frozen: FrozenSet, corpus: Corpus, observer: Observer) -> TextScore:
+    """How well text alone tells the captions that are scored from their false ones."""
+    found = run_blind_test(corpus.folder, _ALL, observer=observer).figures
+    figures = [
+        each
+        for each in found
+        if each.split == SPLIT and each.measure == "own" and each.kind in frozen.description.edits
+    ]
+    if not figures:
+        raise CorpusError(
+            f"{frozen.name}: too few groups with false captions of {frozen.description.edits}",
+            fix="ask for more samples, or name other edits",
+        )
+    worst = max(figures, key=lambda each: each.excess)
+    return TextScore(
+        value=round(worst.value, 4), low=round(worst.low, 4), high=round(worst.high, 4)
+    )
