@@ -40,13 +40,14 @@ class Foley(Settings):
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a take; takes are dealt to the folds 1 to 5 in turn."""
+        library = f"foley/{self.seed}" if self.seed else "foley"
         for label in self.classes:
             for take in range(self.takes):
                 yield ClipRef(
                     id=f"foley/{label}-{take:05d}",
                     location=f"{label}/{take}",
                     labels=(label,),
-                    recording=f"foley/{label}-{take:05d}",
+                    recording=f"{library}/{label}-{take:05d}",
                     licence="CC0-1.0",
                     attribution="Segue procedural library",
                     split=str(take % FOLDS + 1),
