@@ -118,7 +118,6 @@ def _score(
     """Score a model on the sets that it is not scored on yet."""
     from experiments.frozen.results import Result, Score, find_result, write_result
     from experiments.frozen.score import Counted, score_set
-    from train.bench.heard import describe_heard
     from train.bench.opening import open_embedder
 
     embedder = open_embedder(Path(model), device)
@@ -136,13 +135,24 @@ def _score(
                 model=model,
                 weights=embedder.digest,
                 pad=pad,
-                heard=describe_heard(each.recordings, "the set", Path(model)),
+                heard=_describe_heard(model, each),
                 set=each.built,
                 scores={name: Score.of(one) for name, one in metrics.items()},
             ),
             folder,
         )
     observer.finish(phase)
+
+
+def _describe_heard(model: str, opened: OpenSet) -> str:
+    """How many of a set's recordings a model was trained on, in words; a baseline on none."""
+    from train.bench.baselines import BAG_OF_WORDS, RANDOM
+    from train.bench.heard import describe_heard
+
+    if model == RANDOM:
+        return "0 recordings"
+    run = model.removeprefix(f"{BAG_OF_WORDS}:")
+    return describe_heard(opened.recordings, "the set", Path(run))
 
 
 def _print(results: Sequence[Result]) -> None:

@@ -16,6 +16,8 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from train.bench.embedder import Embedder, Embeddings
 
+RANDOM: Final = "random"
+BAG_OF_WORDS: Final = "bag-of-words"
 _DIM: Final = 64
 _WORD: Final = re.compile(r"\w+")
 
@@ -26,7 +28,7 @@ class RandomModel:
 
     sample_rate: int = 16_000
     longest: int | None = None
-    digest: str = "random"
+    digest: str = RANDOM
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """A vector by the sound's samples."""
@@ -61,7 +63,7 @@ class BagOfWords:
     def digest(self) -> str:
         """Of the model, marked."""
         weights = getattr(self.model, "digest", "")
-        return weights and f"bag-of-words:{weights}"
+        return weights and f"{BAG_OF_WORDS}:{weights}"
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """As the model hears them."""
@@ -88,7 +90,7 @@ def open_bag_of_words(model: str = "") -> BagOfWords:
         CorpusError: If there is no such model.
     """
     if not model:
-        raise SpecError("bag-of-words: of which model?", fix="give bag-of-words:MODEL")
+        raise SpecError(f"{BAG_OF_WORDS}: of which model?", fix=f"give {BAG_OF_WORDS}:MODEL")
     from train.bench.opening import open_embedder
 
     return BagOfWords(open_embedder(Path(model)))

@@ -1,0 +1,199 @@
+"""Frozen test sets: one digest however they are built, and what differs is refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+from builds import segue_here
+from waiting import PATIENCE_S
+
+from pipelines.frozen.description import open_set, shipped_sets
+from pipelines.frozen.digests import read_published
+from pipelines.frozen.record import read_records
+from synth.base.errors import SpecError
+from synth.sources import source_class
+
+DESCRIPTION: dict[str, Any] = {
+    "task": "order",
+    "asks": "Which of two sounds comes first?",
+    "edits": ["reorder"],
+    "backwards": "flips",
+    "spec": {
+        "seed": 5,
+        "recipe": {"triplets": {"most_groups": 10, "max_event_s": 1.0, "style": "natural"}},
+        "audio": {"sample_rate": 16000, "length": "exact 2 s"},
+        "shards": {"samples": 3},
+    },
+    "sources": {
+        "foley": {
+            "settings": {"classes": ["dog", "rain", "siren", "wind"], "takes": 4, "seed": 9},
+            "test": 1.0,
+        },
+        "folder": {"test": 1.0},
+    },
+}
+
+
+@pytest.fixture
+def tiny_set(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny-v1.yaml"
+    path.write_text(yaml.safe_dump(DESCRIPTION), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bench(tiny_set: Path, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Builds the tiny set; gives the last line of JSON."""
+
+    def run(*more: str | Path, out: str = "out", name: str | Path = tiny_set) -> dict[str, Any]:
+        ended = segue_here("bench", "build", name, "--out", tmp_path / out, *more, "--json")
+        found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+        return found
+
+    return run
+
+
+def digest_of(found: dict[str, Any]) -> str:
+    (built,) = found["sets"]
+    return str(built["digest"])
+
+
+@pytest.fixture
+def sounds(tmp_path: Path) -> Path:
+    """A folder of recordings, a folder a label, made of foley."""
+    root = tmp_path / "sounds"
+    foley = source_class("foley").model_validate({"takes": 4})
+    for ref in foley.refs():  # type: ignore[attr-defined]
+        label = ref.labels[0]
+        if label in ("dog", "rain", "siren", "wind"):
+            path = root / label / f"{ref.id.rpartition('-')[2]}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            found = foley.load(ref)  # type: ignore[attr-defined]
+            soundfile.write(path, found.audio, found.rate, subtype="PCM_16")
+    return root
+
+
+def test_workers_and_kills_leave_the_digest_as_it_is(
+    bench: Callable[..., dict[str, Any]], tiny_set: Path, tmp_path: Path
+) -> None:
+    alone = bench("--workers", "1", "--publish", tmp_path / "published")
+    assert alone["sets"][0]["text_only"]["value"] <= 0.52
+    two = bench("--workers", "2", out="two")
+    assert two["sets"][0]["published"]
+    assert digest_of(two) == digest_of(alone)
+
+    killed = tmp_path / "killed"
+    words = [sys.executable, "-m", "pipelines.cli", "bench", "build", str(tiny_set)]
+    words += ["--out", str(killed), "--workers", "0"]
+    shutil.copytree(tmp_path / "out" / "banks", killed / "banks")
+    process = subprocess.Popen(words, start_new_session=True)
+    until = time.monotonic() + PATIENCE_S
+    while not list(killed.glob("data_manifests/*/*/receipts/*.json")):
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / "sets").exists()
+    assert digest_of(bench("--workers", "0", out="killed")) == digest_of(alone)
+
+
+def test_a_library_that_differs_is_refused_before_anything_is_rendered(
+    bench: Callable[..., dict[str, Any]], sounds: Path, tmp_path: Path
+) -> None:
+    source = ("--source", f"folder:{sounds}", "--workers", "0")
+    first = bench(*source)
+    assert not first["sets"][0]["published"], "nobody published it yet"
+    published = bench(*source, "--publish", tmp_path / "published")
+    assert digest_of(published) == digest_of(first)
+
+    elsewhere = shutil.copytree(sounds, tmp_path / "elsewhere" / "copy")
+    moved = bench("--source", f"folder:{elsewhere}", "--workers", "0", out="moved")
+    assert digest_of(moved) == digest_of(first), "where a library lies does not count"
+
+    path = elsewhere / "dog" / "00002.wav"
+    audio, rate = soundfile.read(path)
+    soundfile.write(path, np.concatenate([audio[:-1], [0.01]]), rate, subtype="PCM_16")
+    (elsewhere / "siren" / "00003.wav").unlink()
+    tampered = bench("--source", f"folder:{elsewhere}", "--workers", "0", out="tampered")
+    assert "tiny-v1 over folder has other clips than the published set" in tampered["error"]
+    assert "dog: other files; siren: 3 of 4 clips" in tampered["error"]
+    assert tampered["fix"]
+    assert not (tmp_path / "tampered" / "shards").exists()
+    assert not (tmp_path / "tampered" / "sets").exists()
+
+
+def test_audio_and_plans_that_differ_are_refused(
+    bench: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    bench("--workers", "0", "--publish", tmp_path / "published")
+    path = tmp_path / "published" / "tiny-v1-foley.json"
+    told = json.loads(path.read_text())
+    for changes, what in (
+        ({"digest": "0" * 64}, "other audio"),
+        ({"plan": "0" * 64}, "another plan"),
+        ({"plan": "0" * 64, "libraries": {"numpy": "1.0"}}, "published with numpy==1.0"),
+        ({"plan": "0" * 64, "algorithms": {"plan": 1}}, "Segue's plan is"),
+    ):
+        path.write_text(json.dumps(told | changes))
+        assert what in bench("--workers", "0")["error"]
+    again = bench("--workers", "0", "--publish", tmp_path / "published")
+    assert "publishes another digest" not in again.get("error", ""), "only its plan is another"
+    path.write_text(json.dumps(told | {"digest": "0" * 64}))
+    again = bench("--workers", "0", "--publish", tmp_path / "published")
+    assert "publishes another digest" in again["error"]
+
+
+def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path) -> None:
+    def refusal(path: Path | str, **settings: Any) -> str:
+        source = source_class(settings.pop("name", "foley")).model_validate(settings)
+        with pytest.raises(SpecError) as found:
+            open_set(str(path)).make_spec(source)
+        return str(found.value)
+
+    assert "did you mean 'order-v1'" in refusal("order-v2")
+    assert "not defined over jam" in refusal(tiny_set, name="jam")
+    assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
+    for name, changes, what in (
+        ("Tiny.yaml", {}, "expected NAME-vN"),
+        ("a-v1.yaml", {"backwards": "sideways"}, "backwards"),
+        ("b-v1.yaml", {"spec": {"recipe": {"triplets": {"style": "grand"}}}}, "style"),
+    ):
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump(DESCRIPTION | changes), encoding="utf-8")
+        assert what in refusal(path)
+
+
+def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_path: Path) -> None:
+    names = {each.name for each in shipped_sets()}
+    assert names >= {
+        f"{task}-v1"
+        for task in ("order", "simultaneity", "binding", "negation", "presence", "count")
+    }
+    for each in shipped_sets():
+        assert read_published(each.digest_file("foley")) is not None, each.name
+        for source in each.description.sources:
+            settings = {} if source == "foley" else {"root": tmp_path}
+            assert each.make_spec(source_class(source).model_validate(settings))
+
+
+def test_a_shipped_set_is_what_is_published(
+    bench: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    found = bench("--workers", "0", name="presence-v1")
+    assert found["sets"][0]["published"], found
+    (record,) = read_records(tmp_path / "out")
+    assert record.digest == digest_of(found)
