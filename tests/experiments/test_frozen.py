@@ -1,0 +1,168 @@
+"""`segue bench run`: scores both ways and backwards, on one page, and only once."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from builds import segue_here
+
+from experiments.frozen.results import Result, Score
+from pipelines.frozen.description import Backwards
+from pipelines.frozen.record import read_records
+from synth.corpus.corpus import Corpus
+from train.bench.baselines import RandomModel
+
+DESCRIPTION: dict[str, Any] = {
+    "task": "order",
+    "asks": "Which of two sounds comes first?",
+    "edits": ["reorder"],
+    "backwards": "flips",
+    "spec": {
+        "seed": 5,
+        "recipe": {"triplets": {"max_event_s": 1.0, "style": "natural"}},
+        "audio": {"sample_rate": 16000, "length": "exact 3 s"},
+    },
+    "sources": {
+        "foley": {"settings": {"classes": ["dog", "siren", "wind"], "takes": 4}, "test": 1.0}
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one small set; not to be changed."""
+    folder = tmp_path_factory.mktemp("sets")
+    (folder / "small-v1.yaml").write_text(yaml.safe_dump(DESCRIPTION), encoding="utf-8")
+    ended = segue_here(
+        "bench", "build", folder / "small-v1.yaml", "--out", folder, "--workers", "0"
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "unpublished" in ended.stdout
+    return folder
+
+
+def run(sets: Path, out: Path, *models: str, more: tuple[str, ...] = ()) -> dict[str, Any]:
+    ended = segue_here("bench", "run", *models, "--sets", sets, "--out", out, *more, "--json")
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    return vector / np.linalg.norm(vector)
+
+
+def naive_blocks(rows: list[dict[str, Any]]) -> list[tuple[int, int, str, str]]:
+    """Every pair of samples of a group, and every pair of captions dealt to both."""
+    found = set()
+    for one, other in permutations(range(len(rows)), 2):
+        if one > other or rows[one]["group"] != rows[other]["group"]:
+            continue
+        for mine in rows[one]["negatives"]:
+            for theirs in rows[other]["negatives"]:
+                crossed = mine["text"] == theirs["against"] and theirs["text"] == mine["against"]
+                if crossed and mine["kind"] == theirs["kind"] == "reorder":
+                    found.add((one, other, mine["against"], mine["text"]))
+    return sorted(found)
+
+
+def backwards(sound: np.ndarray) -> np.ndarray:
+    end = len(sound)
+    while sound[end - 1] == 0:
+        end -= 1
+    return np.concatenate([sound[:end][::-1], sound[end:]])
+
+
+def test_scores_are_those_of_loops_over_dot_products(sets: Path, tmp_path: Path) -> None:
+    (result,) = run(sets, tmp_path, "random")["results"]
+    corpus = Corpus.open(sets / "data_manifests" / "small-v1-foley")
+    rows = corpus.samples("test").to_pylist()
+    model = RandomModel()
+
+    def similarity(row: dict[str, Any], text: str, turned: bool) -> float:
+        pcm = corpus.stored_pcm("test", row["shard"], row["offset"], row["size"])
+        sound = pcm.astype(np.float32) / np.float32(32768)
+        sound = backwards(sound) if turned else sound
+        return float(unit(model.audio([sound])[0]) @ unit(model.texts([text])[0]))
+
+    blocks = naive_blocks(rows)
+    assert len(blocks) == 6, "each ordered pair of the three classes"
+    for name, turned in (("", False), ("backwards_", True)):
+        text, audio, group = 0, 0, 0
+        for one, other, first, second in blocks:
+            a, b = rows[one], rows[other]
+            hits = [
+                similarity(a, first, turned) > similarity(a, second, turned),
+                similarity(b, second, turned) > similarity(b, first, turned),
+                similarity(a, first, turned) > similarity(b, first, turned),
+                similarity(b, second, turned) > similarity(a, second, turned),
+            ]
+            text, audio, group = text + sum(hits[:2]), audio + sum(hits[2:]), group + all(hits)
+        for score, points, of in (("text", text, 12), ("audio", audio, 12), ("group", group, 6)):
+            assert result["scores"][name + score]["value"] == pytest.approx(points / of)
+            assert result["scores"][name + score]["n"] == of
+
+
+def test_models_are_compared_on_one_page_and_scored_once(sets: Path, tmp_path: Path) -> None:
+    first = run(sets, tmp_path, "random")
+    (path,) = (tmp_path / "scores").glob("*.json")
+    told = json.loads(path.read_text())
+    told["scores"]["text"]["value"] = 0.25  # would be set right if it were scored again
+    path.write_text(json.dumps(told))
+    both = run(sets, tmp_path, "random", "bag-of-words:random")
+    assert {each["model"] for each in both["results"]} == {"random", "bag-of-words:random"}
+    values = {each["model"]: each["scores"]["text"]["value"] for each in both["results"]}
+    assert values["random"] == 0.25 != first["results"][0]["scores"]["text"]["value"]
+    assert values["bag-of-words:random"] == 0.5, "the captions are of the same words"
+
+    page = Path(both["page"]).read_text(encoding="utf-8")
+    assert "bag-of-words:random" in page
+    assert "Which of two sounds comes first?" in page
+    assert "No digest of this set over foley is published" in page
+    assert not re.search(r'(src|href)="(?!#)', page), "the page stands alone"
+    plain = segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
+    assert "unpublished" in plain.stdout
+
+
+def test_a_set_that_was_changed_is_refused(sets: Path, tmp_path: Path) -> None:
+    (record,) = (sets / "sets").glob("*.json")
+    kept = record.read_text()
+    try:
+        record.write_text(kept.replace(read_records(sets)[0].digest, "0" * 64))
+        assert "was changed since small-v1 was built" in run(sets, tmp_path, "random")["error"]
+    finally:
+        record.write_text(kept)
+    assert "no test set is built here" in run(tmp_path, tmp_path, "random")["error"]
+    refused = run(sets, tmp_path, "random", more=("--only", "order-v1"))
+    assert "--only order-v1: is not built here" in refused["error"]
+    assert "no such run" in run(sets, tmp_path, str(tmp_path / "none"))["error"]
+
+
+@pytest.mark.parametrize(
+    ("backwards_is", "text", "turned", "control"),
+    [
+        ("flips", 0.5, 0.5, ""),
+        ("flips", 0.9, 0.1, "as it should be"),
+        ("flips", 0.9, 0.5, "as it should be"),
+        ("flips", 0.9, 0.9, "does not flip"),
+        ("keeps", 0.9, 0.9, "as it should be"),
+        ("keeps", 0.9, 0.5, "is lost"),
+    ],
+)
+def test_the_control_says_whether_playing_backwards_does_what_it_must(
+    sets: Path, backwards_is: str, text: float, turned: float, control: str
+) -> None:
+    (built,) = read_records(sets)
+    scores = {
+        name: Score(value=value, low=value - 0.02, high=value + 0.02, chance=0.5, n=600)
+        for name, value in (("text", text), ("backwards_text", turned))
+    }
+    told = built.model_copy(update={"backwards": Backwards(backwards_is)})
+    result = Result(model="m", weights="", pad="pad", heard="", set=told, scores=scores)
+    assert result.control == control
