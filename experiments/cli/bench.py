@@ -12,15 +12,13 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import make_console, print_json
-from pipelines.cli.make.bench import ROOT
-from pipelines.frozen.record import BuiltSet, read_records
+from pipelines.frozen.record import ROOT, BuiltSet, read_records
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.base.progress import Observer
 from synth.base.waiting import show_waiting
 from train.bench.settings import Padding
 from train.cli.show import quieten_transformers, tell_of_hub
-from train.export.kinds import model_kind
 
 if TYPE_CHECKING:
     from experiments.frozen.results import Result
@@ -70,14 +68,15 @@ def bench_run_command(
     """
     quieten_transformers()
     chosen = _choose(read_records(sets), only or ())
-    for model in models:
-        model_kind(Path(model))
-        tell_of_hub(model)
     with show_waiting("loading torch"):
         from experiments.frozen.page import compare_page
         from experiments.frozen.results import read_results
         from experiments.frozen.score import OpenSet
         from pipelines.look.page import write_page
+        from train.export.kinds import model_kind
+    for model in models:
+        model_kind(Path(model))
+        tell_of_hub(model)
     folder = out or sets / "results"
     with show_progress(as_json) as observer:
         opened = [OpenSet.open(each, sets, observer) for each in chosen]

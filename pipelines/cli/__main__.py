@@ -20,6 +20,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 STOPPED: Final = "stopped"
 AGAIN: Final = "run the same command again"
 PASSIVE: Final = ("OMP_WAIT_POLICY", "passive")
+_SOON_S: Final = 0.01
 _SHOW_CURSOR: Final = "\x1b[?25h"
 
 
@@ -41,6 +42,8 @@ class Interrupts:
     def report_and_exit(self, error: BaseException) -> None:
         """Say that the command was stopped and how to go on, and end with the status due."""
         self._told = True
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
         fix = ": ".join(filter(None, (AGAIN, _describe_done(error))))
         print(f"{STOPPED}; {fix}", file=sys.stderr)
         if "--json" in sys.argv:
@@ -62,7 +65,7 @@ class Interrupts:
                 os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
             os._exit(self.status)
         self.status = 128 + number
-        sys.unraisablehook = _ignore_unraisable
+        sys.unraisablehook = _raise_again
         threading.excepthook = _ignore_unraisable
         raise KeyboardInterrupt
 
@@ -76,6 +79,13 @@ def _describe_done(error: BaseException | None) -> str:
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return ""
+
+
+def _raise_again(error: Any) -> None:
+    """An interrupt that came in a callback of C code, such as a decoder's, is raised once more."""
+    if isinstance(error.exc_value, KeyboardInterrupt) and hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, _SOON_S)
 
 
 def _ignore_unraisable(_error: Any) -> None:

@@ -12,6 +12,8 @@ from pipelines.store.places import locate_versions
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 
+ROOT: Final = Path("out/bench")
+"""Where sets are built unless another folder is given."""
 RECORDS: Final = "sets"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -16,8 +16,7 @@ from pipelines.cli.make.build import choose_worker_count
 from pipelines.frozen.description import open_set, shipped_sets
 from pipelines.frozen.digests import read_published
 from pipelines.frozen.make import make_set
-
-ROOT: Final = Path("out/bench")
+from pipelines.frozen.record import ROOT
 
 
 def bench_build_command(
@@ -84,7 +83,10 @@ def bench_build_command(
 
 
 def bench_list_command(as_json: JsonOption = False) -> None:
-    """List the frozen test sets: what each asks, and over which sources it is published."""
+    """List the frozen test sets: what each asks, and over which sources it is published.
+
+    Example: `segue bench list --json`
+    """
     found = list(shipped_sets())
     published = {
         each.name: {

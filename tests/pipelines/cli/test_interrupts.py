@@ -30,6 +30,24 @@ except KeyboardInterrupt as error:
     raise ImportError("torn in two") from error
 """
 IN_EXEC = "import os, signal, time\nexec('os.kill(os.getpid(), signal.{name}); time.sleep(60)')\n"
+IN_CALLBACK = """
+import io, os, signal, time
+import numpy, soundfile
+class Sends(io.BytesIO):
+    sent = False
+    def readinto(self, into):
+        if not self.sent:
+            self.sent = True
+            os.kill(os.getpid(), signal.{name})
+        return super().readinto(into)
+whole = io.BytesIO()
+soundfile.write(whole, numpy.zeros(9), 8000, format="WAV")
+try:
+    soundfile.read(Sends(whole.getvalue()))
+except soundfile.LibsndfileError:
+    pass
+time.sleep(60)
+"""
 TWICE = """
 import os, signal, time
 try:
@@ -44,7 +62,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
-@pytest.mark.parametrize("module", [SENT, TURNED, IN_EXEC], ids=["plain", "turned", "in-exec"])
+@pytest.mark.parametrize(
+    "module",
+    [SENT, TURNED, IN_EXEC, IN_CALLBACK],
+    ids=["plain", "turned", "in-exec", "in-callback"],
+)
 def test_interrupt_while_the_program_is_imported_is_one_line(
     tmp_path: Path, name: str, status: int, module: str
 ) -> None:
