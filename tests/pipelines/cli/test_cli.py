@@ -67,19 +67,19 @@ def test_wrong_usage_is_exit_code_two(command: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("buld", "'segue build'"),
+        ("buld", "'segue build' or 'segue bench build'"),
         ("Inspect", "'segue inspect'"),
         ("nightly", "'segue night'"),
         ("negate", "'segue text negate'"),
         ("text tagcaptions", "'segue text tag-captions'"),
         ("text deploy", "'segue night deploy'"),
-        ("run", "'segue night run' or 'segue llm run'"),
+        ("run", "'segue night run' or 'segue llm run' or 'segue bench run'"),
     ],
 )
 def test_a_mistyped_or_misplaced_command_is_told_the_nearest(typed: str, meant: str) -> None:
     refused = segue_here(*typed.split())
     assert refused.returncode == 2
-    assert f"Did you mean {meant}?" in refused.stderr
+    assert f"Did you mean {meant}?" in " ".join(refused.stderr.replace("│", " ").split())
 
 
 def test_a_word_that_is_near_no_command_is_refused_without_a_guess() -> None:

@@ -68,6 +68,14 @@ def test_twenty_classes_give_380_groups_and_1140_samples() -> None:
     }
 
 
+def test_a_limit_takes_the_first_groups_of_pairs_in_random_order() -> None:
+    every, some = (drafts(plan(Triplets(most_groups=most), clips(9, 2))) for most in (None, 20))
+    assert some == every[:20]
+    assert len(drafts(plan(Triplets(most_groups=999), clips(9, 2)))) == len(every)
+    first = {events(group[0].scene)[0].label for group in some}
+    assert len(first) > 4, "they are not those of the first classes alone"
+
+
 def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> None:
     for group in drafts(plan(Triplets(crossfade_s=0.5), clips(4))):
         forward, reversed_, together = (draft.scene for draft in group)

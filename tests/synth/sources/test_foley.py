@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from synth.sources.procedural.foley import CLASSES, RATE, synthesize
+from synth.sources.procedural.foley.source import Foley
 
 BANDS = 26
 
@@ -66,6 +67,13 @@ def test_equal_seeds_give_equal_bits_and_other_seeds_other_sounds(label: str) ->
     other = take(label, 1)
     n = min(again.size, other.size)
     assert not np.array_equal(again[:n], other[:n])
+
+
+def test_other_seeds_are_other_recordings() -> None:
+    names = [{ref.recording for ref in Foley(takes=2, seed=seed).refs()} for seed in (0, 1, 2)]
+    assert not set.intersection(*names[:2])
+    assert not set.intersection(*names[1:])
+    assert "foley/dog-00001" in names[0]
 
 
 @pytest.mark.parametrize("label", CLASSES)
