@@ -1,0 +1,57 @@
+"""The sets as tasks of mteb, by mteb's own evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.frozen.score import OpenSet, score_set
+from pipelines.frozen.record import read_records
+from synth.base.progress import Silent
+from train.bench.baselines import RandomModel
+from train.bench.settings import Padding
+
+mteb = pytest.importorskip("mteb", reason="mteb is not installed: pip install mteb")
+
+
+class RandomEncoder:
+    """The random model as mteb takes models."""
+
+    def __init__(self) -> None:
+        from mteb.models import ModelMeta
+
+        self.model = RandomModel()
+        self.mteb_model_meta = ModelMeta.create_empty(
+            {"name": "segue/random", "revision": "1", "modalities": ["audio", "text"]}
+        )
+
+    def similarity(self, one: Any, other: Any) -> Any:
+        raise AssertionError("the task compares embeddings itself")
+
+    similarity_pairwise = similarity
+
+    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+        found = []
+        for batch in inputs:
+            if "audio" in inputs.dataset.features:
+                assert {each["sampling_rate"] for each in batch["audio"]} == {16_000}
+                found.append(self.model.audio([each["array"] for each in batch["audio"]]))
+            else:
+                found.append(self.model.texts(batch["text"]))
+        return np.concatenate(found)
+
+
+def test_scores_by_mteb_are_ours(sets: Path) -> None:
+    from experiments.frozen.mteb_tasks import MAIN_SCORE, mteb_tasks
+
+    (task,) = mteb_tasks(sets)
+    (result,) = mteb.evaluate(RandomEncoder(), [task], cache=None, co2_tracker=False).task_results
+    (found,) = result.scores["test"]
+    (built,) = read_records(sets)
+    ours = score_set(RandomModel(), OpenSet.open(built, sets, Silent()), Padding.PAD, Silent())
+    assert task.metadata.name == "SegueSmallV1Foley"
+    assert found["main_score"] == ours[MAIN_SCORE].value
+    assert {name: found[name] for name in ours} == {name: one.value for name, one in ours.items()}
