@@ -67,7 +67,8 @@ def bench_run_command(
     `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v1`
     """
     quieten_transformers()
-    chosen = _choose(read_records(sets), only or ())
+    built = read_records(sets)
+    chosen = _choose(built, only or ())
     with show_waiting("loading torch"):
         from experiments.frozen.page import compare_page
         from experiments.frozen.results import read_results
@@ -82,7 +83,10 @@ def bench_run_command(
         opened = [OpenSet.open(each, sets, observer) for each in chosen]
         for model in models:
             _score(model, opened, folder, pad, device, observer)
-    results = read_results(folder)
+    now = {each.corpus: each for each in built}
+    results = [
+        each for each in read_results(folder) if now.get(each.set.corpus) in (None, each.set)
+    ]
     page = compare_page(results)
     write_page(page, folder / PAGE)
     asked = {each.corpus for each in chosen}

@@ -30,13 +30,13 @@ class Jam(Settings):
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a loop; each genre's are dealt to the folds 1 to 5 in turn. Makes no sound."""
+        library = f"jam/{self.seed}" if self.seed else "jam"
         for track in range(self.tracks):
-            name = f"jam/{track:05d}"
             yield ClipRef(
-                id=name,
+                id=f"jam/{track:05d}",
                 location=str(track),
                 labels=("music",),
-                recording=name,
+                recording=f"{library}/{track:05d}",
                 licence="CC0-1.0",
                 attribution="Segue procedural library",
                 split=str(track // len(jam.GENRES) % FOLDS + 1),
