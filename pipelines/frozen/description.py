@@ -16,7 +16,7 @@ from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import YamlFile, read_yaml
-from synth.sources import Settings
+from synth.sources import Settings, Source, Unheard
 
 SHIPPED: Final = Path(__file__).resolve().parent / "shipped"
 PUBLISHED: Final = "published"
@@ -44,10 +44,18 @@ class FrozenSource(_Part):
     Args:
         settings: Of the source, all but where it lies.
         test: The library's own splits whose clips are used, or their share.
+        clips: How many clips the whole library lists in those splits; a digest over a part of it is
+            not published.
     """
 
     settings: dict[str, Any] = Field(default_factory=dict)
     test: float | list[str | int]
+    clips: int | None = None
+
+    def count_listed(self, source: Source | Unheard) -> int:
+        """How many clips a copy of the library lists in those splits."""
+        wanted = None if isinstance(self.test, float) else set(map(str, self.test))
+        return sum(wanted is None or ref.split in wanted for ref in source.refs())
 
 
 class Description(_Part):

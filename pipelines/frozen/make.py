@@ -21,6 +21,7 @@ from pipelines.frozen.digests import (
     read_published,
 )
 from pipelines.frozen.record import BuiltSet, TextScore, write_record
+from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import Corpus
@@ -71,11 +72,13 @@ def make_set(
     Raises:
         SpecError: If the set is not defined over the source.
         CorpusError: If the set is not the published one, with what differs; or it may not be
-            published, as text alone tells its captions apart.
+            published, as the library is a part or text alone tells its captions apart.
     """
     name = str(source.name)  # type: ignore[attr-defined]
     spec = frozen.make_spec(source)
     refuse_unheard(spec)
+    if publish:
+        _refuse_part(frozen, spec, name)
     published = None if publish else read_published(frozen.digest_file(name))
     library, places, _ = plan_library(spec, root, workers, observer)
     clips = digest_clips(library.clips) if getattr(source, "reads_files", True) else {}
@@ -114,6 +117,16 @@ def make_set(
     )
     write_record(built, root)
     return Made(built, summary)
+
+
+def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:
+    defined = frozen.description.sources[name]
+    listed = defined.count_listed(spec.make_source())
+    if defined.clips not in (None, listed):
+        raise CorpusError(
+            f"{frozen.name} over {name}: this copy lists {listed:,} of {defined.clips:,} clips",
+            fix=f"publish it from the whole of {name}",
+        )
 
 
 def _refuse(

@@ -136,6 +136,17 @@ def test_a_library_that_differs_is_refused_before_anything_is_rendered(
     assert not (tmp_path / "tampered" / "sets").exists()
 
 
+def test_a_part_of_a_library_is_not_published(
+    bench: Callable[..., dict[str, Any]], tiny_set: Path, tmp_path: Path
+) -> None:
+    told = yaml.safe_load(tiny_set.read_text(encoding="utf-8"))
+    told["sources"]["foley"]["clips"] = 20
+    tiny_set.write_text(yaml.safe_dump(told), encoding="utf-8")
+    refused = bench("--workers", "0", "--publish", tmp_path / "published")
+    assert "this copy lists 16 of 20 clips" in refused["error"]
+    assert not (tmp_path / "published").exists()
+
+
 def test_audio_and_plans_that_differ_are_refused(
     bench: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
