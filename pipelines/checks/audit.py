@@ -20,6 +20,7 @@ from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.relations import Tolerance
+from synth.truth.treatment import TREATMENT
 from synth.truth.truth import proves, refutes
 
 _COLUMNS: Final = (
@@ -28,6 +29,7 @@ _COLUMNS: Final = (
     "scene",
     "activity",
     "clips",
+    "frames",
     "caption",
     "claim",
     "positives",
@@ -123,7 +125,11 @@ def read_tags(clips: Path) -> dict[str, list[str]]:
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", fix="build or plan again")
     rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()
-    return {row["id"]: [tag["name"] for tag in row["tags"]] for row in rows if row["tags"]}
+    return {
+        row["id"]: [tag["name"] for tag in row["tags"] if tag["category"] != TREATMENT]
+        for row in rows
+        if row["tags"]
+    }
 
 
 def _find_unmeasured(clips: Path) -> frozenset[str]:

@@ -33,7 +33,7 @@ from synth.sources.catalogue import Acceptance
 from synth.sources.splits import SplitRule
 from synth.truth.ear import Ear
 
-PLAN_VERSION: Final = 10
+PLAN_VERSION: Final = 11
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
@@ -259,6 +259,7 @@ class Spec(_Model):
             randomness=Randomness(self.seed),
             ear=self.truth.ear,
             fade=self.audio.fade,
+            least_frames=self.audio.least_frames,
         )
 
     @property

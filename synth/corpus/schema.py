@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,7 +27,9 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
-ADDED: Final = frozenset({"levels_dba", "attacks", "segments", "activity", "against", "onsets"})
+ADDED: Final = frozenset(
+    {"levels_dba", "attacks", "segments", "activity", "against", "onsets", "acoustics"}
+)
 """Columns, and fields of their structures, that manifests of an older format lack."""
 
 TAG: Final = pa.struct(
@@ -86,11 +88,22 @@ CAPTION: Final = pa.struct(
     ]
 )
 
+ACOUSTICS: Final = pa.struct(
+    [
+        pa.field("mean_dba", pa.float64(), nullable=False),
+        pa.field("peak_dba", pa.float64(), nullable=False),
+        pa.field("thirds_dba", pa.list_(pa.float64()), nullable=False),
+        pa.field("recording", _TEXT, nullable=False),
+        pa.field("treatment", _TEXT, nullable=False),
+    ]
+)
+
 ACTIVITY: Final = pa.struct(
     [
         pa.field("clear", pa.list_(STRETCH), nullable=False),
         pa.field("faint", pa.list_(STRETCH), nullable=False),
         pa.field("onsets", pa.int32(), nullable=False),
+        pa.field("acoustics", pa.list_(ACOUSTICS), nullable=False),
     ]
 )
 
@@ -223,6 +236,8 @@ def compared_with(negative: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """The timeline of a row of `PLAN` or `SAMPLES`: `scene` and `activity` are read.
 
+    It lasts as long as the sample, with what it is padded with.
+
     In a corpus of an older format, which does not tell activity, sounds are heard all through.
 
     Raises:
@@ -230,7 +245,8 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """
     told = row.get("activity")
     activities = None if told is None else [Activity.from_json(each) for each in told]
-    return timeline(from_text(row["scene"]), activities)
+    found = timeline(from_text(row["scene"]), activities)
+    return replace(found, frames=max(found.frames, row.get("frames", 0)))
 
 
 def canonical_json(value: Any) -> str:
