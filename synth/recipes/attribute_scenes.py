@@ -38,11 +38,11 @@ _APART_S: Final = 1.6
 """Two times that can be told from one another are so far apart."""
 
 _BED_DB: Final[Decibels] = 10.0
-_BED_S: Final[Seconds] = 4.0
+_BED_S: Final[Seconds] = 2.0
 """A shorter sound has no start, middle and end to speak of."""
 
-_OVER_BED_S: Final[Seconds] = 1.0
-"""No longer is the sound whose place is told."""
+_BED_PARTS: Final = 5
+"""No longer a part of it is the sound whose place is told."""
 
 _TOGETHER_S: Final[Seconds] = 1.0
 """Sounds that are heard for a shorter time have no background."""
@@ -188,9 +188,10 @@ class AttributeScenes:
             return None
         bed, sound = found
         room = bed.heard.frames - sound.heard.frames
-        places = {Part.START: 0, Part.MIDDLE: room // 2, Part.END: room}
-        scenes = [Overlay(bed, sound, offset) for offset in places.values()]
-        return self._tell(scenes, _claims(Quantity.POSITION, sound.label, [*places]), rng)
+        # Two of three, as each sentence must be false as often as it is true.
+        parts = [Part(each) for each in rng.permutation(len(Part))[:2].tolist()]
+        scenes = [Overlay(bed, sound, room * part // 2) for part in parts]
+        return self._tell(scenes, _claims(Quantity.POSITION, sound.label, parts), rng)
 
     def _draw_louder(self, rng: np.random.Generator) -> Sequence[Told] | None:
         found = self._pick_two(rng, partial(self._cut_loud, rng=rng))
@@ -312,19 +313,18 @@ class AttributeScenes:
         return None
 
     def _draw_over_bed(self, rng: np.random.Generator) -> tuple[Event, Event] | None:
-        """A steady sound of its whole length, and a short one that is heard over it."""
+        """A steady sound, and a short one that is heard over it."""
+        bed = pick(self._plain, rng)
+        run = self._find_run(bed)
+        if run is None or run.frames < _BED_S * self.setting.rate:
+            return None
         clip = pick(self._plain, rng)
-        label, sound = clip.labels[0], excerpt(clip, self._over_bed, self.setting, rng)
-        beds = [
-            bed
-            for bed in (pick(self._plain, rng) for _ in range(_PARTNERS))
-            if bed.recording != clip.recording and not are_confusable(bed.labels[0], label)
-        ]
-        for bed in beds:
-            run = self._find_run(bed)
-            if run is not None and run.frames >= _BED_S * self.setting.rate:
-                return _lower(Event(bed.labels[0], run), _BED_DB), Event(label, sound)
-        return None
+        name, label = bed.labels[0], clip.labels[0]
+        if bed.recording == clip.recording or are_confusable(name, label):
+            return None
+        longest = min(run.frames // _BED_PARTS, self._longest)
+        sound = excerpt(clip, longest, self.setting, rng)
+        return _lower(Event(name, run), _BED_DB), Event(label, sound)
 
     def _set_apart(self, one: Event, other: Event) -> list[tuple[Event, Event]]:
         """Two sounds, the first louder and then the second, by their means and by their peaks.
@@ -369,10 +369,6 @@ class AttributeScenes:
 
     def _draw_pause(self, rng: np.random.Generator) -> Frames:
         return to_frames(float(rng.uniform(*_PAUSE_S)), self.setting.rate)
-
-    @property
-    def _over_bed(self) -> Frames:
-        return min(to_frames(_OVER_BED_S, self.setting.rate), self._longest)
 
     @property
     def _longest(self) -> Frames:

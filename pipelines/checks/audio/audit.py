@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -214,7 +214,7 @@ class _Auditor:
             yield AudioFinding(sample, "samples", said)
         else:
             yield from compare_samples(planned, pcm, stems)
-        measured = Measured.of(stems, rate)
+        measured = Measured.of(stems, rate, planned.timeline.placements)
         yield from compare_activity(planned, measured, self.ear)
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
@@ -235,6 +235,7 @@ class _Auditor:
         """What a listener who hears so far down finds of a sample's sentences."""
         extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]
         heard = timeline(scene, measured.hear(self.ear, within_db, extents))
+        heard = replace(heard, frames=max(heard.frames, row["frames"]))
         return find_violations(row, annotate(heard, self.tags), self.audible)
 
 

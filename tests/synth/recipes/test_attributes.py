@@ -64,7 +64,7 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
     recipe = Attributes(pairs=8, attributes=(attribute,), style=style)
     found = drafts(recipe, TREATED)
     for group in found:
-        assert len(group) == (3 if attribute is Attribute.POSITION else 2)
+        assert len(group) == 2
         texts = {draft.captions.caption.text for draft in group}
         assert len(texts) == len(group)
         for draft in group:
