@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pipelines.spec.choice import RecipeChoice, SourceChoice
+from pipelines.spec.choice import RecipeChoice
 from pipelines.spec.enrich import enrichment_digest
 from pipelines.spec.intake import Intake
 from pipelines.spec.values import (
@@ -30,6 +30,7 @@ from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
 from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance
+from synth.sources.choice import SourceChoice
 from synth.sources.splits import SplitRule
 from synth.truth.ear import Ear
 

@@ -25,7 +25,7 @@ from synth.audio.fingerprint import fingerprint, to_bytes
 from synth.base.errors import ClipError
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, Source
+from synth.sources.reading.base import ClipRef, Recording, Source
 from synth.truth.ear import Ear
 
 MAX_PEAK: Final = 1e6
@@ -133,9 +133,17 @@ def catalogue(
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
         "attacks": attacks(played, bank_rate).tolist(),
         "sha256": recording.sha256,
-        "fingerprint": to_bytes(fingerprint(active, rate)),
+        "fingerprint": to_bytes(fingerprint(_find_known(recording, active, acceptance), rate)),
     }
     return CataloguedClip(row, played)
+
+
+def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> Audio:
+    """The sound by which a clip is known again."""
+    if recording.untreated is None:
+        return active
+    span = active_span(recording.untreated, recording.rate, acceptance.active_range_db)
+    return recording.untreated[span.onset : span.offset] if span else active
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:

@@ -89,12 +89,14 @@ class Recording:
         rate: In Hz.
         channels: In the file.
         sha256: Of the file's bytes (of these and the stretch; of the samples if there is no file).
+        untreated: The sound by which it is known again, where `audio` was made of it.
     """
 
     audio: Audio
     rate: int
     channels: int
     sha256: str
+    untreated: Audio | None = None
 
 
 @runtime_checkable
