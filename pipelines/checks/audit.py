@@ -16,11 +16,11 @@ from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import AUDIBLE, compared_with, read_timeline
+from synth.labels.treatment import TREATMENT
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.relations import Tolerance
-from synth.truth.treatment import TREATMENT
 from synth.truth.truth import proves, refutes
 
 _COLUMNS: Final = (

@@ -16,10 +16,10 @@ from jaxtyping import Bool, Int
 
 from pipelines.spec.intake import Intake
 from pipelines.store.row_file import RowFile
+from synth.labels.treatment import untreated_id
 from synth.sources.block import STAGE, Block, Blocked, tally, withdraw_blocked
 from synth.sources.catalogue import quarantine_row, withdraw_copies
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
-from synth.sources.own.treated import untreated_id
 from synth.sources.splits import SplitRule, assign_splits, split_finder
 
 Row: TypeAlias = dict[str, Any]

@@ -25,6 +25,7 @@ from synth.audio.measures import (
     measure_slope,
 )
 from synth.base.units import Decibels, Seconds, to_frames, to_gain
+from synth.labels.treatment import Treatment
 
 TREATMENTS_VERSION: Final = 1
 SEMITONES: Final = 5
@@ -118,17 +119,17 @@ class Change:
     is_ratio: bool = False
     is_own: bool = False
 
-    def explain_lack(self, before: Audio, after: Audio, rate: int) -> str:
-        """Why the change cannot be heard clearly; "" where it can."""
+    def explain_lack(self, before: Audio, after: Audio, rate: int, share: float) -> str:
+        """Why the change cannot be heard clearly; "" where `share` of `least` can."""
         old, new = self.measure(before, rate), self.measure(after, rate)
         change = float(np.log2(new / old)) if self.is_ratio else new - old
-        if min(change / self.least, new / self.least if self.is_own else 1) >= 1:
+        if min(change / self.least, new / self.least if self.is_own else 1) >= share:
             return ""
         return f"its {self.what} was {old:.2f} and is {new:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class Process:
     """How a recording is treated.
 
     Args:
@@ -147,32 +148,47 @@ _OCTAVE: Final = 0.2
 _RATIO: Final = 0.4
 _SLOPE_DB: Final = 6.0
 
-TREATMENTS: Final[Mapping[str, Treatment]] = {
-    "hall": Treatment(
+TREATMENTS: Final[Mapping[Treatment, Process]] = {
+    Treatment.HALL: Process(
         HALL.play, (Change("reverberation in s", measure_reverberation, 1.0, is_ratio=True),)
     ),
-    "far": Treatment(
+    Treatment.FAR: Process(
         _put_far, (Change("level in dBA", measure_level, FAR_DB + 3), _BRIGHTER(-_OCTAVE))
     ),
-    "high": Treatment(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
-    "low": Treatment(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
-    "fast": Treatment(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO),)),
-    "slow": Treatment(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO),)),
-    "rising": Treatment(partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB),)),
-    "falling": Treatment(partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB),)),
+    Treatment.HIGH: Process(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
+    Treatment.LOW: Process(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
+    Treatment.FAST: Process(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO),)),
+    Treatment.SLOW: Process(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO),)),
+    Treatment.RISING: Process(partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB),)),
+    Treatment.FALLING: Process(partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB),)),
 }
 
 
-def treat(name: str, audio: Audio, rate: int, rng: np.random.Generator) -> tuple[Audio, str]:
-    """A treated sound, and why it is not clearly another; "" where it is.
+def treat(treatment: Treatment, audio: Audio, rate: int, rng: np.random.Generator) -> Audio:
+    """A treated sound.
 
     Args:
-        name: One of `TREATMENTS`.
+        treatment: Which.
         audio: The sound, finite and not silent.
         rate: In Hz.
         rng: Of the room's noise.
     """
-    treatment = TREATMENTS[name]
-    heard = treatment.apply(audio, rate, rng)
-    lacks = [each.explain_lack(audio, heard, rate) for each in treatment.changes]
-    return heard, next(filter(None, lacks), "")
+    return TREATMENTS[treatment].apply(audio, rate, rng)
+
+
+def explain_lack(
+    treatment: Treatment, before: Audio, after: Audio, rate: int, share: float = 1.0
+) -> str:
+    """Why a treated sound is not clearly another; "" where it is.
+
+    Args:
+        treatment: Which.
+        before: The sound.
+        after: The same, treated.
+        rate: Of both, in Hz. What lies above its band is not heard: a lower rate may hide a change.
+        share: So much of what each treatment must change is enough.
+    """
+    lacks = (
+        each.explain_lack(before, after, rate, share) for each in TREATMENTS[treatment].changes
+    )
+    return next(filter(None, lacks), "")

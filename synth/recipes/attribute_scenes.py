@@ -20,21 +20,26 @@ from synth.captions.measuring import (
     say_measure,
 )
 from synth.labels.lexicon import Phrase, are_confusable
+from synth.labels.treatment import Treatment
 from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
 from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth.ear import BLOCK_S
+from synth.truth.effects import EFFECTS
 from synth.truth.listener import Listener
-from synth.truth.treatment import EFFECTS, Treatment
 
 _PAUSE_S: Final = (0.3, 0.8)
 """Shortest and longest pause between two sounds where it does not matter."""
 
 _GAPS_S: Final = (2, 3, 4)
+LONGEST_PAUSE_S: Final = max(*_PAUSE_S, *_GAPS_S)
 _LENGTHS: Final = 2.5
 """Of two lengths that can be told from one another the longer is so many times the shorter."""
 
-_APART_S: Final = 1.6
+_EARLIEST_S: Final = 0.5
+"""What comes sooner begins at once."""
+
+_APART_S: Final = 1.1
 """Two times that can be told from one another are so far apart."""
 
 _BED_DB: Final[Decibels] = 10.0
@@ -173,10 +178,10 @@ class AttributeScenes:
         bed, sound = found
         rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
         tenths = 10 * room // rate
-        apart = round(10 * _APART_S)
-        if tenths <= apart:
+        earliest, apart = round(10 * _EARLIEST_S), round(10 * _APART_S)
+        if tenths <= earliest + apart:
             return None
-        first = int(rng.integers(0, tenths - apart))
+        first = int(rng.integers(earliest, tenths - apart))
         second = int(rng.integers(first + apart, tenths))
         times = [tenth * rate // 10 for tenth in (first, second)]
         scenes = [Overlay(bed, sound, time) for time in times]
@@ -235,11 +240,7 @@ class AttributeScenes:
         if pair is None:
             return None
         label = pair[0].labels[0]
-        gains = [self.setting.levels.gain(clip.loudness_lufs) for clip in pair]
-        scenes = [
-            Event(label, Excerpt(clip.id, 0, clip.frames, gain))
-            for clip, gain in zip(pair, gains, strict=True)
-        ]
+        scenes = [Event(label, self._play_whole(clip, clip.loudness_lufs)) for clip in pair]
         return self._tell(scenes, _claims(Quantity.TREND, label, (1, -1)), rng)
 
     def _draw_treated(self, quantity: Quantity, rng: np.random.Generator) -> Sequence[Told] | None:
@@ -249,8 +250,13 @@ class AttributeScenes:
         pair = self._pick_treated("", treatment, rng)
         if pair is None:
             return None
-        label = pair[0].labels[0]
-        plain, treated = (Event(label, self._start_of(clip)) for clip in pair)
+        label, original = pair[0].labels[0], pair[0].loudness_lufs
+        # What is far away stays quieter.
+        is_level = quantity is not Quantity.AGAIN_FARTHER
+        plain, treated = (
+            Event(label, self._play_whole(clip, clip.loudness_lufs if is_level else original))
+            for clip in pair
+        )
         if EFFECTS[treatment][quantity] < 0:
             plain, treated = treated, plain
         return self._repeat(treated, plain, quantity, rng)
@@ -291,7 +297,9 @@ class AttributeScenes:
     ) -> tuple[Clip, Clip] | None:
         recording = pick(self._plain, rng).id
         first, second = self._treated.get((recording, one)), self._treated.get((recording, other))
-        return (first, second) if first and second else None
+        if not first or not second or max(first.frames, second.frames) > self._longest_whole:
+            return None
+        return first, second
 
     def _pick_two(
         self, rng: np.random.Generator, cut: Callable[[Clip], Excerpt | None]
@@ -363,12 +371,24 @@ class AttributeScenes:
         run = self._find_run(clip)
         return run and replace(run, frames=min(run.frames, self._longest))
 
-    def _start_of(self, clip: Clip) -> Excerpt:
-        gain = self.setting.levels.gain(clip.loudness_lufs)
-        return Excerpt(clip.id, 0, min(clip.frames, self._longest), gain)
+    def _play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Excerpt:
+        """All of a treated clip: without its tail a hall is none."""
+        return Excerpt(clip.id, 0, clip.frames, self.setting.levels.gain(loudness_lufs))
 
     def _draw_pause(self, rng: np.random.Generator) -> Frames:
         return to_frames(float(rng.uniform(*_PAUSE_S)), self.setting.rate)
+
+    @property
+    def _longest_whole(self) -> Frames:
+        """Of a clip that is played whole: twice what others may last, as long as two find room."""
+        longest = 2 * self._longest
+        if self.setting.max_frames is None:
+            return longest
+        return min(longest, (self.setting.max_frames - self._most_pause) // 2)
+
+    @property
+    def _most_pause(self) -> Frames:
+        return to_frames(_PAUSE_S[1], self.setting.rate)
 
     @property
     def _longest(self) -> Frames:

@@ -18,7 +18,7 @@ from synth.base.errors import LeftOutError, PlanError, TruthError
 from synth.base.units import Decibels, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.captions.contrast import judge
-from synth.recipes.attribute_scenes import Attribute, AttributeScenes, Told
+from synth.recipes.attribute_scenes import LONGEST_PAUSE_S, Attribute, AttributeScenes, Told
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -46,7 +46,8 @@ class Attributes(RecipeSettings):
         attributes: Which: `duration`, `longer`, `gap`, `onset`, `position`, `louder`, `background`
             and `again_louder` of any clips; `trend`, `again_farther`, `again_roomier`,
             `again_higher` and `again_faster` of the source `treated`.
-        max_event_s: Longer sounds are cut to an excerpt of this length.
+        max_event_s: Longer sounds are cut to an excerpt of this length. Treated clips are played
+            whole, and may be twice as long.
         apart_db: How far two sounds lie apart of which one is louder; more where their peaks ask
             for it.
         style: Caption style. `paper` gives each sample every false sentence of its group;
@@ -72,7 +73,7 @@ class Attributes(RecipeSettings):
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """A sample must have room for two sounds."""
         check_splits("recipe.attributes.pairs", self.pairs, splits)
-        least = 2 * to_frames(self.max_event_s, setting.rate)
+        least = to_frames(2 * self.max_event_s + LONGEST_PAUSE_S, setting.rate)
         if setting.max_frames is not None and setting.max_frames < least:
             raise PlanError(
                 f"samples of {setting.max_frames / setting.rate:g} s have no room for two sounds "

@@ -19,6 +19,7 @@ from synth.captions.caption import Connective, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast, keep_crossed
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
+from synth.labels.treatment import TREATMENT, find_treatment, untreated_id
 from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.words import whole_words
@@ -26,7 +27,6 @@ from synth.truth.ear import Ear
 from synth.truth.envelope import Envelope, LevelTable, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
-from synth.truth.treatment import TREATMENT, find_treatment
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Clip:
     @property
     def untreated(self) -> str:
         """Id of the clip as it was recorded."""
-        return self.id.removesuffix(f"~{self.treatment}") if self.treatment else self.id
+        return untreated_id(self.id) if self.treatment else self.id
 
     def read_envelope(self) -> Envelope:
         """The envelope itself, wherever it lies."""

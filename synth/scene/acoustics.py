@@ -19,7 +19,7 @@ class Acoustics:
         peak_dba: The same of the loudest 50 ms.
         thirds_dba: The same of its first, second and last third.
         recording: Id of the clip, without its treatment.
-        treatment: How the clip was treated (`synth.truth.treatment`), "" for as it was recorded.
+        treatment: How the clip was treated (`synth.labels.treatment`), "" for as it was recorded.
     """
 
     mean_dba: Decibels

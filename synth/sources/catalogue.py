@@ -22,6 +22,7 @@ from synth.audio.dsp import (
     weighted_levels,
 )
 from synth.audio.fingerprint import fingerprint, to_bytes
+from synth.audio.treatments import explain_lack
 from synth.base.errors import ClipError
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 from synth.corpus.licence import parse_licence
@@ -121,6 +122,8 @@ def catalogue(
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
     played = resample(active, rate, bank_rate)
+    if lack := _explain_lack(recording, played, bank_rate):
+        raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
     row = library_columns(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
@@ -136,6 +139,14 @@ def catalogue(
         "fingerprint": to_bytes(fingerprint(_find_known(recording, active, acceptance), rate)),
     }
     return CataloguedClip(row, played)
+
+
+def _explain_lack(recording: Recording, played: Audio, bank_rate: int) -> str:
+    """Why a treated clip is not clearly another than the untreated one, as the bank plays both."""
+    if recording.treatment is None or recording.untreated is None:
+        return ""
+    before = resample(recording.untreated, recording.rate, bank_rate)
+    return explain_lack(recording.treatment, before, played, bank_rate)
 
 
 def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> Audio:

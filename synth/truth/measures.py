@@ -12,8 +12,8 @@ from typing import Final, assert_never
 from synth.base.units import Decibels, Frames
 from synth.scene.acoustics import Acoustics
 from synth.scene.claim import Part, Quantity
+from synth.truth.effects import EFFECTS
 from synth.truth.relations import Relations, Sound, Tolerance
-from synth.truth.treatment import EFFECTS
 
 ABOUT: Final = (0.2, 0.5)
 """Of a length: who says "about" means no more than the first share off, or no less than the last.

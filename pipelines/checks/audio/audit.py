@@ -23,6 +23,7 @@ from pipelines.checks.audio.findings import (
     Plan,
     compare_activity,
     compare_samples,
+    compare_treatments,
 )
 from pipelines.checks.audio.measured import Measured
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
@@ -216,6 +217,7 @@ class _Auditor:
             yield from compare_samples(planned, pcm, stems)
         measured = Measured.of(stems, rate, planned.timeline.placements)
         yield from compare_activity(planned, measured, self.ear)
+        yield from compare_treatments(planned, stems)
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
         for violation in self._find_violations(row, scene, measured, self.ear.leave_db):

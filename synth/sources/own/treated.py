@@ -1,15 +1,15 @@
 """Another source's clips, and each of them again: in a hall, further away, higher, faster.
 
 Every clip is listed as it is, and once more per treatment as `ID~TREATMENT`: of the same recording,
-with the same labels, captions and licence, and with the tag `treatment:NAME`. What was treated and
-has hardly changed is refused.
+with the same labels, captions and licence, and with the tag `treatment:NAME`. The catalogue refuses
+what was treated and has hardly changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -17,19 +17,14 @@ from pydantic import Field, field_validator
 from synth.audio.dsp import active_span
 from synth.audio.measures import RANGE_DB
 from synth.audio.treatments import TREATMENTS_VERSION, treat
-from synth.base.errors import ClipError, SourceError
+from synth.base.errors import SourceError
 from synth.base.rng import Randomness, digest
 from synth.labels.tag import Tag
+from synth.labels.treatment import TREATMENT, Treatment, treated_id, untreated_id
 from synth.sources import open_source
 from synth.sources.choice import SourceChoice
 from synth.sources.reading.base import MISSING, ClipRef, Recording, Settings, Source
 from synth.sources.reading.paths import list_refs
-
-CATEGORY: Final = "treatment"
-MARK: Final = "~"
-
-TreatmentName = Literal["hall", "far", "high", "low", "fast", "slow", "rising", "falling"]
-NAMES: Final[tuple[TreatmentName, ...]] = get_args(TreatmentName)
 
 
 class Treated(Settings):
@@ -44,7 +39,7 @@ class Treated(Settings):
 
     name: ClassVar[str] = "treated"
     of: SourceChoice = Field(default_factory=lambda: SourceChoice.model_validate("foley"))
-    treatments: tuple[TreatmentName, ...] = Field(default=NAMES, min_length=1)
+    treatments: tuple[Treatment, ...] = Field(default=tuple(Treatment), min_length=1)
 
     @field_validator("of")
     @classmethod
@@ -55,7 +50,7 @@ class Treated(Settings):
 
     @field_validator("treatments")
     @classmethod
-    def _drop_repeated(cls, treatments: tuple[TreatmentName, ...]) -> tuple[TreatmentName, ...]:
+    def _drop_repeated(cls, treatments: tuple[Treatment, ...]) -> tuple[Treatment, ...]:
         return tuple(dict.fromkeys(treatments))
 
     def refs(self) -> Iterator[ClipRef]:
@@ -69,9 +64,9 @@ class Treated(Settings):
             for name in () if ref.refusal else self.treatments:
                 yield replace(
                     ref,
-                    id=f"{ref.id}{MARK}{name}",
+                    id=treated_id(ref.id, name),
                     recording=ref.recording or ref.id,
-                    tags=(*ref.tags, Tag(CATEGORY, name)),
+                    tags=(*ref.tags, Tag(TREATMENT, name)),
                     duration_s=None,
                 )
 
@@ -85,7 +80,7 @@ class Treated(Settings):
         """Decode a clip, and treat it.
 
         Raises:
-            ClipError: If the clip cannot be used, or the treatment changes too little of it.
+            ClipError: If the clip cannot be used.
         """
         original, name = self._part(ref)
         recording = self._open().load(original)
@@ -97,10 +92,8 @@ class Treated(Settings):
         if not np.isfinite(before).all() or active_span(before, recording.rate, RANGE_DB) is None:
             return replace(recording, sha256=identity)
         rng = Randomness(0).at(f"treated/{identity}", 0)
-        after, lack = treat(name, before, recording.rate, rng)
-        if lack:
-            raise ClipError(f"{name} can hardly be heard: {lack}")
-        return replace(recording, audio=after, sha256=identity, untreated=before)
+        after = treat(name, before, recording.rate, rng)
+        return replace(recording, audio=after, sha256=identity, untreated=before, treatment=name)
 
     def _open(self) -> Source:
         opened = open_source(self.of.chosen)  # type: ignore[arg-type]
@@ -112,16 +105,10 @@ class Treated(Settings):
         return opened
 
     @staticmethod
-    def _part(ref: ClipRef) -> tuple[ClipRef, str]:
-        """The clip as its own source lists it, and the treatment; "" for none."""
+    def _part(ref: ClipRef) -> tuple[ClipRef, Treatment | None]:
+        """The clip as its own source lists it, and the treatment, if any."""
         original = untreated_id(ref.id)
         name = ref.id[len(original) + 1 :]
-        if not name or ref.tags[-1:] != (Tag(CATEGORY, name),):
-            return ref, ""
-        return replace(ref, id=original, tags=ref.tags[:-1]), name
-
-
-def untreated_id(clip: str) -> str:
-    """The id of the clip that one was made of; its own where it was not treated."""
-    name, _, treatment = clip.rpartition(MARK)
-    return name if treatment in NAMES else clip
+        if not name or ref.tags[-1:] != (Tag(TREATMENT, name),):
+            return ref, None
+        return replace(ref, id=original, tags=ref.tags[:-1]), Treatment(name)

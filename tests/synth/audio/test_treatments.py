@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import librosa
 import numpy as np
@@ -13,9 +12,9 @@ import pytest
 
 from synth.audio.dsp import Audio, attacks, levels
 from synth.audio.measures import measure_brightness, measure_level, measure_reverberation
-from synth.audio.treatments import TREATMENTS, treat
+from synth.audio.treatments import TREATMENTS, explain_lack, treat
 from synth.base.rng import Randomness
-from synth.sources.own.treated import TreatmentName
+from synth.labels.treatment import Treatment
 from synth.sources.procedural import foley
 from synth.sources.reading.base import read_recording
 
@@ -25,7 +24,7 @@ CLASSES = ("dog", "rain", "church_bells", "footsteps", "engine")
 
 
 def apply(name: str, audio: Audio, rate: int = RATE) -> Audio:
-    return treat(name, audio, rate, Randomness(0).at("test", 0))[0]
+    return treat(Treatment(name), audio, rate, Randomness(0).at("test", 0))
 
 
 def bursts(*moments: float) -> Audio:
@@ -64,7 +63,7 @@ def sounds(root: Path | None) -> tuple[tuple[str, Audio, int], ...]:
 
 
 def test_the_names_of_the_source_are_those_of_the_treatments() -> None:
-    assert set(get_args(TreatmentName)) == set(TREATMENTS)
+    assert set(Treatment) == set(TREATMENTS)
 
 
 def test_a_hall_decays_as_long_as_it_says() -> None:
@@ -110,8 +109,8 @@ def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
     accepted = 0
     for label, audio, rate in sounds(root):
         for name in TREATMENTS:
-            heard, lack = treat(name, audio, rate, Randomness(0).at("test", 0))
-            if lack:
+            heard = apply(name, audio, rate)
+            if explain_lack(Treatment(name), audio, heard, rate):
                 continue
             accepted += 1
             told = (label, name)
@@ -157,8 +156,7 @@ def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
     ],
 )
 def test_a_sound_that_hardly_changes_is_told(name: str, sound: Audio) -> None:
-    _, lack = treat(name, sound, RATE, Randomness(0).at("test", 0))
-    assert " was " in lack
+    assert " was " in explain_lack(Treatment(name), sound, apply(name, sound), RATE)
 
 
 @pytest.mark.parametrize("name", TREATMENTS)

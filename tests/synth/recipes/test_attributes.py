@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
+from synth.labels.treatment import Treatment
 from synth.recipes.attribute_scenes import Attribute
 from synth.recipes.attributes import Attributes
 from synth.recipes.base import Clip, Draft, Levels, Setting
 from synth.scene.scene import events
 from synth.truth.envelope import Envelope
-from synth.truth.treatment import Treatment
 from tests.synth.truth.oracle import judge_draft
 
 RATE = 16_000
@@ -93,7 +93,7 @@ def test_sentences_read_as_people_write() -> None:
         "A dog barks, then, after a pause of about three seconds, a vacuum cleaner whirs",
         "A dog barks at the end",
         "In the middle, a rooster crows",
-        "At about 2.9 seconds, rain falls",
+        "At about 0.9 seconds, rain falls",
         "A dog barking is louder than rain falling",
         "Rain falling lasts longer than a vacuum cleaner whirring",
         "Rain falls, then once more, louder",

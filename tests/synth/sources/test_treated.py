@@ -28,10 +28,11 @@ from synth.base.progress import Silent
 from synth.base.rng import Randomness
 from synth.corpus.leakage.compare import leakage
 from synth.labels.tag import Tag
+from synth.labels.treatment import Treatment, untreated_id
 from synth.sources import Settings, open_source
 from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.own.folder import FolderSource
-from synth.sources.own.treated import NAMES, Treated, untreated_id
+from synth.sources.own.treated import Treated
 from synth.sources.procedural import foley
 from synth.sources.splits import SplitRule
 
@@ -75,11 +76,11 @@ def folder(tmp_path: Path) -> Path:
 def test_every_clip_is_listed_as_it_is_and_once_a_treatment() -> None:
     source = treated(FEW)
     refs = list(source.refs())
-    assert len({ref.id for ref in refs}) == len(refs) == 4 * (1 + len(NAMES))
-    for start in range(0, len(refs), 1 + len(NAMES)):
-        original, *others = refs[start : start + 1 + len(NAMES)]
+    assert len({ref.id for ref in refs}) == len(refs) == 4 * (1 + len(Treatment))
+    for start in range(0, len(refs), 1 + len(Treatment)):
+        original, *others = refs[start : start + 1 + len(Treatment)]
         assert not original.tags
-        for name, ref in zip(NAMES, others, strict=True):
+        for name, ref in zip(Treatment, others, strict=True):
             assert ref.id == f"{original.id}~{name}"
             assert untreated_id(ref.id) == original.id
             assert ref.tags == (Tag("treatment", name),)
@@ -91,7 +92,7 @@ def test_every_clip_is_listed_as_it_is_and_once_a_treatment() -> None:
 def test_renditions_are_the_same_on_every_run(shared_data: Callable[[str], Path]) -> None:
     source = treated({"esc50": {"root": str(shared_data("ESC-50"))}})
     refs = [ref for ref in source.refs() if untreated_id(ref.id).endswith("4-156227-A-9")]
-    assert len(refs) == 1 + len(NAMES)
+    assert len(refs) == 1 + len(Treatment)
     found = {}
     for ref in refs:
         try:
@@ -102,7 +103,7 @@ def test_renditions_are_the_same_on_every_run(shared_data: Callable[[str], Path]
         again = source.load(ref)
         assert again.audio.tobytes() == found[ref.id].audio.tobytes()
         assert again.sha256 == found[ref.id].sha256
-    assert len({each.sha256 for each in found.values()}) == len(found) > len(NAMES) // 2
+    assert len({each.sha256 for each in found.values()}) == len(found) > len(Treatment) // 2
 
 
 def test_ingest_keeps_them_beside_their_originals_and_measures_each(tmp_path: Path) -> None:
@@ -213,8 +214,24 @@ def test_the_commands_take_the_source_that_is_treated(folder: Path, tmp_path: Pa
     told = json.loads(
         segue_here("new", "triplets", "--source", library, "--out", path, "--json").stdout
     )
-    assert told["clips"] == 3 * (1 + len(NAMES))
+    assert told["clips"] == 3 * (1 + len(Treatment))
     source = read_spec(path).source.chosen
     assert isinstance(source, Treated)
     assert source.of.chosen == FolderSource(root=folder, index=Path("index.csv"))
-    assert source.treatments == NAMES
+    assert source.treatments == tuple(Treatment)
+
+
+def test_what_a_corpus_plays_must_differ_whatever_its_file_does(tmp_path: Path) -> None:
+    """Lowered, a whistle above the band of a corpus comes into it, over what lay below."""
+    rate = 44_100
+    moments = np.arange(2 * rate) / rate
+    sound = 0.02 * np.sin(2 * np.pi * 1_000 * moments) + 0.4 * np.sin(2 * np.pi * 9_000 * moments)
+    soundfile.write(tmp_path / "whistle.wav", sound, rate)
+    write_csv(tmp_path / "index.csv", ("path", "label"), [("whistle.wav", "whistle")])
+    source = open_source(treated({"folder": {"root": str(tmp_path)}}, "low"))
+    _, lowered = source.refs()
+    assert catalogue(source, lowered, rate, Acceptance()).row["id"].endswith("~low")  # type: ignore[arg-type]
+    with pytest.raises(
+        ClipError, match=r"low can hardly be heard: its brightness .* was"
+    ):
+        catalogue(source, lowered, 16_000, Acceptance())  # type: ignore[arg-type]

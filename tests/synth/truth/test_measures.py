@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from synth.base.errors import SceneError
+from synth.labels.treatment import Treatment
 from synth.scene.acoustics import Acoustics
 from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import (
@@ -22,8 +23,8 @@ from synth.scene.claim import (
 )
 from synth.scene.scene import Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Timeline, timeline
+from synth.truth.effects import EFFECTS
 from synth.truth.relations import Tolerance
-from synth.truth.treatment import EFFECTS, Treatment
 from synth.truth.truth import proves, refutes
 from tests.synth.truth.cases import AUDIBLE, draw_case
 from tests.synth.truth.oracle import Oracle
