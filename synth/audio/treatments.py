@@ -1,8 +1,8 @@
-"""Treatments: a recording again, in a hall, further away, higher, faster, getting louder and so on.
+"""Treatments: one recording in a hall, further away, higher or lower, faster, getting louder.
 
-Every sound lies in a hall of its own, as wide and as long as the others. What a treatment must at
-least change is chosen: several times of what is just noticed, as of the reverberation time 5 %
-(ISO 3382-1). A sound that a treatment changes less is not used: noise has no pitch to raise.
+All values are chosen, and so is the least change of each treatment: several times what is just
+noticed, which is 5 % of a reverberation time (ISO 3382-1). Some sounds change less and are not
+used: noise has no pitch to raise.
 """
 
 from __future__ import annotations

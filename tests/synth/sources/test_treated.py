@@ -17,11 +17,13 @@ from builds import segue_here
 from libraries import write_csv
 from pydantic import ValidationError
 
+from pipelines.build.differences import relocate_files, setting_differences
 from pipelines.engines.executor import workers
 from pipelines.ingest.decoding import DecodingTask
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.file import read_spec
 from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Spec
 from synth.audio.bank import Bank
 from synth.base.errors import ClipError, SourceError, SpecError
 from synth.base.progress import Silent
@@ -231,7 +233,21 @@ def test_what_a_corpus_plays_must_differ_whatever_its_file_does(tmp_path: Path) 
     source = open_source(treated({"folder": {"root": str(tmp_path)}}, "low"))
     _, lowered = source.refs()
     assert catalogue(source, lowered, rate, Acceptance()).row["id"].endswith("~low")  # type: ignore[arg-type]
-    with pytest.raises(
-        ClipError, match=r"low can hardly be heard: its brightness .* was"
-    ):
+    with pytest.raises(ClipError, match=r"low can hardly be heard: its brightness .* was"):
         catalogue(source, lowered, 16_000, Acceptance())  # type: ignore[arg-type]
+
+
+def test_where_the_library_lies_does_not_count(folder: Path, tmp_path: Path) -> None:
+    specs = []
+    for root in (folder, tmp_path / "moved"):
+        of = {"folder": {"root": str(root)}}
+        source = {"treated": {"of": of, "treatments": ["falling"]}}
+        specs.append(Spec.model_validate({"corpus": "c", "source": source, "recipe": "triplets"}))
+    library = take(specs[0].source.chosen, tmp_path / "banks")  # type: ignore[arg-type]
+    parts = {path.name for path in (tmp_path / "banks").rglob("part-*")}
+    folder.rename(tmp_path / "moved")
+    again = take(specs[1].source.chosen, tmp_path / "banks")  # type: ignore[arg-type]
+    assert again.digest == library.digest
+    assert setting_differences(*specs) == ()
+    assert relocate_files(*specs) == specs[1]
+    assert {path.name for path in (tmp_path / "banks").rglob("part-*")} == parts
