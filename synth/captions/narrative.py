@@ -105,7 +105,7 @@ class Narrator:
         )
 
     def _say_present(self, named: Sequence[str]) -> str:
-        nouns = _join_words([self._phrase(label).noun for label in named])
+        nouns = join_words([self._phrase(label).noun for label in named])
         return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
 
     def _deny(self, words: str, absent: str) -> str:
@@ -163,9 +163,9 @@ class Narrator:
             case Connective.BEFORE | Connective.AFTER:
                 return self._say_in_order(parts, word)
             case Connective.WITH:
-                rest = _join_words([self._gerund(part) for part in parts[1:]])
+                rest = join_words([self._gerund(part) for part in parts[1:]])
             case _:
-                rest = _join_words(clauses[1:])
+                rest = join_words(clauses[1:])
         return f"{clauses[0]} {word.value} {rest}, all at the same time"
 
     def _say_in_order(self, parts: Sequence[Scene], word: Connective) -> str:
@@ -207,7 +207,7 @@ class Narrator:
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
     def _say_alongside(self, single: Sequence[Event], gerunds: bool) -> str:
-        said = _join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
+        said = join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
         return f"{said} at the same time" if len(single) > 1 else said
 
 
@@ -243,10 +243,10 @@ def _conjuncts(claim: Claim) -> list[str]:
     raise ValueError(f"no words for the claim {claim}")
 
 
-def _join_words(said: Sequence[str]) -> str:
-    """The words as a list: "a", "a and b", or "a, b and c"."""
-    if len(said) == 1:
-        return said[0]
+def join_words(said: Sequence[str]) -> str:
+    """The words as a list: "a", "a and b", or "a, b and c"; "" for none."""
+    if len(said) < 2:
+        return "".join(said)
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
