@@ -31,8 +31,8 @@ def test_a_reader_finds_the_sequence_and_nothing_else(count: int, style: Style) 
 
 def test_no_sentence_holds_more_than_a_few_clauses() -> None:
     for statement in sequences(12):
-        if len(operands(statement)) > 4:  # type: ignore[arg-type]
-            assert set(connectives(statement)) == {Connective.THEN, Connective.AFTER}  # type: ignore[arg-type]
+        if len(operands(statement)) > 4:
+            assert set(connectives(statement)) == {Connective.THEN, Connective.AFTER}
             for _, caption in zip(range(4), tellings(statement, Style.NATURAL), strict=False):
                 for sentence in caption.text.split(". "):
                     assert sum(letter * 3 in sentence.lower() for letter in LETTERS) <= 4

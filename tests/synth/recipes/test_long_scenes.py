@@ -70,16 +70,16 @@ def test_the_main_caption_stands_against_one_that_is_one_edit_away() -> None:
         assert against
         for false in against:
             compared += 1
-            ours, theirs = labels(main.claim), labels(false.claim)  # type: ignore[arg-type]
+            ours, theirs = labels(main.claim), labels(false.claim)
             if set(ours) == set(theirs):
-                forms = {meaning(each) for each in recompose(main.claim, 2)}  # type: ignore[arg-type]
-                assert meaning(false.claim) in forms  # type: ignore[arg-type]
+                forms = {meaning(each) for each in recompose(main.claim, 2)}
+                assert meaning(false.claim) in forms
             else:
                 assert sum(one != other for one, other in zip(ours, theirs, strict=True)) == 1
             assert false.kind == edit_kind(false.claim, statement(draft.scene))
-            if all(len(operands(each)) > 4 for each in (main.claim, false.claim)):  # type: ignore[arg-type]
+            if all(len(operands(each)) > 4 for each in (main.claim, false.claim)):
                 assert false.connective == main.connective
-        assert meaning(said) == meaning(statement(draft.scene))  # type: ignore[arg-type]
+        assert meaning(said) == meaning(statement(draft.scene))
     assert compared > 60
 
 
@@ -94,7 +94,7 @@ def test_a_long_expression_is_kept_as_it_is() -> None:
     expression = "Bark + any * any + Piano + Siren + any"
     for group in made(plan(Scenes(scenes=16, expressions=[expression], max_event_s=2))):
         base = statement(group[0].scene)
-        sizes = [len(labels(part)) for part in operands(base)]  # type: ignore[arg-type]
+        sizes = [len(labels(part)) for part in operands(base)]
         assert sizes == [1, 2, 1, 1, 1]
         assert labels(base)[0] == "Bark"
 
@@ -183,5 +183,5 @@ def test_no_clip_is_used_again_before_all_are_used() -> None:
 def test_twelve_single_sounds_can_be_asked_for() -> None:
     recipe = Scenes(scenes=4, expressions=[" + ".join(["any"] * MOST)], max_event_s=1)
     (group,) = made(plan(recipe))
-    assert all(isinstance(part, Event) for part in operands(group[0].scene))  # type: ignore[arg-type]
+    assert all(isinstance(part, Event) for part in operands(group[0].scene))
     assert len(labels(group[0].scene)) == MOST

@@ -56,7 +56,7 @@ def test_recompositions_are_other_sequences_one_edit_away(count: int, polyphony:
 
 def is_close(base: Scene, other: Scene) -> bool:
     """Whether at most two places of the sequences differ, or one has been parted or joined."""
-    ours, theirs = ([frozenset(labels(part)) for part in operands(each)] for each in (base, other))  # type: ignore[arg-type]
+    ours, theirs = ([frozenset(labels(part)) for part in operands(each)] for each in (base, other))
     if len(ours) == len(theirs):
         return sum(one != two for one, two in zip(ours, theirs, strict=True)) == 2
     gone = [each for each in ours if each not in theirs]
