@@ -9,7 +9,7 @@ true one, by the same kind of edit. Who compares the two by their texts alone - 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
@@ -145,6 +145,7 @@ def deal(
     tell: Tell,
     limit: int,
     rng: np.random.Generator,
+    close: Collection[tuple[int, int]] | None = None,
 ) -> list[CaptionSet] | None:
     """Captions for the members of a group.
 
@@ -155,6 +156,8 @@ def deal(
         tell: Puts a claim of the pool into words; asked only for what is dealt.
         limit: Most true sentences of a member, its main caption included, and most false ones.
         rng: Decides between equally good sentences.
+        close: Pairs of members, the lower first, whose main captions may stand against each other;
+            all if None.
 
     Returns:
         One set a member; a negative at least stands against each main caption. None where that
@@ -163,7 +166,7 @@ def deal(
     known = _Pool(pool, tell, (caption.text for caption in mains))
     hands = [_MemberHand(*pair, known) for pair in zip(members, mains, strict=True)]
     dealer = _Dealer(hands, known, limit, rng)
-    if not dealer.deal_mains():
+    if not dealer.deal_mains(close):
         return None
     dealer.deal_pool()
     return [hand.captions() for hand in hands]
@@ -194,11 +197,12 @@ class _Dealer:
             found.setdefault(key, []).append(number)
         return found
 
-    def deal_mains(self) -> bool:
+    def deal_mains(self, close: Collection[tuple[int, int]] | None) -> bool:
         """Let a false sentence stand against each main caption; False where none can."""
         for one, other in combinations(self._order, 2):
             first, second = self._hands[one], self._hands[other]
-            if first.is_compared or second.is_compared:
+            is_far = close is not None and (min(one, other), max(one, other)) not in close
+            if first.is_compared or second.is_compared or is_far:
                 continue
             kind = first.kind(second.main.claim)
             if (

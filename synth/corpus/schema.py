@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 
+from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.captions.caption import Caption
+from synth.captions.dense import DenseCaption, Resolution
 from synth.scene.activity import Activity
 from synth.scene.claim import claim_to_text
 from synth.scene.notation import format_scene
@@ -28,7 +30,16 @@ _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
 ADDED: Final = frozenset(
-    {"levels_dba", "attacks", "segments", "activity", "against", "onsets", "acoustics"}
+    {
+        "levels_dba",
+        "attacks",
+        "segments",
+        "activity",
+        "against",
+        "onsets",
+        "acoustics",
+        "dense",
+    }
 )
 """Columns, and fields of their structures, that manifests of an older format lack."""
 
@@ -107,6 +118,15 @@ ACTIVITY: Final = pa.struct(
     ]
 )
 
+DENSE: Final = pa.struct(
+    [
+        pa.field("resolution", _TEXT, nullable=False),
+        pa.field("onset", pa.int64(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("text", _TEXT, nullable=False),
+    ]
+)
+
 PLAN: Final = _schema(
     ("id", _TEXT),
     ("index", pa.int64()),
@@ -125,6 +145,7 @@ PLAN: Final = _schema(
     ("notation", _TEXT),
     ("scene", _TEXT),
     ("activity", pa.list_(ACTIVITY)),
+    ("dense", pa.list_(DENSE)),
     ("frames", pa.int64()),
     ("excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
@@ -170,6 +191,7 @@ class Sample:
         frames: Exact length of the audio.
         excerpts: How many of its events are heard in part only.
         sample_rate: In Hz.
+        dense: What is heard when, as sentences.
     """
 
     id: str
@@ -186,6 +208,7 @@ class Sample:
     frames: Frames
     excerpts: int
     sample_rate: int
+    dense: tuple[DenseCaption, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The sample as a row of `PLAN`."""
@@ -207,6 +230,7 @@ class Sample:
             "notation": format_scene(self.scene),
             "scene": to_text(self.scene),
             "activity": [each.to_json() for each in self.activity],
+            "dense": [asdict(each) for each in self.dense],
             "frames": self.frames,
             "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
@@ -247,6 +271,26 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     activities = None if told is None else [Activity.from_json(each) for each in told]
     found = timeline(from_text(row["scene"]), activities)
     return replace(found, frames=max(found.frames, row.get("frames", 0)))
+
+
+def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
+    """The dense captions of a row of `PLAN` or `SAMPLES`; none in a corpus of an older format.
+
+    Raises:
+        SceneError: If one has an unknown resolution.
+    """
+    told = row.get("dense") or ()
+    try:
+        return tuple(
+            DenseCaption(
+                Resolution(each["resolution"]), each["onset"], each["offset"], each["text"]
+            )
+            for each in told
+        )
+    except ValueError as error:
+        raise SceneError(
+            f"dense: {error}", fix=f"expected one of {', '.join(Resolution)}"
+        ) from error
 
 
 def canonical_json(value: Any) -> str:

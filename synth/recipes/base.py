@@ -153,11 +153,14 @@ class Draft:
         captions: What is said of it.
         heard: Its timeline, with what is audible of each sound; None for a recipe that does not
             ask.
+        is_labelled: Whether its events are called by labels. A caption of a whole clip is not true
+            of each stretch of it.
     """
 
     scene: Scene
     captions: CaptionSet
     heard: Timeline | None = None
+    is_labelled: bool = True
 
 
 class RecipeSettings(BaseModel):

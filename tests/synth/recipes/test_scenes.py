@@ -435,8 +435,20 @@ def test_weights_of_categories() -> None:
         ),
         ({"expressions": ["Bark"]}, r"expressions: 'Bark' has 1 sounds"),
         (
-            {"expressions": ["Bark + Rain + Moo + Meow + Siren"]},
-            r"expressions: 'Bark.*' has 5 sounds",
+            {"expressions": [" + ".join(["any"] * 13)]},
+            r"expressions: 'any.*' has 13 sounds",
+        ),
+        (
+            {"expressions": ["(Bark + Rain) * Moo + Meow + Siren"]},
+            r"has 5 sounds, more than 4 \(polyphony\), and is no sequence",
+        ),
+        (
+            {"expressions": ["Bark * Rain * Moo"], "polyphony": 2},
+            r"has 3 sounds, more than 2 \(polyphony\), and is no sequence",
+        ),
+        (
+            {"expressions": ["Bark + Rain + Moo + Meow + Siren"], "variants": 3},
+            r"variants: 3 is odd",
         ),
         ({"categories": {"weathr": 2}}, "no label is in category weathr"),
         ({"background": {"of": ["jungle"]}}, r"background\.of: no clip is labelled 'jungle'"),
@@ -461,7 +473,7 @@ def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> Non
         ({"scenes": 10}, "10 is not a multiple of the 4 variants"),
         ({"scenes": {"train": 8, "test": 6}}, "not a multiple of the 4 variants"),
         ({"scenes": 0}, "greater than 0"),
-        ({"max_events": 5}, "less than or equal to 4"),
+        ({"max_events": 13}, "less than or equal to 12"),
         ({"max_events": 1}, "greater than or equal to 2"),
         ({"variants": 1}, "greater than or equal to 2"),
         ({"crossfade": 0.6}, "less than or equal to 0.4"),
@@ -473,6 +485,11 @@ def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> Non
         ({"captions": 0}, "greater than or equal to 1"),
         ({"mixing": "loud"}, "between_class"),
         ({"nesting": 3}, "not permitted"),
+        ({"polyphony": 5}, "less than or equal to 4"),
+        ({"scenes": 12, "max_events": 5, "variants": 3}, "variants: 3 is odd"),
+        ({"pause_s": (2, 1)}, "pause_s: 2 is above 1"),
+        ({"without_replacement": True, "categories": {"animal": 2}}, "categories: animal cannot"),
+        ({"without_replacement": True, "expressions": ["a + b"]}, r"expressions: a \+ b cannot"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
