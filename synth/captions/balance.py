@@ -18,7 +18,7 @@ import numpy as np
 
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet, as_main
-from synth.scene.claim import Claim, claim_labels
+from synth.scene.claim import Claim, Measured, claim_labels
 from synth.scene.edit import Edit, Edits, Outline
 from synth.scene.scene import Scene
 from synth.truth.truth import Hearing
@@ -296,5 +296,6 @@ class _Dealer:
 
 
 def _form(outline: Outline, claim: Claim) -> Hashable:
-    """What compared sentences have in common: how many sounds, related, listed or denied."""
-    return outline.denies, len(claim_labels(claim)), outline.composition is None
+    """What compared sentences have in common: how many sounds, and what is said of them."""
+    told = claim.quantity if isinstance(claim, Measured) else None
+    return outline.denies, len(claim_labels(claim)), outline.composition is None, told

@@ -26,6 +26,7 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     check_splits,
+    check_unpadded,
     deal_crosses,
     explain_misleading,
     explain_too_short,
@@ -80,13 +81,8 @@ class Attributes(RecipeSettings):
                 f"of {self.max_event_s:g} s",
                 fix="raise audio.length, or lower recipe.attributes.max_event_s",
             )
-        if Attribute.POSITION in self.attributes and setting.least_frames:
-            # What is padded ends in silence, and "at the end" would be said of another end.
-            raise PlanError(
-                "position tells where in a sample a sound lies, and padding moves it",
-                fix="set audio.length: natural, or leave position out of "
-                "recipe.attributes.attributes",
-            )
+        if Attribute.POSITION in self.attributes:
+            check_unpadded("recipe.attributes.attributes", setting)
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, and a sound that can be heard."""

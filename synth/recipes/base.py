@@ -231,6 +231,19 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
         )
 
 
+def check_unpadded(setting_name: str, setting: Setting) -> None:
+    """Positions are of the whole sample: what is padded ends later.
+
+    Raises:
+        PlanError: If samples are padded.
+    """
+    if setting.least_frames:
+        raise PlanError(
+            "position tells where in a sample a sound lies, and padding moves it",
+            fix=f"set audio.length: natural, or leave position out of {setting_name}",
+        )
+
+
 def share_out(total: int, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
     """`total` dealt to the splits by their number of clips; those that get nothing are left out."""
     sizes = np.cumsum([0, *map(len, clips.values())])

@@ -11,6 +11,7 @@ import numpy as np
 
 from synth.base.errors import PlanError
 from synth.captions.balance import Member, deal
+from synth.captions.measured_pool import Told, measured_pool
 from synth.captions.pool import pool
 from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, make_listener
 from synth.recipes.casting import Cast, DealtCast, DrawnCast
@@ -79,7 +80,8 @@ class SceneGroups:
     def composer(self) -> Composer:
         """Puts parts together."""
         joining = self.settings.join_by(self.setting.rate)
-        return Composer(joining, make_listener(self.clips, self.setting))
+        is_loudness_told = Told.LOUDER in self.settings.tell
+        return Composer(joining, make_listener(self.clips, self.setting, is_loudness_told))
 
     @cached_property
     def by_label(self) -> Mapping[str, list[Clip]]:
@@ -265,10 +267,15 @@ class SceneGroups:
         if laid is None:
             return None
         is_long = self._is_long(statements[0])
-        tell = make_teller(self.settings.style, is_long, rng)
+        tell = make_teller(self.settings.style, is_long, self.setting.rate, rng)
         mains = [tell(statement, "caption") for statement in statements]
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
         claims = list(pool(statements)) * wordings
+        if self.settings.tell:
+            named = {label for statement in statements for label in labels(statement)}
+            claims += measured_pool(
+                [each.heard for each in laid], self.settings.tell, named, self.setting.rate
+            )
         members = [each.member for each in laid]
         close = CLOSE_PAIRS if is_long else None
         dealt = deal(members, mains, claims, tell, self.settings.captions, rng, close)

@@ -13,6 +13,7 @@ from pydantic import Field, PositiveInt, field_validator, model_validator
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
+from synth.captions.measured_pool import Told
 from synth.recipes.base import (
     RecipeSettings,
     Setting,
@@ -59,6 +60,8 @@ class SceneSettings(RecipeSettings):
         background: Steady background sound under whole scenes, which captions do not mention.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         style: Caption style.
+        tell: What captions may tell besides, as those of `counts` and `attributes` do: `count`,
+            `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
     scenes: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 20_000
@@ -77,6 +80,7 @@ class SceneSettings(RecipeSettings):
     background: Background | None = None
     max_event_s: Seconds | None = Field(default=None, gt=0)
     style: Style = Style.NATURAL
+    tell: tuple[Told, ...] = ()
 
     @field_validator("expressions", mode="before")
     @classmethod

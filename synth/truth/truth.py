@@ -18,7 +18,8 @@ from itertools import chain, combinations, product
 from typing import TypeAlias, assert_never
 
 from synth.labels.lexicon import are_kin, could_be_called
-from synth.scene.claim import And, Claim, Count, Measured, Not, Only, claim_labels
+from synth.scene.activity import cut
+from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Quantity, claim_labels
 from synth.scene.edit import projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
@@ -168,7 +169,17 @@ class Hearing:
         first, second = sorted(sounds, key=lambda sound: sound.start) if again else sounds
         if again and not self._relations.is_over_when_next_starts((first,), (second,)):
             return None
+        if claim.quantity is Quantity.GAP and self._is_filled(first, second):
+            return None
         return judge_two(claim.quantity, claim.value, first, second, self._relations)
+
+    def _is_filled(self, first: Sound, second: Sound) -> bool:
+        """Whether another sound may be heard between two: then the pause is another one."""
+        return any(
+            cut(each.activity.faint, first.clear_end, second.clear_start)
+            for each in self._sounds
+            if each.event not in (first.event, second.event)
+        )
 
     def _find_called(self, name: str) -> list[tuple[Sound, Placement]]:
         """The sounds of other labels that could be called by a name, with their places."""

@@ -20,13 +20,14 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
+from synth.captions.measured_pool import Told
 from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scene_settings import read_expressions
 from synth.recipes.scenes import Scenes
 from synth.scene.activity import intersect, measure
-from synth.scene.claim import claim_labels
+from synth.scene.claim import Measured, Quantity, claim_labels
 from synth.scene.edit import Edit, Meaning, edit_kind, meaning
 from synth.scene.notation import parse
 from synth.scene.scene import (
@@ -221,7 +222,7 @@ def test_relations_positions_and_kinds_are_spread() -> None:
     assert len(relations) == 7
     assert max(relations.values()) <= 0.4 * relations.total()
     kinds = Counter(c.kind for draft in drafts() for c in draft.captions.negatives)
-    assert set(kinds) == {kind.value for kind in Edit} - {Edit.COUNT.value}
+    assert set(kinds) == {*Edit} - {Edit.COUNT, Edit.MEASURE}
     assert max(kinds.values()) <= 0.4 * kinds.total()
     sizes = Counter(len(labels(draft.scene)) for draft in drafts())
     assert set(sizes) == {2, 3, 4}
@@ -579,3 +580,22 @@ def test_a_share_of_the_groups_gets_a_bed() -> None:
     )
     with_bed = sum("Wind" in labels(group[0].scene) for group in groups)
     assert 3 < with_bed < 25
+
+
+def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
+    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=tuple(Told))
+    found = [draft for group in made(plan(recipe)) for draft in group]
+    told = {
+        each.claim.quantity
+        for draft in found
+        for each in (*draft.captions.positives, *draft.captions.negatives)
+        if isinstance(each.claim, Measured)
+    }
+    assert told >= {Quantity.DURATION, Quantity.ONSET, Quantity.POSITION, Quantity.GAP}
+    assert not [fault for draft in found for fault in judge_draft(draft, RATE)]
+
+
+def test_positions_are_not_told_of_padded_scenes() -> None:
+    padded = replace(setting(), least_frames=RATE)
+    with pytest.raises(PlanError, match="leave position out of recipe"):
+        Scenes(tell=(Told.POSITION,)).check(padded, ("train",))

@@ -174,6 +174,13 @@ class Oracle:
                 other = int(less.frames[ear]), int(less.end[ear] - less.start[ear])
                 return 2 * lasts[0] >= 3 * other[1] if strict else lasts[1] > other[0]
             case Quantity.GAP:
+                between = (self.borders[:-1] >= end) & (self.borders[1:] <= last.start[ear])
+                if any(
+                    (sound.heard[ear] & between).any()
+                    for sound in self.sounds
+                    if sound.event not in (first.event, last.event)
+                ):
+                    return not strict
                 if not self._follows(each[:1], each[1:], strict)[ear]:
                     return False
                 gap = [int(last.start[ear]) - end]
@@ -347,7 +354,7 @@ class Oracle:
 
     def _twice_transition(self, i: int, j: int) -> Numbers:
         x, y = self.sounds[i], self.sounds[j]
-        twice = 2 * self.timeline.crossfade(x.event, y.event)
+        twice = 2 * max(self.timeline.crossfade(x.event, y.event), 0)  # below 0 it is a pause
         return np.minimum(twice, np.minimum(x.frames, y.frames))
 
     @cached_property

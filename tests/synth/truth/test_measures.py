@@ -104,6 +104,12 @@ PAIR = heard(("A", 0, 100, None), ("B", 300, 400, None))
         (PAIR, tell(Q.GAP, 200, B, A), "refuted"),
         (heard(("A", 0, 100, None), ("B", 150, 300, None)), tell(Q.GAP, 0, A, B), "proven"),
         (heard(("A", 0, 100, None), ("B", 151, 300, None)), tell(Q.GAP, 0, A, B), "neither"),
+        # Where something is heard between them there is another pause, or none.
+        (
+            heard(("A", 0, 100, None), ("B", 300, 400, None), ("C", 150, 200, None)),
+            tell(Q.GAP, 200, A, B),
+            "neither",
+        ),
         (PAIR, tell(Q.ONSET, 270, B), "proven"),
         (PAIR, tell(Q.ONSET, 200, B), "neither"),
         (PAIR, tell(Q.ONSET, 199, B), "refuted"),
