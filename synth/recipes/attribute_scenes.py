@@ -32,7 +32,6 @@ _PAUSE_S: Final = (0.3, 0.8)
 """Shortest and longest pause between two sounds where it does not matter."""
 
 _GAPS_S: Final = (2, 3, 4)
-LONGEST_PAUSE_S: Final = max(*_PAUSE_S, *_GAPS_S)
 _LENGTHS: Final = 2.5
 """Of two lengths that can be told from one another the longer is so many times the shorter."""
 
@@ -43,7 +42,7 @@ _APART_S: Final = 1.1
 """Two times that can be told from one another are so far apart."""
 
 _BED_DB: Final[Decibels] = 10.0
-_BED_S: Final[Seconds] = 2.0
+_BED_S: Final[Seconds] = 2.5
 """A shorter sound has no start, middle and end to speak of."""
 
 _BED_PARTS: Final = 5
@@ -78,6 +77,24 @@ class Attribute(StrEnum):
         return self is Attribute.TREND or (
             self.value.startswith("again_") and self is not Attribute.AGAIN_LOUDER
         )
+
+    def measure_room(self, longest_s: Seconds) -> Seconds:
+        """How long a sample must be for its members.
+
+        Args:
+            longest_s: No sound lasts longer; one over which others are heard is cut as needed.
+        """
+        match self:
+            case Attribute.DURATION:
+                return math.ceil(_LENGTHS)
+            case Attribute.ONSET | Attribute.POSITION:
+                return _BED_S
+            case Attribute.TREND | Attribute.BACKGROUND:
+                return longest_s
+            case Attribute.GAP:
+                return 2 * longest_s + max(_GAPS_S)
+            case _:
+                return 2 * longest_s + _PAUSE_S[1]
 
 
 class Told(NamedTuple):
@@ -239,6 +256,8 @@ class AttributeScenes:
         pair = self._pick_treated(Treatment.RISING, Treatment.FALLING, rng)
         if pair is None:
             return None
+        if self._are_longer(pair, self.setting.max_frames):
+            return None
         label = pair[0].labels[0]
         scenes = [Event(label, self._play_whole(clip, clip.loudness_lufs)) for clip in pair]
         return self._tell(scenes, _claims(Quantity.TREND, label, (1, -1)), rng)
@@ -249,6 +268,9 @@ class AttributeScenes:
         treatment = serving[int(rng.integers(len(serving)))]
         pair = self._pick_treated("", treatment, rng)
         if pair is None:
+            return None
+        room = self.setting.max_frames
+        if self._are_longer(pair, room and (room - self._most_pause) // 2):
             return None
         label, original = pair[0].labels[0], pair[0].loudness_lufs
         # What is far away stays quieter.
@@ -297,9 +319,7 @@ class AttributeScenes:
     ) -> tuple[Clip, Clip] | None:
         recording = pick(self._plain, rng).id
         first, second = self._treated.get((recording, one)), self._treated.get((recording, other))
-        if not first or not second or max(first.frames, second.frames) > self._longest_whole:
-            return None
-        return first, second
+        return (first, second) if first and second else None
 
     def _pick_two(
         self, rng: np.random.Generator, cut: Callable[[Clip], Excerpt | None]
@@ -355,13 +375,14 @@ class AttributeScenes:
         """The longest part of a clip that everybody hears without a pause."""
         whole = Excerpt(clip.id, 0, clip.frames, self.setting.levels.gain(clip.loudness_lufs))
         (place,) = self.listener.hear(Event(clip.labels[0], whole)).placements
+        most = self.setting.max_frames or clip.frames
         longest = max(place.heard.clear, key=lambda each: each.offset - each.onset, default=None)
         if longest is None:
             return None
         # What is left of a block that is cut may be silent.
         block = BLOCK_S * self.setting.rate
         start = math.ceil(math.ceil(longest.onset / block) * block)
-        frames = longest.offset - start
+        frames = min(longest.offset - start, most)
         return replace(whole, start=start, frames=frames) if frames > 0 else None
 
     def _cut_loud(self, clip: Clip, rng: np.random.Generator) -> Excerpt:
@@ -378,13 +399,10 @@ class AttributeScenes:
     def _draw_pause(self, rng: np.random.Generator) -> Frames:
         return to_frames(float(rng.uniform(*_PAUSE_S)), self.setting.rate)
 
-    @property
-    def _longest_whole(self) -> Frames:
-        """Of a clip that is played whole: twice what others may last, as long as two find room."""
-        longest = 2 * self._longest
-        if self.setting.max_frames is None:
-            return longest
-        return min(longest, (self.setting.max_frames - self._most_pause) // 2)
+    def _are_longer(self, clips: Sequence[Clip], most: Frames | None) -> bool:
+        """Whether clips cannot be played whole: that takes twice what others may last at most."""
+        longest = max(clip.frames for clip in clips)
+        return longest > 2 * self._longest or (most is not None and longest > most)
 
     @property
     def _most_pause(self) -> Frames:

@@ -15,10 +15,10 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field, PositiveInt, field_validator
 
 from synth.base.errors import LeftOutError, PlanError, TruthError
-from synth.base.units import Decibels, Seconds, to_frames
+from synth.base.units import Decibels, Seconds
 from synth.captions.caption import Style
 from synth.captions.contrast import judge
-from synth.recipes.attribute_scenes import LONGEST_PAUSE_S, Attribute, AttributeScenes, Told
+from synth.recipes.attribute_scenes import Attribute, AttributeScenes, Told
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -72,15 +72,17 @@ class Attributes(RecipeSettings):
         return found
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """A sample must have room for two sounds."""
+        """A sample must have room for its sounds, and the pause between them."""
         check_splits("recipe.attributes.pairs", self.pairs, splits)
-        least = to_frames(2 * self.max_event_s + LONGEST_PAUSE_S, setting.rate)
-        if setting.max_frames is not None and setting.max_frames < least:
-            raise PlanError(
-                f"samples of {setting.max_frames / setting.rate:g} s have no room for two sounds "
-                f"of {self.max_event_s:g} s",
-                fix="raise audio.length, or lower recipe.attributes.max_event_s",
-            )
+        for attribute in self.attributes:
+            seconds = attribute.measure_room(self.max_event_s)
+            if setting.max_frames is not None and setting.max_frames < seconds * setting.rate:
+                raise PlanError(
+                    f"samples of {setting.max_frames / setting.rate:g} s are too short for "
+                    f"{attribute.value}: it needs {seconds:g} s",
+                    fix="raise audio.length, lower recipe.attributes.max_event_s, or leave "
+                    f"{attribute.value} out of recipe.attributes.attributes",
+                )
         if Attribute.POSITION in self.attributes:
             check_unpadded("recipe.attributes.attributes", setting)
 

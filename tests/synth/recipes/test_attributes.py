@@ -16,6 +16,7 @@ from synth.recipes.attribute_scenes import Attribute
 from synth.recipes.attributes import Attributes
 from synth.recipes.base import Clip, Draft, Levels, Setting
 from synth.scene.scene import events
+from synth.scene.timeline import duration
 from synth.truth.envelope import Envelope
 from tests.synth.truth.oracle import judge_draft
 
@@ -32,8 +33,9 @@ def clip(label: str, levels: Sequence[float], treatment: str = "", number: int =
 
 
 STEADY = (-20.0,) * 100
+BRIEF = (-20.0,) * 40
 SHORT = (-14.0, *(-20.0,) * 19)
-RISING = tuple(-30 + 18 * at / 100 for at in range(100))
+RISING = tuple(-30 + 18 * at / 40 for at in range(40))
 CLIPS = [
     clip("rain", STEADY),
     clip("vacuum_cleaner", STEADY),
@@ -42,9 +44,9 @@ CLIPS = [
 ]
 TREATED = CLIPS + [
     clip(label, levels, treatment)
-    for label in ("rain", "dog")
+    for label in ("dog", "rooster")
     for treatment in Treatment
-    for levels in [{"rising": RISING, "falling": RISING[::-1]}.get(treatment, STEADY)]
+    for levels in [{"rising": RISING, "falling": RISING[::-1]}.get(treatment, BRIEF)]
 ]
 
 
@@ -133,8 +135,21 @@ def test_positions_are_of_samples_that_nothing_is_added_to() -> None:
     Attributes().check(setting(), ("train",))
     with pytest.raises(PlanError, match="padding moves it"):
         Attributes().check(setting(least=16_000), ("train",))
-    with pytest.raises(PlanError, match="no room for two sounds of 3 s"):
-        Attributes(attributes=(Attribute.GAP,)).check(setting(RATE), ("train",))
+
+
+@pytest.mark.parametrize("attribute", [each for each in Attribute if each.value != "position"])
+def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute) -> None:
+    seconds = attribute.measure_room(3.0)
+    recipe = Attributes(pairs=6, attributes=(attribute,))
+    where = setting(round(seconds * RATE))
+    recipe.check(where, ("train",))
+    with pytest.raises(PlanError, match=f"too short for {attribute.value}: it needs"):
+        recipe.check(setting(round(seconds * RATE) - RATE), ("train",))
+    groups = recipe.groups({"train": TREATED}, where)["train"]
+    for index in range(len(groups)):
+        for draft in groups.group(index):
+            assert where.max_frames is not None
+            assert duration(draft.scene) <= where.max_frames
 
 
 def test_one_label_is_too_few() -> None:
