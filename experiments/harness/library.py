@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 
 from experiments.harness.experiment import Scale
 from experiments.harness.values import check_values
-from pipelines.spec.choice import SourceChoice
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
 from synth.sources import open_source, source_class
+from synth.sources.choice import SourceChoice
 from synth.sources.reading.base import ClipRef
 
 _Steps = TypeVar("_Steps")

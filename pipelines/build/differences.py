@@ -9,11 +9,12 @@ from typing import Any, Final, TypeAlias
 
 from pipelines.build.algorithms import algorithm_versions
 from pipelines.build.render import Receipt
-from pipelines.build.settings import LISTS, PLACES, flat_settings
+from pipelines.build.settings import LISTS, flat_settings
 from pipelines.engines.passport import library_versions
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from synth.corpus.schema import INCIDENTAL, canonical_json
+from synth.sources.choice import take_places
 
 SHOWN: Final = 10
 _HASH_LETTERS: Final = 12
@@ -87,8 +88,7 @@ def relocate_files(stored: Spec, given: Spec) -> Spec:
         spec.model_dump(mode="json", exclude_none=True)["source"] for spec in (stored, given)
     )
     for name in source.keys() & other.keys():
-        found = {key: other[name][key] for key in PLACES if key in other[name]}
-        values["source"] = {name: {**source[name], **found}}
+        values["source"] = {name: take_places(source[name], other[name])}
     for key in LISTS:
         ours, theirs = getattr(stored, key), getattr(given, key)
         if [path.name for path in ours] == [path.name for path in theirs]:

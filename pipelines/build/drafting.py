@@ -16,6 +16,7 @@ from pipelines.spec.enrich import Enrichment
 from pipelines.spec.spec import AudioSpec
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Frames
+from synth.captions.dense import DenseCaption, dense_captions
 from synth.corpus.schema import PLAN, Sample, canonical_json, to_table
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import events
@@ -116,6 +117,7 @@ class Drafter:
 
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
         heard = draft.heard or self.listener.hear(draft.scene)
+        frames = self._frames(draft)
         envelopes = self.listener.envelopes
         return Sample(
             id="",
@@ -129,13 +131,19 @@ class Drafter:
             caption=draft.captions.caption,
             positives=draft.captions.positives,
             negatives=draft.captions.negatives,
-            frames=self._frames(draft),
+            frames=frames,
             excerpts=sum(
                 event.heard.frames < envelopes[event.heard.clip].frames
                 for event in events(draft.scene)
             ),
             sample_rate=self.audio.sample_rate,
+            dense=self._tell_densely(draft, frames),
         )
+
+    def _tell_densely(self, draft: Draft, frames: Frames) -> tuple[DenseCaption, ...]:
+        if draft.heard is None or not draft.is_labelled:
+            return ()
+        return dense_captions(draft.heard, frames, self.enrichment.audible)
 
     def _frames(self, draft: Draft) -> Frames:
         frames, exact = duration(draft.scene), self.audio.exact_frames

@@ -32,6 +32,7 @@ from synth.base.errors import CorpusError
 from synth.base.hashing import file_sha256
 from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.corpus.schema import FORMAT_VERSION, SAMPLES
+from synth.sources.choice import innermost
 from synth.sources.reading.base import Origin
 
 SPEC_FILE = "spec.yaml"
@@ -150,7 +151,7 @@ def _facts(
     captioned = any(clip["captions"] for clip in library.clips.rows("captions"))
     rate = spec.audio.sample_rate
     source = spec.make_source()
-    origin: Origin | None = getattr(source, "origin", None)
+    origin: Origin | None = getattr(innermost(source), "origin", None)
     receipts = (read_receipt(places, shard.shard) for shard in shards)
     libraries = {
         json.dumps(receipt.libraries, sort_keys=True) for receipt in receipts if receipt is not None

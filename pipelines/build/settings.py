@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.spec.spec import Spec
-
-PLACES: Final = ("root", "audio")
-"""Settings of a source that say where it lies."""
+from synth.sources.choice import drop_places
 
 LISTS: Final = ("enrich", "block")
 """Settings that list files; the names of the files count, not their folders."""
@@ -18,9 +16,7 @@ LISTS: Final = ("enrich", "block")
 def flat_settings(spec: Spec) -> dict[str, Any]:
     """Settings by dotted key, as JSON values."""
     values = spec.model_dump(mode="json", exclude_none=True, exclude={"version"})
-    for settings in values["source"].values():
-        for key in PLACES:
-            settings.pop(key, None)
+    values["source"] = {name: drop_places(settings) for name, settings in values["source"].items()}
     for key in LISTS:
         values[key] = [Path(path).name for path in values[key]]
     return dict(_leaves("", values))

@@ -14,8 +14,10 @@ from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
+from synth.captions.dense import DenseCaption, dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.schema import AUDIBLE, compared_with, read_timeline
+from synth.corpus.schema import AUDIBLE, compared_with, read_dense, read_timeline
+from synth.labels.treatment import TREATMENT
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
@@ -27,6 +29,9 @@ _COLUMNS: Final = (
     "group",
     "scene",
     "activity",
+    "dense",
+    "frames",
+    "sample_rate",
     "clips",
     "caption",
     "claim",
@@ -65,6 +70,7 @@ class Audit:
         assumed: Samples with a sound that is taken to be heard all through, as its clip was never
             measured or the manifest, of an older version, does not tell.
         violations: Sentences that are not what they pass for.
+        dense: Dense captions.
     """
 
     samples: int
@@ -73,6 +79,7 @@ class Audit:
     with_negatives: int
     assumed: int
     violations: tuple[Violation, ...]
+    dense: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `violations` is their number, `examples` the first ten."""
@@ -92,7 +99,7 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
     rows = find_manifest(path)
     tags = read_tags(rows.parent / CLIPS_FILE)
     unmeasured = _find_unmeasured(rows.parent / CLIPS_FILE)
-    samples = positives = negatives = with_negatives = assumed = 0
+    samples = positives = negatives = with_negatives = assumed = dense = 0
     violations: list[Violation] = []
     with pq.ParquetFile(rows) as file:
         audible = read_audible(file, rows)
@@ -104,11 +111,13 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
                 negatives += len(row["negatives"])
                 with_negatives += bool(row["negatives"])
                 assumed += row.get("activity") is None or not unmeasured.isdisjoint(row["clips"])
-                heard = annotate(read_timeline(row), tags)
-                violations += find_violations(row, heard, audible)
+                dense += len(row.get("dense") or ())
+                placed = read_timeline(row)
+                violations += find_violations(row, annotate(placed, tags), audible)
+                violations += find_dense_violations(row, placed, audible)
                 observer.advance("audit")
     observer.finish("audit", f"{len(violations)} violations")
-    return Audit(samples, positives, negatives, with_negatives, assumed, tuple(violations))
+    return Audit(samples, positives, negatives, with_negatives, assumed, tuple(violations), dense)
 
 
 def read_tags(clips: Path) -> dict[str, list[str]]:
@@ -123,7 +132,11 @@ def read_tags(clips: Path) -> dict[str, list[str]]:
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", fix="build or plan again")
     rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()
-    return {row["id"]: [tag["name"] for tag in row["tags"]] for row in rows if row["tags"]}
+    return {
+        row["id"]: [tag["name"] for tag in row["tags"] if tag["category"] != TREATMENT]
+        for row in rows
+        if row["tags"]
+    }
 
 
 def _find_unmeasured(clips: Path) -> frozenset[str]:
@@ -176,3 +189,33 @@ def find_violations(
         elif compared_with(sentence, row) not in texts:
             why = "what it stands against does not pass for true"
             yield Violation(row["id"], sentence["text"], "false", why)
+
+
+def find_dense_violations(
+    row: Mapping[str, Any], placed: Timeline, audible: Frames
+) -> Iterator[Violation]:
+    """The dense captions of a sample that its activity does not prove, and those that it lacks.
+
+    A sample without any, or without activity, is not judged: its recipe makes none, or its corpus
+    is of an older format.
+
+    Args:
+        row: The sample, a row of `schema.PLAN`.
+        placed: Its timeline, without tags.
+        audible: The shortest overlap that can be heard.
+    """
+    told = read_dense(row)
+    if not told or row.get("activity") is None:
+        return
+    proven = dense_captions(placed, row["frames"], audible)
+    for said, others, verdict, why in (
+        (told, proven, "true", "the activity does not prove it"),
+        (proven, told, "false", "the activity proves it, and the dense captions lack it"),
+    ):
+        for each in said:
+            if each not in others:
+                yield Violation(row["id"], _quote(each, row["sample_rate"]), verdict, why)
+
+
+def _quote(caption: DenseCaption, rate: int) -> str:
+    return f"{dense_text([caption], rate)} [{caption.resolution}]"

@@ -16,8 +16,9 @@ from jaxtyping import Bool, Int
 
 from pipelines.spec.intake import Intake
 from pipelines.store.row_file import RowFile
-from synth.sources.block import Block, Blocked, tally, withdraw_blocked
-from synth.sources.catalogue import withdraw_copies
+from synth.labels.treatment import untreated_id
+from synth.sources.block import STAGE, Block, Blocked, tally, withdraw_blocked
+from synth.sources.catalogue import quarantine_row, withdraw_copies
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.splits import SplitRule, assign_splits, split_finder
 
@@ -122,7 +123,7 @@ class Admission:
             left, told = withdraw_blocked(some, self.blocks)
             _keep(kept, some, left)
             withdrawn += told
-        return withdrawn
+        return withdrawn + _withdraw_treated(rows, kept, withdrawn)
 
     def _withdraw_divided(self, rows: RowFile, kept: Marks, splits: Sequence[str]) -> list[Told]:
         """Withdraw clips of recordings that lie in several splits."""
@@ -137,6 +138,20 @@ class Admission:
         told = assign_splits(some, self.split_rules, self.seed)
         _keep(kept, some, [row for row in some if row["split"]])
         return told
+
+
+def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> list[Told]:
+    """Withdraw what was made of blocked clips: by itself it may be another file and sound."""
+    reasons = {told["id"]: told["reason"] for told in blocked}
+    withdrawn: list[Told] = []
+    for some in _pick(rows, kept) if reasons else ():
+        made = [row for row in some if untreated_id(row["id"]) in reasons]
+        kept[[row[_NUMBER] for row in made]] = False
+        withdrawn += [
+            quarantine_row(row["id"], row["location"], STAGE, reasons[untreated_id(row["id"])])
+            for row in made
+        ]
+    return withdrawn
 
 
 def _withdraw_copies(rows: RowFile, kept: Marks) -> list[Told]:

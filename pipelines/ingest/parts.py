@@ -26,6 +26,7 @@ from synth.base.rng import digest, uniform_hash
 from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef
 from synth.sources.catalogue import quarantine_row
+from synth.sources.choice import drop_places
 
 INGEST_VERSION: Final = 8
 PART_CLIPS: Final = 64
@@ -148,10 +149,7 @@ def sync_parts(parts: Sequence[LibraryPart], folder: Path, mirror: Mirror) -> No
 def _compute_key(task: DecodingTask, refs: Sequence[ClipRef]) -> str:
     """Digest of all that determines a part."""
     source = task.source
-    incidental = {"root", "audio"}
-    settings = (
-        source.model_dump(mode="json", exclude=incidental) if isinstance(source, BaseModel) else {}
-    )
+    settings = drop_places(source.model_dump(mode="json")) if isinstance(source, BaseModel) else {}
     versions = [INGEST_VERSION, FINGERPRINT_VERSION]
     common = [*versions, source.name, settings, asdict(task.acceptance)]
     listing = [[asdict(ref), source.stamp(ref)] for ref in refs]

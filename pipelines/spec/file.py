@@ -13,6 +13,7 @@ from synth.base.errors import SpecError
 from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import YamlFile, read_yaml, suggest_file
 from synth.sources import source_names
+from synth.sources.choice import HELD
 
 _LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}
@@ -79,14 +80,21 @@ def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     for part, key in _PATHS.items():
         chosen = value.get(part)
         if isinstance(chosen, Mapping):
-            absolute[part] = {
-                name: _resolve_path(settings, key, folder) for name, settings in chosen.items()
-            }
+            absolute[part] = _resolve_choice(chosen, key, folder)
     return absolute
 
 
-def _resolve_path(settings: Any, key: str, folder: Path) -> Any:
-    if not isinstance(settings, Mapping) or not isinstance(settings.get(key), str | Path):
+def _resolve_choice(choice: Mapping[str, Any], key: str, folder: Path) -> dict[str, Any]:
+    """A choice with the paths at `key` made absolute, and so those of a choice that it holds."""
+    return {name: _resolve_settings(settings, key, folder) for name, settings in choice.items()}
+
+
+def _resolve_settings(settings: Any, key: str, folder: Path) -> Any:
+    if not isinstance(settings, Mapping):
         return settings
-    path = folder / Path(settings[key]).expanduser()
-    return {**settings, key: str(path.resolve())}
+    absolute = dict(settings)
+    if isinstance(settings.get(key), str | Path):
+        absolute[key] = str((folder / Path(settings[key]).expanduser()).resolve())
+    if isinstance(settings.get(HELD), Mapping):
+        absolute[HELD] = _resolve_choice(settings[HELD], key, folder)
+    return absolute

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pipelines.spec.choice import RecipeChoice, SourceChoice
+from pipelines.spec.choice import RecipeChoice
 from pipelines.spec.enrich import enrichment_digest
 from pipelines.spec.intake import Intake
 from pipelines.spec.values import (
@@ -30,10 +30,11 @@ from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
 from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance
+from synth.sources.choice import SourceChoice
 from synth.sources.splits import SplitRule
 from synth.truth.ear import Ear
 
-PLAN_VERSION: Final = 10
+PLAN_VERSION: Final = 11
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
@@ -259,6 +260,7 @@ class Spec(_Model):
             randomness=Randomness(self.seed),
             ear=self.truth.ear,
             fade=self.audio.fade,
+            least_frames=self.audio.least_frames,
         )
 
     @property

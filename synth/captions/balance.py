@@ -9,7 +9,7 @@ true one, by the same kind of edit. Who compares the two by their texts alone - 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
@@ -18,7 +18,7 @@ import numpy as np
 
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet, as_main
-from synth.scene.claim import Claim, claim_labels
+from synth.scene.claim import Claim, Measured, claim_labels
 from synth.scene.edit import Edit, Edits, Outline
 from synth.scene.scene import Scene
 from synth.truth.truth import Hearing
@@ -145,6 +145,7 @@ def deal(
     tell: Tell,
     limit: int,
     rng: np.random.Generator,
+    close: Collection[tuple[int, int]] | None = None,
 ) -> list[CaptionSet] | None:
     """Captions for the members of a group.
 
@@ -155,6 +156,8 @@ def deal(
         tell: Puts a claim of the pool into words; asked only for what is dealt.
         limit: Most true sentences of a member, its main caption included, and most false ones.
         rng: Decides between equally good sentences.
+        close: Pairs of members, the lower first, whose main captions may stand against each other;
+            all if None.
 
     Returns:
         One set a member; a negative at least stands against each main caption. None where that
@@ -163,7 +166,7 @@ def deal(
     known = _Pool(pool, tell, (caption.text for caption in mains))
     hands = [_MemberHand(*pair, known) for pair in zip(members, mains, strict=True)]
     dealer = _Dealer(hands, known, limit, rng)
-    if not dealer.deal_mains():
+    if not dealer.deal_mains(close):
         return None
     dealer.deal_pool()
     return [hand.captions() for hand in hands]
@@ -194,11 +197,12 @@ class _Dealer:
             found.setdefault(key, []).append(number)
         return found
 
-    def deal_mains(self) -> bool:
+    def deal_mains(self, close: Collection[tuple[int, int]] | None) -> bool:
         """Let a false sentence stand against each main caption; False where none can."""
         for one, other in combinations(self._order, 2):
             first, second = self._hands[one], self._hands[other]
-            if first.is_compared or second.is_compared:
+            is_far = close is not None and (min(one, other), max(one, other)) not in close
+            if first.is_compared or second.is_compared or is_far:
                 continue
             kind = first.kind(second.main.claim)
             if (
@@ -292,5 +296,6 @@ class _Dealer:
 
 
 def _form(outline: Outline, claim: Claim) -> Hashable:
-    """What compared sentences have in common: how many sounds, related, listed or denied."""
-    return outline.denies, len(claim_labels(claim)), outline.composition is None
+    """What compared sentences have in common: how many sounds, and what is said of them."""
+    told = claim.quantity if isinstance(claim, Measured) else None
+    return outline.denies, len(claim_labels(claim)), outline.composition is None, told

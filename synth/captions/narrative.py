@@ -1,5 +1,7 @@
 """Narrative: claims about up to four sounds, nested at will, in words that admit one reading.
 
+Of more sounds: sequences of single sounds and overlays of single sounds.
+
 "A dog barks before rain falls while a siren wails" can be taken two ways; the published template
 captions drop the parentheses and leave it at that. Here a part that is itself composed gets a
 clause of its own behind "then", "after that", "before all of that", or is summed up by words that
@@ -31,6 +33,9 @@ Composed: TypeAlias = Concat | Overlay
 Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 """Chooses one of several equally good words."""
 
+_MOST_CLAUSES: Final = 4
+"""Parts that follow one another in one breath; of more, each sentence holds fewer."""
+_IN_SENTENCE: Final = 3
 _NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
 _ALL: Final = {2: "both", 3: "all three", 4: "all four"}
 
@@ -105,7 +110,7 @@ class Narrator:
         )
 
     def _say_present(self, named: Sequence[str]) -> str:
-        nouns = _join_words([self._phrase(label).noun for label in named])
+        nouns = join_words([self._phrase(label).noun for label in named])
         return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
 
     def _deny(self, words: str, absent: str) -> str:
@@ -143,6 +148,8 @@ class Narrator:
 
     def _compose(self, scene: Composed, word: Connective, at_top: bool) -> str:
         parts = operands(scene)
+        if isinstance(scene, Concat) and len(parts) > _MOST_CLAUSES:
+            return self._say_at_length(parts, word)
         if all(isinstance(part, Event) for part in parts):
             if len(parts) > 2:
                 return self._say_row(parts, word)
@@ -163,10 +170,22 @@ class Narrator:
             case Connective.BEFORE | Connective.AFTER:
                 return self._say_in_order(parts, word)
             case Connective.WITH:
-                rest = _join_words([self._gerund(part) for part in parts[1:]])
+                rest = join_words([self._gerund(part) for part in parts[1:]])
             case _:
-                rest = _join_words(clauses[1:])
+                rest = join_words(clauses[1:])
         return f"{clauses[0]} {word.value} {rest}, all at the same time"
+
+    def _say_at_length(self, parts: Sequence[Scene], word: Connective) -> str:
+        """Many parts in order: composed ones in sentences of their own, others a few at a time."""
+        sentences: list[list[str]] = [[]]
+        for previous, part in zip((None, *parts), parts, strict=False):
+            alone = not (isinstance(part, Event) and isinstance(previous, Event | None))
+            if alone or len(sentences[-1]) == _IN_SENTENCE:
+                sentences.append([])
+            sentences[-1].append(self._clause(part))
+        told = [", then ".join(clauses) for clauses in sentences if clauses]
+        link = "; then " if word is Connective.THEN else f"; {word.value} all of that, "
+        return link.join(told)
 
     def _say_in_order(self, parts: Sequence[Scene], word: Connective) -> str:
         """Parts in order, some of them composed."""
@@ -207,7 +226,7 @@ class Narrator:
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
     def _say_alongside(self, single: Sequence[Event], gerunds: bool) -> str:
-        said = _join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
+        said = join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
         return f"{said} at the same time" if len(single) > 1 else said
 
 
@@ -217,6 +236,9 @@ def connectives(scene: Composed) -> tuple[Connective, ...]:
         orders = [part for part in operands(scene) if isinstance(part, Concat)]
         # "With this happening" is no English.
         return SIMULTANEOUS if len(orders) < 2 else (Connective.WHILE, Connective.AS)
+    if len(operands(scene)) > _MOST_CLAUSES:
+        # "Before all of that, a dog barks, then it rains" leaves open when it rains.
+        return (Connective.THEN, Connective.AFTER)
     if all(isinstance(part, Event) for part in operands(scene)[1:]):
         return ORDER
     return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)
@@ -243,10 +265,10 @@ def _conjuncts(claim: Claim) -> list[str]:
     raise ValueError(f"no words for the claim {claim}")
 
 
-def _join_words(said: Sequence[str]) -> str:
-    """The words as a list: "a", "a and b", or "a, b and c"."""
-    if len(said) == 1:
-        return said[0]
+def join_words(said: Sequence[str]) -> str:
+    """The words as a list: "a", "a and b", or "a, b and c"; "" for none."""
+    if len(said) < 2:
+        return "".join(said)
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 

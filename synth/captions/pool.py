@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Final
 
 from synth.scene.claim import And, Claim, Not
 from synth.scene.edit import meaning, projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
+
+_FEW: Final = 4
 
 
 def pool(members: Sequence[Scene]) -> Iterator[Claim]:
@@ -43,12 +46,20 @@ def _parts(members: Sequence[Scene]) -> Iterator[Scene]:
     seen = set()
     for member in members:
         named = labels(member)
-        for count in range(len(named), 2, -1):
-            for kept in combinations(named, count):
-                part = projection(member, kept)
-                if part is not None and (said := meaning(part)) not in seen:
-                    seen.add(said)
-                    yield part
+        for kept in _choose(named):
+            part = projection(member, kept)
+            if part is not None and (said := meaning(part)) not in seen:
+                seen.add(said)
+                yield part
+
+
+def _choose(named: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Three labels or more: any of them; where there are many, neighbours only."""
+    for count in range(len(named), 2, -1):
+        if len(named) <= _FEW:
+            yield from combinations(named, count)
+        else:
+            yield from (named[at : at + count] for at in range(len(named) - count + 1))
 
 
 def _pairs(named: Sequence[str]) -> Iterator[Scene]:

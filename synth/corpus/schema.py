@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 
+from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.captions.caption import Caption
+from synth.captions.dense import DenseCaption, Resolution
 from synth.scene.activity import Activity
 from synth.scene.claim import claim_to_text
 from synth.scene.notation import format_scene
@@ -27,7 +29,18 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
-ADDED: Final = frozenset({"levels_dba", "attacks", "segments", "activity", "against", "onsets"})
+ADDED: Final = frozenset(
+    {
+        "levels_dba",
+        "attacks",
+        "segments",
+        "activity",
+        "against",
+        "onsets",
+        "acoustics",
+        "dense",
+    }
+)
 """Columns, and fields of their structures, that manifests of an older format lack."""
 
 TAG: Final = pa.struct(
@@ -86,11 +99,31 @@ CAPTION: Final = pa.struct(
     ]
 )
 
+ACOUSTICS: Final = pa.struct(
+    [
+        pa.field("mean_dba", pa.float64(), nullable=False),
+        pa.field("peak_dba", pa.float64(), nullable=False),
+        pa.field("thirds_dba", pa.list_(pa.float64()), nullable=False),
+        pa.field("recording", _TEXT, nullable=False),
+        pa.field("treatment", _TEXT, nullable=False),
+    ]
+)
+
 ACTIVITY: Final = pa.struct(
     [
         pa.field("clear", pa.list_(STRETCH), nullable=False),
         pa.field("faint", pa.list_(STRETCH), nullable=False),
         pa.field("onsets", pa.int32(), nullable=False),
+        pa.field("acoustics", pa.list_(ACOUSTICS), nullable=False),
+    ]
+)
+
+DENSE: Final = pa.struct(
+    [
+        pa.field("resolution", _TEXT, nullable=False),
+        pa.field("onset", pa.int64(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("text", _TEXT, nullable=False),
     ]
 )
 
@@ -112,6 +145,7 @@ PLAN: Final = _schema(
     ("notation", _TEXT),
     ("scene", _TEXT),
     ("activity", pa.list_(ACTIVITY)),
+    ("dense", pa.list_(DENSE)),
     ("frames", pa.int64()),
     ("excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
@@ -157,6 +191,7 @@ class Sample:
         frames: Exact length of the audio.
         excerpts: How many of its events are heard in part only.
         sample_rate: In Hz.
+        dense: What is heard when, as sentences.
     """
 
     id: str
@@ -173,6 +208,7 @@ class Sample:
     frames: Frames
     excerpts: int
     sample_rate: int
+    dense: tuple[DenseCaption, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The sample as a row of `PLAN`."""
@@ -194,6 +230,7 @@ class Sample:
             "notation": format_scene(self.scene),
             "scene": to_text(self.scene),
             "activity": [each.to_json() for each in self.activity],
+            "dense": [asdict(each) for each in self.dense],
             "frames": self.frames,
             "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
@@ -223,6 +260,8 @@ def compared_with(negative: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """The timeline of a row of `PLAN` or `SAMPLES`: `scene` and `activity` are read.
 
+    It lasts as long as the sample, with what it is padded with.
+
     In a corpus of an older format, which does not tell activity, sounds are heard all through.
 
     Raises:
@@ -230,7 +269,28 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """
     told = row.get("activity")
     activities = None if told is None else [Activity.from_json(each) for each in told]
-    return timeline(from_text(row["scene"]), activities)
+    found = timeline(from_text(row["scene"]), activities)
+    return replace(found, frames=max(found.frames, row.get("frames", 0)))
+
+
+def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
+    """The dense captions of a row of `PLAN` or `SAMPLES`; none in a corpus of an older format.
+
+    Raises:
+        SceneError: If one has an unknown resolution.
+    """
+    told = row.get("dense") or ()
+    try:
+        return tuple(
+            DenseCaption(
+                Resolution(each["resolution"]), each["onset"], each["offset"], each["text"]
+            )
+            for each in told
+        )
+    except ValueError as error:
+        raise SceneError(
+            f"dense: {error}", fix=f"expected one of {', '.join(Resolution)}"
+        ) from error
 
 
 def canonical_json(value: Any) -> str:

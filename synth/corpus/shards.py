@@ -23,6 +23,7 @@ from synth.base.errors import CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
+from synth.corpus.schema import read_dense
 from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 from synth.storage import display_path, read_at
@@ -105,6 +106,15 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
                 "attribution": clips[place.excerpt.clip]["attribution"],
             }
             for place in placements
+        ],
+        "dense": [
+            {
+                "resolution": caption.resolution.value,
+                "onset_s": to_seconds(caption.onset, rate),
+                "offset_s": to_seconds(caption.offset, rate),
+                "text": caption.text,
+            }
+            for caption in read_dense(row)
         ],
         "frames": row["frames"],
         "sample_rate": rate,

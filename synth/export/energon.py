@@ -52,7 +52,7 @@ _HOW = """\
 A crude dataset of Megatron-Energon, prepared: `SPLIT/*.tar` are the corpus's shards, `*.tar.idx`
 say where their samples begin, and `.nv-meta/` names splits, shards and samples. Each sample has
 `flac` or `wav`, the audio, and `json`: `text` (true captions, the main one first), `negatives`
-(false ones, never to be learnt as true), `events` and more.
+(false ones, never to be learnt as true), `dense` (captions with times), `events` and more.
 
     from megatron.energon import WorkerConfig, get_train_dataset
     data = get_train_dataset("FOLDER", worker_config=WorkerConfig.default_worker_config(),
@@ -72,7 +72,7 @@ class Energon(ExportFormat):
     """The shards, their indexes, and the folder by which energon finds its way."""
 
     name: ClassVar[str] = "energon"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The shard, and where its samples and their members begin."""

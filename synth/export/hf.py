@@ -32,6 +32,14 @@ _EVENT = pa.struct(
         ("attribution", pa.string()),
     ]
 )
+_DENSE = pa.struct(
+    [
+        ("resolution", pa.string()),
+        ("onset_s", pa.float64()),
+        ("offset_s", pa.float64()),
+        ("text", pa.string()),
+    ]
+)
 _AUDIO = "audio"
 _COLUMNS: Final = pa.schema(
     [
@@ -44,6 +52,7 @@ _COLUMNS: Final = pa.schema(
         ("negative_against", _TEXTS),
         ("labels", _TEXTS),
         ("events", pa.list_(_EVENT)),
+        ("dense", pa.list_(_DENSE)),
         ("relation", pa.string()),
         ("notation", pa.string()),
         ("group", pa.string()),
@@ -56,7 +65,8 @@ _NAMES = {pa.string(): "string", pa.float64(): "float64", pa.int64(): "int64"}
 _HOW = """\
 One Parquet file a shard in `data/`; `audio` is an `Audio` column with the files' bytes. `caption`
 is the main caption, `captions` are all true ones, `negatives` are false of the audio: never train
-on them as captions.
+on them as captions. `dense` are captions with times, at three resolutions (`stretch`, `sound`,
+`scene`).
 
     from datasets import load_dataset
     corpus = load_dataset("FOLDER")
@@ -72,7 +82,7 @@ class HuggingFace(ExportFormat):
     """One Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "hf"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The Parquet file; its row groups are small, and an index says where their pages lie."""

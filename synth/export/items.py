@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
+from synth.captions.dense import dense_text
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.corpus.schema import read_dense
 from synth.corpus.shards import document
 from synth.storage import display_path, open_file
 
@@ -73,13 +75,28 @@ class ExportItem:
         return list(self.document["text"])
 
     @property
+    def dense(self) -> list[dict[str, Any]]:
+        """Its dense captions, as the document tells them, with their `duration_s`."""
+        return self._add_durations(self.document["dense"])
+
+    @property
+    def dense_texts(self) -> dict[str, str]:
+        """The dense captions of each resolution in one line; empty for a sample without any."""
+        told = groupby(read_dense(self.row), lambda caption: caption.resolution.value)
+        rate = self.row["sample_rate"]
+        return {resolution: dense_text(list(each), rate) for resolution, each in told}
+
+    @property
     def events(self) -> list[dict[str, Any]]:
         """Every sound in it, as the document tells of it, with its `duration_s`."""
+        return self._add_durations(self.document["events"])
+
+    def _add_durations(self, told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         rate = self.row["sample_rate"]
         return [
-            event
-            | {"duration_s": to_seconds(round((event["offset_s"] - event["onset_s"]) * rate), rate)}
-            for event in self.document["events"]
+            each
+            | {"duration_s": to_seconds(round((each["offset_s"] - each["onset_s"]) * rate), rate)}
+            for each in told
         ]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from synth.export.base import ExportFormat, Whole
@@ -12,7 +15,8 @@ from synth.export.items import ExportItem, Shard
 SCHEMA_VERSION: Final = "0.3.4"
 _HOW = """\
 `jams/SPLIT/ID.jams` annotates `audio/SPLIT/ID`. Events are in namespace `scaper` (label, source
-clip, onset, duration), captions in `tag_open` over the whole sample, the main one first.
+clip, onset, duration), captions in `tag_open` over the whole sample, the main one first. Each
+further `tag_open` holds dense captions with their times; its sandbox tells their `resolution`.
 Annotations hold what is true; false captions are in the sandbox alone, with everything else that
 the corpus says of the sample.
 
@@ -26,7 +30,7 @@ class Jams(ExportFormat):
     """A JAMS file and the stored audio file for each sample."""
 
     name: ClassVar[str] = "jams"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Both files of every sample; there is nothing to join."""
@@ -70,6 +74,10 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
         {"time": 0.0, "duration": item.duration_s, "value": text, "confidence": 1.0}
         for text in item.texts
     ]
+    dense = [
+        _annotation("tag_open", list(each), metadata, item, {"resolution": resolution})
+        for resolution, each in _group_dense(item)
+    ]
     return {
         "file_metadata": {
             "title": item.id,
@@ -82,13 +90,35 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
         "annotations": [
             _annotation("scaper", events, metadata, item),
             _annotation("tag_open", captions, metadata, item),
+            *dense,
         ],
         "sandbox": {"segue": item.document},
     }
 
 
+def _group_dense(item: ExportItem) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The dense captions of each resolution as observations."""
+    for resolution, each in groupby(item.dense, lambda caption: caption["resolution"]):
+        yield (
+            resolution,
+            [
+                {
+                    "time": caption["onset_s"],
+                    "duration": caption["duration_s"],
+                    "value": caption["text"],
+                    "confidence": 1.0,
+                }
+                for caption in each
+            ],
+        )
+
+
 def _annotation(
-    namespace: str, data: list[dict[str, Any]], metadata: dict[str, Any], item: ExportItem
+    namespace: str,
+    data: list[dict[str, Any]],
+    metadata: dict[str, Any],
+    item: ExportItem,
+    sandbox: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     return {
         "namespace": namespace,
@@ -96,5 +126,5 @@ def _annotation(
         "time": 0.0,
         "duration": item.duration_s,
         "data": sorted(data, key=lambda each: each["time"]),
-        "sandbox": {},
+        "sandbox": dict(sandbox),
     }

@@ -57,7 +57,7 @@ class Laion(ExportFormat):
     """
 
     name: ClassVar[str] = "laion"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     allow_long: bool = False
 
     def check(self, shards: Sequence[Shard]) -> None:

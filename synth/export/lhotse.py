@@ -16,8 +16,9 @@ _HOW = """\
 `CORPUS_recordings_SPLIT.jsonl.gz`, `CORPUS_supervisions_SPLIT.jsonl.gz` and
 `CORPUS_cuts_SPLIT.jsonl.gz` are lhotse's manifests. A cut is a whole sample. Every sound in it is a
 supervision with its onset and duration, its label in `custom["audio_event"]`; the cut's `custom`
-holds `caption`, `captions` (all true ones), `negatives` (false ones) and `relation`. Paths are
-relative to this folder:
+holds `caption`, `captions` (all true ones), `negatives` (false ones) and `relation`. Dense captions
+are supervisions with a `text`, their resolution (`stretch`, `sound` or `scene`) in
+`custom["dense"]`. Paths are relative to this folder:
 
     cuts = CutSet.from_jsonl_lazy("FOLDER/CORPUS_cuts_train.jsonl.gz")
     cuts = cuts.with_recording_path_prefix("FOLDER")
@@ -28,7 +29,7 @@ class Lhotse(ExportFormat):
     """The three manifests of each split, and the stored audio files."""
 
     name: ClassVar[str] = "lhotse"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifests."""
@@ -78,7 +79,7 @@ def _recording(item: ExportItem, path: str) -> dict[str, Any]:
 
 
 def _supervisions(item: ExportItem) -> list[dict[str, Any]]:
-    return [
+    sounds = [
         {
             "id": f"{item.id}-{number}",
             "recording_id": item.id,
@@ -94,6 +95,19 @@ def _supervisions(item: ExportItem) -> list[dict[str, Any]]:
         }
         for number, event in enumerate(item.events)
     ]
+    dense = [
+        {
+            "id": f"{item.id}-dense-{number}",
+            "recording_id": item.id,
+            "start": caption["onset_s"],
+            "duration": caption["duration_s"],
+            "channel": 0,
+            "text": caption["text"],
+            "custom": {"dense": caption["resolution"]},
+        }
+        for number, caption in enumerate(item.dense)
+    ]
+    return sounds + dense
 
 
 def _cut(

@@ -11,8 +11,9 @@ from synth.export.items import ExportItem, Shard
 _HOW = """\
 `SPLIT_manifest.jsonl` has a line a sample. `audio_filepath` is relative to the manifest, as NeMo
 resolves it; `duration` is in seconds; `text` is the main caption. Beside these: `captions` (all
-true ones, the main one first), `negatives` (false ones, never to be learnt as true), `labels` and
-`events` with onset and duration in seconds.
+true ones, the main one first), `negatives` (false ones, never to be learnt as true), `labels`,
+`events` with onset and duration in seconds, and `dense`: captions with times, a line for each of
+the resolutions `stretch`, `sound` and `scene`.
 """
 
 
@@ -20,7 +21,7 @@ class Nemo(ExportFormat):
     """JSON-lines manifests and the stored audio files."""
 
     name: ClassVar[str] = "nemo"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifest."""
@@ -55,5 +56,6 @@ def _entry(item: ExportItem, path: str) -> dict[str, object]:
             }
             for event in item.events
         ],
+        "dense": item.dense_texts,
         "group": item.document["group"],
     }

@@ -9,6 +9,7 @@ from typing import Final
 from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import PlanError
 from synth.recipes.acba import Acba
+from synth.recipes.attributes import Attributes
 from synth.recipes.base import Recipe, RecipeSettings
 from synth.recipes.counts import Counts
 from synth.recipes.negation import NegationRecipe
@@ -22,6 +23,7 @@ __all__ = ["ENTRY_POINTS", "RECIPES", "Recipe"]
 
 _OURS: Final[Mapping[str, type[RecipeSettings]]] = {
     "acba": Acba,
+    "attributes": Attributes,
     "counts": Counts,
     "negation": NegationRecipe,
     "scenes": Scenes,

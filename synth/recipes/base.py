@@ -19,6 +19,7 @@ from synth.captions.caption import Connective, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast, keep_crossed
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
+from synth.labels.treatment import TREATMENT, find_treatment, untreated_id
 from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.words import whole_words
@@ -40,7 +41,8 @@ class Clip:
         frames: Length of its active span.
         loudness_lufs: Of the active span.
         envelope: How loud the active span is over time.
-        tags: Its tags.
+        tags: Its tags, but for that of its treatment.
+        treatment: How it was treated, "" for as it was recorded.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Clip:
     loudness_lufs: Decibels
     envelope: Envelope | StoredEnvelope = field(compare=False)
     tags: tuple[Tag, ...] = ()
+    treatment: str = ""
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], rate: int, levels: LevelTable, at: int) -> Clip:
@@ -72,8 +75,14 @@ class Clip:
             frames=frames,
             loudness_lufs=loudness,
             envelope=StoredEnvelope(levels, at, loudness, float(block_frames(rate)), frames),
-            tags=tuple(Tag(**tag) for tag in row["tags"]),
+            tags=tuple(Tag(**tag) for tag in row["tags"] if tag["category"] != TREATMENT),
+            treatment=find_treatment(row["tags"]),
         )
+
+    @property
+    def untreated(self) -> str:
+        """Id of the clip as it was recorded."""
+        return untreated_id(self.id) if self.treatment else self.id
 
     def read_envelope(self) -> Envelope:
         """The envelope itself, wherever it lies."""
@@ -122,6 +131,7 @@ class Setting:
         randomness: The corpus's randomness.
         ear: What counts as audible.
         fade: Law of the crossfades.
+        least_frames: Shorter samples are padded with silence to so many.
     """
 
     rate: int
@@ -131,6 +141,7 @@ class Setting:
     randomness: Randomness
     ear: Ear = field(default_factory=Ear)
     fade: Fade = Fade.LINEAR
+    least_frames: Frames = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +153,14 @@ class Draft:
         captions: What is said of it.
         heard: Its timeline, with what is audible of each sound; None for a recipe that does not
             ask.
+        is_labelled: Whether its events are called by labels. A caption of a whole clip is not true
+            of each stretch of it.
     """
 
     scene: Scene
     captions: CaptionSet
     heard: Timeline | None = None
+    is_labelled: bool = True
 
 
 class RecipeSettings(BaseModel):
@@ -214,6 +228,19 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
             f"{setting_name} names the splits {', '.join(counts)}, but `splits` names "
             f"{', '.join(splits)}",
             fix="name the same splits in both, as in `splits: {train: 0.8, test: 0.2}`",
+        )
+
+
+def check_unpadded(setting_name: str, setting: Setting) -> None:
+    """Positions are of the whole sample: what is padded ends later.
+
+    Raises:
+        PlanError: If samples are padded.
+    """
+    if setting.least_frames:
+        raise PlanError(
+            "position tells where in a sample a sound lies, and padding moves it",
+            fix=f"set audio.length: natural, or leave position out of {setting_name}",
         )
 
 
@@ -336,7 +363,19 @@ def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]
     return [replace(draft, captions=captions) for draft, captions in zip(drafts, kept, strict=True)]
 
 
-def make_listener(clips: Iterable[Clip], setting: Setting) -> Listener:
-    """Who hears scenes over these clips."""
-    envelopes = {clip.id: clip.envelope for clip in clips}
-    return Listener(setting.ear, setting.rate, envelopes, setting.fade)
+def make_listener(clips: Iterable[Clip], setting: Setting, acoustics: bool = False) -> Listener:
+    """Who hears scenes over these clips.
+
+    Args:
+        clips: They.
+        setting: As the recipe is given.
+        acoustics: Whether to tell how sounds sound, too.
+    """
+    envelopes: dict[str, Envelope | StoredEnvelope] = {}
+    treated: dict[str, tuple[str, str]] = {}
+    for clip in clips:
+        envelopes[clip.id] = clip.envelope
+        if clip.treatment:
+            treated[clip.id] = clip.untreated, clip.treatment
+    told = treated if acoustics else None
+    return Listener(setting.ear, setting.rate, envelopes, setting.fade, told)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from synth.base.errors import PlanError
-from synth.base.units import Decibels
+from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.labels.lexicon import category, could_be_called
 from synth.recipes.base import Clip, Setting, excerpt, pick
-from synth.scene.scene import Event, Overlay, Scene
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
+
+MOST_REPEATS: Final = 32
+"""Of a bed: a scene of repeats is nested as deeply."""
 
 
 class Background(BaseModel):
@@ -23,12 +27,15 @@ class Background(BaseModel):
         of: Labels or categories of sounds that serve as beds.
         share: Share of the groups that get one, where a clip is long enough.
         snr_db: How far the bed lies below the scene's sounds.
+        repeat_crossfade_s: Crossfade with which a clip that is shorter than the scene is repeated;
+            if null, such clips do not serve.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     of: tuple[str, ...] = Field(min_length=1)
     share: float = Field(default=1.0, gt=0, le=1)
     snr_db: Decibels = Field(default=15.0, ge=0, le=60)
+    repeat_crossfade_s: Seconds | None = Field(default=None, gt=0)
 
     def clips(self, clips: Sequence[Clip]) -> list[Clip]:
         """The clips that can serve.
@@ -73,7 +80,7 @@ class Background(BaseModel):
         fitting = [
             clip
             for clip in clips
-            if clip.frames >= longest
+            if self._can_last(clip, longest, setting.rate)
             and not any(could_be_called(clip.labels[0], name) for name in named)
         ]
         if not fitting:
@@ -81,16 +88,41 @@ class Background(BaseModel):
         clip = pick(fitting, rng)
         heard = excerpt(clip, longest, setting, rng)
         lowered = replace(heard, gain_db=round(heard.gain_db - self.snr_db, 2))
-        return Bed(Event(clip.labels[0], lowered))
+        return Bed(Event(clip.labels[0], lowered), self._crossfade(setting.rate))
+
+    def _crossfade(self, rate: int) -> Frames:
+        return to_frames(self.repeat_crossfade_s or 0, rate)
+
+    def _can_last(self, clip: Clip, longest: Frames, rate: int) -> bool:
+        """Whether a clip is long enough, or becomes so when it is repeated."""
+        if clip.frames >= longest or self.repeat_crossfade_s is None:
+            return clip.frames >= longest
+        crossfade = self._crossfade(rate)
+        new = clip.frames - crossfade  # what each repeat adds
+        return new >= max(crossfade, 1) and crossfade + MOST_REPEATS * new >= longest
 
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    """A bed as long as the longest scene of its group."""
+    """A bed for the scenes of a group.
+
+    Args:
+        event: As long as the longest scene, or a whole clip that is repeated.
+        crossfade: Overlap of its repeats in frames.
+    """
 
     event: Event
+    crossfade: Frames = 0
 
     def lay_under(self, scene: Scene) -> Overlay:
         """The scene with as much of the bed as it lasts."""
-        heard = replace(self.event.heard, frames=duration(scene))
-        return Overlay(scene, Event(self.event.label, heard))
+        whole, left = self.event.heard.frames, duration(scene)
+        laid: Scene = self._cut(left)
+        while left > whole:
+            left -= whole - self.crossfade  # more than a crossfade is left
+            laid = Concat(laid, self._cut(left), self.crossfade)
+        return Overlay(scene, laid)
+
+    def _cut(self, frames: Frames) -> Event:
+        heard = self.event.heard
+        return Event(self.event.label, replace(heard, frames=min(heard.frames, frames)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
@@ -131,10 +131,12 @@ class ClipPairs:
         mirrored = opposite if opposite in relations else word
         orders = zip(self._orders(a, b), (word, mirrored), strict=True)
         tolerance = Tolerance(audible=self.setting.audible)
-        return [
+        is_labelled = all(phrases[label] == Phrase.of_label(label) for label in phrases)
+        drafts = [
             draft_contrast(scene, connective, wording, self.listener.hear(scene), tolerance)
             for scene, connective in tuple(orders)[: self._group_size]
         ]
+        return [replace(draft, is_labelled=is_labelled) for draft in drafts]
 
     def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
         return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)

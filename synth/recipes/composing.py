@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -38,12 +38,15 @@ class Joining:
         mixing: How overlaid parts are weighed.
         ratio: Mixing ratio of `between_class`.
         snr_db: Range of the longer part's level over the shorter one's, for `snr`.
+        pause: Range of the silence between two joined parts, in frames; none up to 0. It takes the
+            place of a crossfade.
     """
 
     crossfade: float
     mixing: Mixing
     ratio: float
     snr_db: tuple[Decibels, Decibels]
+    pause: tuple[Frames, Frames] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +69,24 @@ class Composer:
             case Event(label):
                 return sounds[label]
             case Concat():
-                return self._join([self.compose(p, sounds, rng) for p in operands(statement)])
+                return self.join([self.compose(p, sounds, rng) for p in operands(statement)], rng)
             case Overlay():
                 return self._mix([self.compose(p, sounds, rng) for p in operands(statement)], rng)
             case _:
                 assert_never(statement)
 
-    def _join(self, parts: list[Scene]) -> Scene:
+    def join(self, parts: Sequence[Scene], rng: np.random.Generator) -> Scene:
+        """The parts, one after the other, with crossfades or pauses."""
         joined = parts[0]
         for previous, part in pairwise(parts):
             shorter = min(duration(previous), duration(part))
-            joined = Concat(joined, part, int(self.joining.crossfade * shorter))
+            crossfade = -self._draw_pause(rng) or int(self.joining.crossfade * shorter)
+            joined = Concat(joined, part, crossfade)
         return joined
+
+    def _draw_pause(self, rng: np.random.Generator) -> Frames:
+        least, most = self.joining.pause
+        return int(rng.integers(least, most + 1)) if most > 0 else 0
 
     def _mix(self, parts: list[Scene], rng: np.random.Generator) -> Scene:
         longest_last = sorted(parts, key=duration)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Final, TypeVar
 
@@ -13,6 +14,7 @@ from synth.base.errors import PlanError
 from synth.labels.lexicon import are_confusable, are_kin, category
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels
+from synth.scene.sequence import make_sequence
 
 T = TypeVar("T")
 ANY: Final = "any"
@@ -42,6 +44,25 @@ def random_template(
     left = int(rng.integers(1, count))
     parts = random_template(left, rng), random_template(count - left, rng)
     return (outermost or draw_operator(rng))(*parts)
+
+
+def random_sequence(count: int, polyphony: int, rng: np.random.Generator) -> Scene:
+    """A scene of `count` events of any label, one after the other or in small overlays.
+
+    Half of the parts are single events. Of the overlays, those of one event more are half as many.
+
+    Args:
+        count: Events, at least 2.
+        polyphony: Most events of an overlay, at least 1.
+        rng: Draws it.
+    """
+    parts: list[Scene] = []
+    while count:
+        size = min(int(rng.geometric(0.5)), polyphony, count)
+        sounds: list[Scene] = [Event(ANY)] * size
+        parts.append(reduce(Overlay, sounds))
+        count -= size
+    return make_sequence(parts)
 
 
 def draw_weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
@@ -149,14 +170,15 @@ class SceneVocabulary:
             if label is None:
                 return None
             drawn.append(label)
-        return _fill_labels(template, iter(drawn))
+        return fill_labels(template, iter(drawn))
 
 
-def _fill_labels(template: Scene, names: Iterable[str]) -> Scene:
+def fill_labels(template: Scene, names: Iterable[str]) -> Scene:
+    """The template with these labels, left to right."""
     names = iter(names)
     match template:
         case Event():
             return Event(next(names))
         case Concat(first, second) | Overlay(first, second):
-            left = _fill_labels(first, names)
-            return type(template)(left, _fill_labels(second, names))
+            left = fill_labels(first, names)
+            return type(template)(left, fill_labels(second, names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ from pydantic import Field, PositiveInt, field_validator, model_validator
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
+from synth.captions.measured_pool import Told
 from synth.recipes.base import (
     RecipeSettings,
     Setting,
@@ -21,8 +22,13 @@ from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
 from synth.scene.notation import parse
 from synth.scene.scene import Scene, labels
+from synth.scene.sequence import is_sequence
 
-MOST_EVENTS: Final = 4
+MOST_EVENTS: Final = 12
+MOST_NESTED: Final = 4
+
+
+NonNegative: TypeAlias = Annotated[Seconds, Field(ge=0)]
 
 
 class SceneSettings(RecipeSettings):
@@ -33,8 +39,12 @@ class SceneSettings(RecipeSettings):
             split. Multiples of `variants`.
         variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
             recompositions.
-        max_events: Scenes hold 2 to this many sounds, each number equally often.
+        max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
+        polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
+            sounds are nested at will; larger ones are sequences of single sounds and overlays.
         categories: Relative weight of each category's labels; 1 by default, 0 for never.
+        without_replacement: Use every clip of a split once before any is used again. Expressions,
+            and weights of categories other than 0 and 1, are refused then.
         expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
             or `any`: a list, a mapping to weights, or a file with one per line (empty lines and `#`
             comments are skipped). If null, operators and nesting are drawn.
@@ -42,27 +52,35 @@ class SceneSettings(RecipeSettings):
             least 2 for an odd number of variants.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
             for more than half of what is heard of it is not said to follow.
+        pause_s: Range of the silence between sounds that follow one another, in seconds; it takes
+            the place of the crossfade. [0, 0] for none.
         mixing: How overlaid parts are mixed: `between_class`, `snr` or `sum`.
         ratio: Mixing ratio of `between_class`.
         snr_db: Range of the longer part's level over the shorter one's, for `snr`.
         background: Steady background sound under whole scenes, which captions do not mention.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         style: Caption style.
+        tell: What captions may tell besides, as those of `counts` and `attributes` do: `count`,
+            `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
     scenes: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 20_000
     variants: int = Field(default=4, ge=2, le=6)
-    max_events: int = Field(default=MOST_EVENTS, ge=2, le=MOST_EVENTS)
+    max_events: int = Field(default=4, ge=2, le=MOST_EVENTS)
+    polyphony: int = Field(default=MOST_NESTED, ge=1, le=MOST_NESTED)
+    without_replacement: bool = False
     categories: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     expressions: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     captions: int = Field(default=7, ge=1, le=20)
     crossfade: float = Field(default=0.1, ge=0, le=0.4)
+    pause_s: tuple[NonNegative, NonNegative] = (0.0, 0.0)
     mixing: Mixing = Mixing.BETWEEN_CLASS
     ratio: float = Field(default=0.5, gt=0, lt=1)
     snr_db: tuple[Decibels, Decibels] = (-6.0, 6.0)
     background: Background | None = None
     max_event_s: Seconds | None = Field(default=None, gt=0)
     style: Style = Style.NATURAL
+    tell: tuple[Told, ...] = ()
 
     @field_validator("expressions", mode="before")
     @classmethod
@@ -86,8 +104,30 @@ class SceneSettings(RecipeSettings):
                 f"captions: 1 is too few for {self.variants} variants: they are each "
                 "other's negatives, two by two; give 2, or an even number of variants"
             )
-        if self.snr_db[0] > self.snr_db[1]:
-            raise ValueError(f"snr_db: {self.snr_db[0]:g} is above {self.snr_db[1]:g}")
+        for name in ("snr_db", "pause_s"):
+            least, most = getattr(self, name)
+            if least > most:
+                raise ValueError(f"{name}: {least:g} is above {most:g}")
+        return self
+
+    @model_validator(mode="after")
+    def _long_scenes(self) -> SceneSettings:
+        is_long = not self.expressions and self.max_events > self.polyphony
+        if is_long and self.variants % 2:
+            raise ValueError(
+                f"variants: {self.variants} is odd: scenes of more than {self.polyphony} sounds "
+                "(polyphony) come in pairs; give an even number"
+            )
+        if not self.without_replacement:
+            return self
+        weights = [name for name, weight in self.categories.items() if weight not in (0, 1)]
+        for name, found in (("expressions", self.expressions), ("categories", weights)):
+            if found:
+                raise ValueError(
+                    f"{name}: {', '.join(map(str, found))} cannot be had with "
+                    "without_replacement, by which every clip is used as often; leave one of them "
+                    "out"
+                )
         return self
 
     @property
@@ -97,12 +137,20 @@ class SceneSettings(RecipeSettings):
         Raises:
             PlanError: If an expression cannot be read, or has other than 2 to 4 sounds.
         """
-        return {_template(text): weight for text, weight in self.expressions.items()}
+        found = {self._read_template(text): weight for text, weight in self.expressions.items()}
+        sizes = [len(labels(template)) for template in found]
+        if self.variants % 2 and any(size > self.polyphony for size in sizes):
+            raise PlanError(
+                f"recipe.scenes.variants: {self.variants} is odd: scenes of more than "
+                f"{self.polyphony} sounds come in pairs",
+                fix="give an even number",
+            )
+        return found
 
-    @property
-    def joining(self) -> Joining:
-        """How parts are put together."""
-        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db)
+    def join_by(self, rate: int) -> Joining:
+        """How parts are put together, at a rate in Hz."""
+        least, most = (to_frames(pause, rate) for pause in self.pause_s)
+        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db, (least, most))
 
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
@@ -110,23 +158,31 @@ class SceneSettings(RecipeSettings):
         if self.max_event_s is not None:
             limits.append(to_frames(self.max_event_s, setting.rate))
         if setting.max_frames is not None:
-            limits.append(setting.max_frames // count)
+            pauses = (count - 1) * to_frames(self.pause_s[1], setting.rate)
+            limits.append((setting.max_frames - pauses) // count)
         return min(limits, default=None)
 
-
-def _template(text: str) -> Scene:
-    try:
-        template = parse(text)
-    except NotationError as error:
-        raise PlanError(
-            f"recipe.scenes.expressions: {text!r}: {error.message}", fix=error.fix
-        ) from error
-    if not 2 <= len(labels(template)) <= MOST_EVENTS:
-        raise PlanError(
-            f"recipe.scenes.expressions: {text!r} has {len(labels(template))} sounds",
-            fix=f"give it 2 to {MOST_EVENTS}",
-        )
-    return template
+    def _read_template(self, text: str) -> Scene:
+        try:
+            template = parse(text)
+        except NotationError as error:
+            raise PlanError(
+                f"recipe.scenes.expressions: {text!r}: {error.message}", fix=error.fix
+            ) from error
+        count = len(labels(template))
+        if not 2 <= count <= MOST_EVENTS:
+            raise PlanError(
+                f"recipe.scenes.expressions: {text!r} has {count} sounds",
+                fix=f"give it 2 to {MOST_EVENTS}",
+            )
+        if count > self.polyphony and not is_sequence(template, self.polyphony):
+            raise PlanError(
+                f"recipe.scenes.expressions: {text!r} has {count} sounds, more than "
+                f"{self.polyphony} (polyphony), and is no sequence of single sounds and overlays "
+                f"of up to {self.polyphony}",
+                fix="write it as a + b * c + d, or give it fewer sounds",
+            )
+        return template
 
 
 def read_expressions(path: Path) -> list[str]:

@@ -13,12 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from synth.base.errors import PlanError
+from synth.captions.measured_pool import Told
 from synth.labels.lexicon import category
 from synth.recipes.base import (
     Clip,
     Groups,
     Setting,
     check_splits,
+    check_unpadded,
     explain_misleading,
     explain_too_short,
     share_out,
@@ -36,6 +38,8 @@ class Scenes(SceneSettings):
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
         check_splits("recipe.scenes.scenes", self.scenes, splits)
+        if Told.POSITION in self.tell:
+            check_unpadded("recipe.scenes.tell", setting)
         sizes = [len(labels(template)) for template in self.templates] or [self.max_events]
         longest = self.longest_sound(max(sizes), setting)
         if longest is not None and longest < setting.audible:

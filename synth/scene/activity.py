@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
+from synth.scene.acoustics import Acoustics
 
 _UNKNOWN: Final = -1
 """How often a sound begins, where nobody knows, as it is written."""
@@ -88,11 +89,13 @@ class Activity:
         clear: Where every listener hears it; nowhere, if it may be missed altogether.
         faint: Where any listener may hear it; it covers `clear`.
         onsets: How often anybody may say that it begins, at most; None where nobody knows.
+        acoustics: How it sounds; None where nobody asked. It is written as a list of none or one.
     """
 
     clear: Stretches
     faint: Stretches
     onsets: int | None = None
+    acoustics: Acoustics | None = None
 
     @classmethod
     def throughout(cls, onset: Frames, offset: Frames) -> Activity:
@@ -101,10 +104,14 @@ class Activity:
         return cls(whole, whole)
 
     def cut(self, onset: Frames, offset: Frames) -> Activity:
-        """What of it lies from `onset` to `offset`; nobody knows how often a part begins."""
+        """What of it lies from `onset` to `offset`.
+
+        Nobody knows how often a part begins, or how it sounds.
+        """
         clear, faint = cut(self.clear, onset, offset), cut(self.faint, onset, offset)
-        whole = (clear, faint) == (self.clear, self.faint)
-        return Activity(clear, faint, self.onsets if whole else None)
+        if (clear, faint) == (self.clear, self.faint):
+            return self
+        return Activity(clear, faint)
 
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""
@@ -116,6 +123,7 @@ class Activity:
             "clear": [stretch._asdict() for stretch in self.clear],
             "faint": [stretch._asdict() for stretch in self.faint],
             "onsets": _UNKNOWN if self.onsets is None else self.onsets,
+            "acoustics": [self.acoustics.to_json()] if self.acoustics else [],
         }
 
     @classmethod
@@ -127,10 +135,11 @@ class Activity:
         """
         match value:
             case {"clear": [*clear], "faint": [*faint]}:
-                onsets = value.get("onsets", _UNKNOWN)
-                if type(onsets) is int and onsets >= _UNKNOWN:
+                onsets, told = value.get("onsets", _UNKNOWN), value.get("acoustics", [])
+                if type(onsets) is int and onsets >= _UNKNOWN and isinstance(told, list):
                     known = None if onsets == _UNKNOWN else onsets
-                    return cls(_read_stretches(clear), _read_stretches(faint), known)
+                    acoustics = next(map(Acoustics.from_json, told), None)
+                    return cls(_read_stretches(clear), _read_stretches(faint), known, acoustics)
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )

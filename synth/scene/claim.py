@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from typing import Any, Final, TypeAlias, assert_never
 
 from synth.base.errors import SceneError
@@ -63,7 +65,89 @@ class Count:
             )
 
 
-Claim: TypeAlias = Scene | And | Not | Only | Count
+class Quantity(StrEnum):
+    """What is measured of a sound, of two sounds, or of one that is heard twice.
+
+    Of one sound: `duration` and `onset` in frames; `position`, the part of the whole in which it
+    lies (`Part`); `trend`, 1 if it gets louder and -1 if it gets quieter.
+    Of two: `gap`, frames from the end of the first to the begin of the second; `longer` and
+    `louder`, 1 if the first is so, -1 if the second is.
+    Of one that is heard twice: `again_louder`, `again_farther`, `again_roomier`, `again_higher` and
+    `again_faster`, 1 if the second time is so, -1 if the first is.
+    """
+
+    DURATION = "duration"
+    ONSET = "onset"
+    POSITION = "position"
+    TREND = "trend"
+    GAP = "gap"
+    LONGER = "longer"
+    LOUDER = "louder"
+    AGAIN_LOUDER = "again_louder"
+    AGAIN_FARTHER = "again_farther"
+    AGAIN_ROOMIER = "again_roomier"
+    AGAIN_HIGHER = "again_higher"
+    AGAIN_FASTER = "again_faster"
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is in frames."""
+        return self in (Quantity.DURATION, Quantity.ONSET, Quantity.GAP)
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it is of a sound that is heard twice."""
+        return self.value.startswith("again_")
+
+    @property
+    def arity(self) -> int:
+        """How many labels it is told of."""
+        return 2 if self in (Quantity.GAP, Quantity.LONGER, Quantity.LOUDER) else 1
+
+
+class Part(IntEnum):
+    """A part of the whole."""
+
+    START = 0
+    MIDDLE = 1
+    END = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A quantity has a value, as nearly as people say such things.
+
+    Args:
+        quantity: Which.
+        of: The sounds, by their labels, as many as its arity.
+        value: See `Quantity`.
+    """
+
+    quantity: Quantity
+    of: tuple[Event, ...]
+    value: int
+
+    def __post_init__(self) -> None:
+        if len(self.of) != self.quantity.arity or len({each.label for each in self.of}) < len(
+            self.of
+        ):
+            raise SceneError(
+                f"{self.quantity.value} of {', '.join(each.label for each in self.of)}",
+                fix=f"tell it of {self.quantity.arity} different sounds",
+            )
+        if self.value not in self._values():
+            raise SceneError(
+                f"{self.quantity.value} cannot be {self.value}",
+                fix="see the values of synth.scene.claim.Quantity",
+            )
+
+    def _values(self) -> Container[int]:
+        if self.quantity.is_time:
+            return range(1 << 53)
+        return (*Part,) if self.quantity is Quantity.POSITION else (-1, 1)
+
+
+Claim: TypeAlias = Scene | And | Not | Only | Count | Measured
 
 
 def claim_to_json(claim: Claim) -> dict[str, Any]:
@@ -77,6 +161,9 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
             return {"only": claim_to_json(inner)}
         case Count(event, times):
             return {"count": to_json(event), "times": times}
+        case Measured(quantity, of, value):
+            told = [to_json(event) for event in of]
+            return {"measure": quantity.value, "of": told, "value": value}
         case Event() | Concat() | Overlay():
             return to_json(claim)
         case _:
@@ -94,6 +181,9 @@ def claim_to_text(claim: Claim) -> str:
             return f'{{"only":{claim_to_text(inner)}}}'
         case Count(event, times):
             return f'{{"count":{to_text(event)},"times":{times}}}'
+        case Measured(quantity, of, value):
+            told = ",".join(map(to_text, of))
+            return f'{{"measure":"{quantity.value}","of":[{told}],"value":{value}}}'
         case Event() | Concat() | Overlay():
             return to_text(claim)
         case _:
@@ -123,11 +213,17 @@ def _read(value: Any, depth: int) -> Claim:
             found = from_json(event)
             if isinstance(found, Event):
                 return Count(found, times)
+        case {"measure": str(name), "of": [*of], "value": int(told)} if type(
+            told
+        ) is int and name in tuple(Quantity):
+            events = tuple(each for each in map(from_json, of) if isinstance(each, Event))
+            if len(events) == len(of):
+                return Measured(Quantity(name), events, told)
         case {"event": _} | {"sequence": _} | {"overlay": _}:
             return from_json(value)
     raise SceneError(
         "not a claim: " + f"{value!r}"[:200],
-        fix='expected a scene, or an object with "and", "not", "only" or "count"',
+        fix='expected a scene, or an object with "and", "not", "only", "count" or "measure"',
     )
 
 
@@ -149,6 +245,8 @@ def claim_labels(claim: Claim) -> frozenset[str]:
         return claim_labels(claim.first) | claim_labels(claim.second)
     if isinstance(claim, Count):
         return frozenset(claim.event.named)
+    if isinstance(claim, Measured):
+        return frozenset(event.label for event in claim.of)
     return frozenset(claim.named)
 
 

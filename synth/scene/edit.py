@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
-from synth.scene.claim import And, Claim, Count, Not, Only, claim_labels
+from synth.scene.claim import And, Claim, Count, Measured, Not, Only, claim_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 
 
@@ -20,7 +20,8 @@ class Edit(StrEnum):
     `reorder`: what follows what is exchanged. `relation`: sounds that follow one another are said
     to be together, or the other way round. `rebind`: a sound is put with another partner.
     `replace`: a sound is named that is not heard. `negate`: a sound is denied that is heard.
-    `count`: a sound is said to be heard more often, or less often.
+    `count`: a sound is said to be heard more often, or less often. `measure`: to last longer, to
+    come later, to be louder and so on (`claim.Quantity`).
     """
 
     REORDER = "reorder"
@@ -29,6 +30,7 @@ class Edit(StrEnum):
     REPLACE = "replace"
     NEGATE = "negate"
     COUNT = "count"
+    MEASURE = "measure"
 
 
 Meaning: TypeAlias = Hashable
@@ -78,13 +80,13 @@ class Outline(NamedTuple):
         named: The labels it mentions, none where it denies: its kind is plain then.
         denies: Whether it says that a sound is not heard.
         composition: How it composes them, None where it does not.
-        counts: Whether it says how often a sound is heard.
+        tells: The kind of edit where it counts or measures.
     """
 
     named: frozenset[str]
     denies: bool
     composition: Composition | None
-    counts: bool = False
+    tells: Edit | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> Outline:
@@ -94,7 +96,9 @@ class Outline(NamedTuple):
         if isinstance(claim, And | Not | Only):
             return _DENIAL
         if isinstance(claim, Count):
-            return cls(claim_labels(claim), False, None, counts=True)
+            return cls(claim_labels(claim), False, None, Edit.COUNT)
+        if isinstance(claim, Measured):
+            return cls(claim_labels(claim), False, None, Edit.MEASURE)
         return cls(frozenset(labels(claim)), False, Composition.of(claim))
 
 
@@ -115,8 +119,8 @@ class Edits:
             return Edit.NEGATE
         if not claim.named <= self._labels:
             return Edit.REPLACE
-        if claim.counts:
-            return Edit.COUNT
+        if claim.tells is not None:
+            return claim.tells
         if claim.composition is None:
             return Edit.RELATION
         part = self._part(claim.named)

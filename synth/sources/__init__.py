@@ -32,6 +32,7 @@ SOURCES: Final[Mapping[str, str]] = {
     "musiccaps": "synth.sources.music.musiccaps:MusicCaps",
     "parquet": "synth.sources.own.parquet:ParquetSource",
     "song_describer": "synth.sources.music.song_describer:SongDescriber",
+    "treated": "synth.sources.own.treated:Treated",
     "urbansound8k": "synth.sources.sounds.urbansound8k:UrbanSound8K",
     "vocabulary": "synth.sources.own.vocabulary:VocabularySource",
     "wavtext5k": "synth.sources.captioned.wavtext5k:WavText5K",

@@ -22,10 +22,11 @@ from synth.audio.dsp import (
     weighted_levels,
 )
 from synth.audio.fingerprint import fingerprint, to_bytes
+from synth.audio.treatments import explain_lack
 from synth.base.errors import ClipError
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, Source
+from synth.sources.reading.base import ClipRef, Recording, Source
 from synth.truth.ear import Ear
 
 MAX_PEAK: Final = 1e6
@@ -121,6 +122,8 @@ def catalogue(
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
     played = resample(active, rate, bank_rate)
+    if lack := _explain_lack(recording, played, bank_rate):
+        raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
     row = library_columns(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
@@ -133,9 +136,25 @@ def catalogue(
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
         "attacks": attacks(played, bank_rate).tolist(),
         "sha256": recording.sha256,
-        "fingerprint": to_bytes(fingerprint(active, rate)),
+        "fingerprint": to_bytes(fingerprint(_find_known(recording, active, acceptance), rate)),
     }
     return CataloguedClip(row, played)
+
+
+def _explain_lack(recording: Recording, played: Audio, bank_rate: int) -> str:
+    """Why a treated clip is not clearly another than the untreated one, as the bank plays both."""
+    if recording.treatment is None or recording.untreated is None:
+        return ""
+    before = resample(recording.untreated, recording.rate, bank_rate)
+    return explain_lack(recording.treatment, before, played, bank_rate)
+
+
+def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> Audio:
+    """The sound by which a clip is known again."""
+    if recording.untreated is None:
+        return active
+    span = active_span(recording.untreated, recording.rate, acceptance.active_range_db)
+    return recording.untreated[span.onset : span.offset] if span else active
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int8
@@ -13,6 +13,22 @@ from jaxtyping import Float, Float32, Int, Int8
 from synth.base.units import Decibels, Frames
 
 LevelBlocks: TypeAlias = Float[np.ndarray, " blocks"]
+
+_SILENCE: Final = 1e-12
+
+
+class Weights(NamedTuple):
+    """A-weighted levels in dBFS of an excerpt, and of its thirds."""
+
+    mean_dba: Decibels
+    peak_dba: Decibels
+    thirds_dba: tuple[Decibels, Decibels, Decibels]
+
+    def raise_by(self, gain_db: Decibels) -> Weights:
+        """The same after a gain."""
+        first, second, last = (round(level + gain_db, 1) for level in self.thirds_dba)
+        mean, peak = (round(level + gain_db, 1) for level in self[:2])
+        return Weights(mean, peak, (first, second, last))
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,25 @@ class Envelope:
             return None
         first, last = int(start // self.block), int(-(-(start + frames) // self.block))
         return int(np.sum(self.attacks[max(first - 1, 0) : last + 1]))
+
+    def weigh(self, start: Frames, frames: Frames) -> Weights | None:
+        """How loud an excerpt is, A-weighted; None where that was not measured.
+
+        Args:
+            start: Its first frame.
+            frames: Its length.
+        """
+        if len(self.levels_db) == 1:
+            return None
+        moments = start + frames * np.arange(4) / 3
+        thirds = np.diff(self.energy(moments)) * 3 / frames
+        first, last = int(-(-start // self.block)), int((start + frames) // self.block)
+        blocks = np.asarray(self.weighted_db)[first : max(last, first + 1)]
+        mean, *each = (
+            round(10 * float(np.log10(max(p, _SILENCE))), 1) for p in (thirds.mean(), *thirds)
+        )
+        peak = round(float(blocks.max(initial=mean)), 1)
+        return Weights(mean, max(peak, mean), (each[0], each[1], each[2]))
 
     @cached_property
     def loudest(self) -> float:

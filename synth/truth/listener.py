@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
+from synth.scene.acoustics import Acoustics
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import Fade, Placement, Timeline, timeline
@@ -60,12 +61,15 @@ class Listener:
         rate: Corpus rate in Hz.
         envelopes: Of every clip, by its id.
         fade: Law of the crossfades.
+        treated: The recording and the treatment of each treated clip, by its id; None not to tell
+            how sounds sound.
     """
 
     ear: Ear
     rate: int
     envelopes: Mapping[str, Envelope | StoredEnvelope]
     fade: Fade = Fade.LINEAR
+    treated: Mapping[str, tuple[str, str]] | None = None
 
     def hear(self, scene: Scene) -> Timeline:
         """The timeline of a scene, with the activity of each event.
@@ -109,11 +113,21 @@ class Listener:
                     self._envelope(place.excerpt.clip).count_attacks(
                         place.excerpt.start, place.excerpt.frames
                     ),
+                    self._find_acoustics(place.excerpt),
                 ),
             )
             for place, clear_runs, faint_runs in zip(placed.placements, clear, faint, strict=True)
         )
         return Timeline(heard, placed.frames, placed.joins)
+
+    def _find_acoustics(self, excerpt: Excerpt) -> Acoustics | None:
+        if self.treated is None:
+            return None
+        weights = self._envelope(excerpt.clip).weigh(excerpt.start, excerpt.frames)
+        if weights is None:
+            return None
+        recording, treatment = self.treated.get(excerpt.clip, (excerpt.clip, ""))
+        return Acoustics(*weights.raise_by(excerpt.gain_db), recording, treatment)
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""

@@ -108,8 +108,8 @@ class Relations:
     """
 
     def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
+        self.tolerance = tolerance
         self._timeline = timeline
-        self._tolerance = tolerance
         self._orders: dict[tuple[int, int], bool] = {}
         self._loose_orders: dict[tuple[int, int], bool] = {}
         self._companies: dict[tuple[int, int], bool] = {}
@@ -135,7 +135,7 @@ class Relations:
         onset = max(min(one.start for one in first), min(other.start for other in second))
         offset = min(max(one.end for one in first), max(other.end for other in second))
         transition = min(self._transition(one, other) for one, other in product(first, second))
-        return offset - onset > min(transition, self._tolerance.crossing)
+        return offset - onset > min(transition, self.tolerance.crossing)
 
     def _transition(self, one: Sound, other: Sound) -> float:
         """How long two sounds may overlap and still follow one another."""
@@ -144,7 +144,7 @@ class Relations:
 
     def _joined(self, one: Sound, other: Sound) -> Frames:
         """How long the transition is that joins two sounds, however short they are."""
-        return max(self._timeline.crossfade(one.event, other.event), self._tolerance.transition)
+        return max(self._timeline.crossfade(one.event, other.event), self.tolerance.transition)
 
     def _precedes(self, one: Sound, other: Sound) -> bool:
         pair = one.number, other.number
@@ -152,7 +152,7 @@ class Relations:
             self._orders[pair] = (
                 one.end - other.start <= self._transition(one, other)
                 and other.start - (one.clear_start if one.clear_frames else one.start)
-                >= self._tolerance.audible
+                >= self.tolerance.audible
             )
         return self._orders[pair]
 
@@ -160,14 +160,14 @@ class Relations:
         pair = one.number, other.number
         if pair not in self._loose_orders:
             self._loose_orders[pair] = other.clear_start - one.start >= (
-                self._tolerance.audible
+                self.tolerance.audible
             ) or self._is_outlasted(one, other)
         return self._loose_orders[pair]
 
     def _is_outlasted(self, one: Sound, other: Sound) -> bool:
         """Whether enough of the other sound comes when the one is over to be said to follow it."""
         rest = measure(cut(other.activity.faint, one.clear_end, other.end))
-        return rest >= self._tolerance.remainder or rest >= LEAST_REMAINDER * (
+        return rest >= self.tolerance.remainder or rest >= LEAST_REMAINDER * (
             other.clear_frames or 1
         )
 
@@ -183,7 +183,7 @@ class Relations:
             shorter = min(measure(one.activity.faint), measure(other.activity.faint))
             # Who hears more of them also grants them a longer transition.
             self._companies[pair] = (
-                shared >= self._tolerance.audible
+                shared >= self.tolerance.audible
                 and shared > min(self._joined(one, other), MOST_FADED * shorter)
                 and shared >= LEAST_COMPANY * shorter
             )

@@ -18,10 +18,12 @@ from itertools import chain, combinations, product
 from typing import TypeAlias, assert_never
 
 from synth.labels.lexicon import are_kin, could_be_called
-from synth.scene.claim import And, Claim, Count, Not, Only, claim_labels
+from synth.scene.activity import cut
+from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Quantity, claim_labels
 from synth.scene.edit import projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
+from synth.truth.measures import judge_one, judge_two
 from synth.truth.relations import Relations, Sound, Span, Tolerance
 
 Relation: TypeAlias = Callable[[Relations, Span, Span], bool]
@@ -96,6 +98,8 @@ class Hearing:
                 return fewest == times == most and all(
                     self._bears(place, event.label) for _, place in self._find_called(event.label)
                 )
+            case Measured():
+                return self._measure(claim) is True
             case _:
                 assert_never(claim)
 
@@ -122,6 +126,8 @@ class Hearing:
             case Count(event, times):
                 fewest, most = self._count(event.label)
                 return times < fewest or times > most
+            case Measured():
+                return self._measure(claim) is False
             case _:
                 assert_never(claim)
 
@@ -139,6 +145,41 @@ class Hearing:
             end = max(end, sound.end)
         others = (sound for sound, place in self._find_called(name) if not self._bears(place, name))
         return fewest, sum(map(_count_most, chain(own, others)))
+
+    def _measure(self, claim: Measured) -> bool | None:
+        """Whether a quantity has a value; None where it may, or where it is unclear of what.
+
+        One sound must bear each name, two where it is said to be heard again, and no other sound
+        may be called by it.
+        """
+        named = [event.label for event in claim.of]
+        if any(not self._own.get(name) and not self._find_called(name) for name in named):
+            return False
+        if any(
+            not self._bears(place, name) for name in named for _, place in self._find_called(name)
+        ):
+            return None
+        again = claim.quantity.is_again
+        sounds = [sound for name in named for sound in self._own.get(name, ())]
+        if len(sounds) != len(named) + again or not all(each.clear_frames for each in sounds):
+            return None
+        if len(sounds) == 1:
+            whole = self._timeline.frames
+            return judge_one(claim.quantity, claim.value, sounds[0], whole, self._tolerance)
+        first, second = sorted(sounds, key=lambda sound: sound.start) if again else sounds
+        if again and not self._relations.is_over_when_next_starts((first,), (second,)):
+            return None
+        if claim.quantity is Quantity.GAP and self._is_filled(first, second):
+            return None
+        return judge_two(claim.quantity, claim.value, first, second, self._relations)
+
+    def _is_filled(self, first: Sound, second: Sound) -> bool:
+        """Whether another sound may be heard between two: then the pause is another one."""
+        return any(
+            cut(each.activity.faint, first.clear_end, second.clear_start)
+            for each in self._sounds
+            if each.event not in (first.event, second.event)
+        )
 
     def _find_called(self, name: str) -> list[tuple[Sound, Placement]]:
         """The sounds of other labels that could be called by a name, with their places."""

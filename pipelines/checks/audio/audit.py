@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from pipelines.checks.audio.findings import (
     Plan,
     compare_activity,
     compare_samples,
+    compare_treatments,
 )
 from pipelines.checks.audio.measured import Measured
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
@@ -214,8 +215,9 @@ class _Auditor:
             yield AudioFinding(sample, "samples", said)
         else:
             yield from compare_samples(planned, pcm, stems)
-        measured = Measured.of(stems, rate)
+        measured = Measured.of(stems, rate, planned.timeline.placements)
         yield from compare_activity(planned, measured, self.ear)
+        yield from compare_treatments(planned, stems)
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
         for violation in self._find_violations(row, scene, measured, self.ear.leave_db):
@@ -235,6 +237,7 @@ class _Auditor:
         """What a listener who hears so far down finds of a sample's sentences."""
         extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]
         heard = timeline(scene, measured.hear(self.ear, within_db, extents))
+        heard = replace(heard, frames=max(heard.frames, row["frames"]))
         return find_violations(row, annotate(heard, self.tags), self.audible)
 
 

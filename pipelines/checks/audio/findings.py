@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -11,13 +12,16 @@ from jaxtyping import Float32, Float64, Int64
 
 from pipelines.checks.audio.measured import Measured, bridge, find_runs
 from synth.audio.dsp import Pcm, to_pcm
+from synth.audio.treatments import explain_lack
 from synth.base.units import Decibels, Frames, to_gain, to_seconds
+from synth.labels.treatment import Treatment
 from synth.scene.timeline import Timeline
 from synth.truth.ear import Ear
 
 KEEN_DB: Final = 5.0
 """So much further below the rest a keen ear still makes out a sound."""
 
+_SHARE: Final = 0.5
 _STEPS: Final = 1
 """Of 16 bits: so far apart may rounding put two sums of the same sounds."""
 
@@ -28,7 +32,7 @@ class AudioFinding:
 
     Args:
         sample: The sample's id.
-        check: `samples`, `clear`, `faint` or `captions`.
+        check: `samples`, `clear`, `faint`, `treatment` or `captions`.
         said: What is wrong.
     """
 
@@ -131,6 +135,35 @@ def compare_activity(plan: Plan, measured: Measured, ear: Ear) -> Iterator[Audio
                     f"{_tell_range(below_loudest[number, start:end])} dB below its loudest 50 ms, "
                     f"{_tell_range(below_mix[number, start:end])} dB below all that is heard",
                 )
+
+
+def compare_treatments(
+    plan: Plan, stems: Float32[np.ndarray, "events frames"]
+) -> Iterator[AudioFinding]:
+    """Whether each treated sound differs from the same recording untreated as it should.
+
+    Half of what was asked of it when it was ingested is enough.
+
+    Args:
+        plan: What the corpus says of the sample.
+        stems: Each of its sounds alone.
+    """
+    sounds = [
+        (place, how, stem)
+        for place, stem in zip(plan.timeline.placements, stems, strict=True)
+        if (how := place.heard.acoustics) is not None
+    ]
+    for (_, how, before), (place, other, after) in permutations(sounds, 2):
+        if how.recording != other.recording or how.treatment or not other.treatment:
+            continue
+        if other.treatment not in tuple(Treatment):
+            said = f"{other.treatment!r} is no treatment: expected {', '.join(Treatment)}"
+            yield AudioFinding(plan.sample, "treatment", said)
+            continue
+        lack = explain_lack(Treatment(other.treatment), before, after, plan.rate, _SHARE)
+        if lack:
+            said = f"{place.label!r} ({place.excerpt.clip}) is not clearly treated: {lack}"
+            yield AudioFinding(plan.sample, "treatment", said)
 
 
 def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:

@@ -13,10 +13,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
-from synth.audio.dsp import attacks
+from synth.audio.dsp import attacks, block_frames, weighted_levels
 from synth.base.units import Decibels, Seconds
+from synth.scene.acoustics import Acoustics
 from synth.scene.activity import Activity, Stretch, cut
+from synth.scene.timeline import Placement
 from synth.truth.ear import BLOCK_S, Ear
+from synth.truth.envelope import Envelope
 
 _SILENCE: Final = 1e-12
 _RISE_DB: Final[Decibels] = 6.0
@@ -35,20 +38,29 @@ class Measured:
         powers: Mean square of each sound in each block.
         mix: That of their sum.
         onsets: How often each sound may be said to begin.
+        acoustics: How each sounds, None where the plan does not tell.
     """
 
     edges: Int64[np.ndarray, " edges"]
     powers: Powers
     mix: Float64[np.ndarray, " blocks"]
     onsets: tuple[int, ...]
+    acoustics: tuple[Acoustics | None, ...]
 
     @classmethod
-    def of(cls, stems: Float32[np.ndarray, "events frames"], rate: int) -> Measured:
+    def of(
+        cls,
+        stems: Float32[np.ndarray, "events frames"],
+        rate: int,
+        planned: Sequence[Placement] = (),
+    ) -> Measured:
         """Measure the sounds of a sample.
 
         Args:
             stems: Each sound alone, on the sample's clock.
             rate: In Hz.
+            planned: Where each is to play, and which recording in which treatment; none not to
+                tell how they sound.
         """
         frames = stems.shape[1]
         block = BLOCK_S * rate
@@ -56,7 +68,12 @@ class Measured:
         edges = np.append(starts[starts < frames], frames)
         powers = np.stack([_measure(stem, edges) for stem in stems])
         onsets = tuple(int(attacks(stem, rate, _RISE_DB).sum()) for stem in stems)
-        return cls(edges, powers, _measure(stems.sum(axis=0), edges), onsets)
+        acoustics = tuple(
+            place.heard.acoustics
+            and _weigh(stem[place.onset : place.offset], rate, place.heard.acoustics)
+            for stem, place in zip(stems, planned, strict=False)
+        ) or (None,) * len(stems)
+        return cls(edges, powers, _measure(stems.sum(axis=0), edges), onsets, acoustics)
 
     @property
     def below_loudest(self) -> Powers:
@@ -91,7 +108,8 @@ class Measured:
         """
         heard = []
         audible = self.find_audible(within_db, ear.masked_db)
-        for marked, extent, onsets in zip(audible, extents, self.onsets, strict=True):
+        every = zip(audible, extents, self.onsets, self.acoustics, strict=True)
+        for marked, extent, onsets, acoustics in every:
             runs = find_runs(bridge(marked, ear.pause_s))
             lasting = [
                 (start, end)
@@ -104,7 +122,7 @@ class Measured:
                 ),
                 *extent,
             )
-            heard.append(Activity(stretches, stretches, onsets))
+            heard.append(Activity(stretches, stretches, onsets, acoustics))
         return heard
 
     @property
@@ -128,6 +146,15 @@ class Measured:
         start = int(np.searchsorted(self.edges, stretch.onset, side="right")) - 1
         end = int(np.searchsorted(self.edges, stretch.offset))
         return slice(max(start - slack, 0), end + slack)
+
+
+def _weigh(
+    sound: Float32[np.ndarray, " frames"], rate: int, planned: Acoustics
+) -> Acoustics | None:
+    """How loud a sound is from its begin to its end; its treatment is the planned one."""
+    levels = weighted_levels(sound, rate)
+    weights = Envelope(levels, levels, block_frames(rate), len(sound)).weigh(0, len(sound))
+    return weights and Acoustics(*weights, planned.recording, planned.treatment)
 
 
 def bridge(audible: Bool[np.ndarray, " blocks"], pause_s: Seconds) -> Bool[np.ndarray, " blocks"]:

@@ -14,6 +14,7 @@ from rich.console import Console
 from synth.base.errors import SpecError
 from synth.base.names import nearest
 from synth.sources import Settings, source_class, source_names
+from synth.sources.choice import HELD
 from synth.sources.own.folder import index_line
 
 SetOption: TypeAlias = Annotated[
@@ -23,6 +24,8 @@ SetOption: TypeAlias = Annotated[
 
 def parse_source(text: str) -> Settings:
     """The source of `NAME:ROOT`, or of `NAME` alone where it needs no folder.
+
+    One that takes another's clips is written before it: `treated:esc50:ROOT`.
 
     Raises:
         SpecError: If the text is of another form, or the source needs further settings.
@@ -34,7 +37,11 @@ def parse_source(text: str) -> Settings:
     found = source_class(name)
     if separator and not root:
         raise SpecError(f"{text}: expected NAME:ROOT", fix="as in esc50:/data/ESC-50")
-    settings = {"root": Path(root).expanduser().resolve()} if root else {}
+    settings: dict[str, object] = {}
+    if root and HELD in found.model_fields:
+        settings[HELD] = {root.partition(":")[0]: parse_source(root)}
+    elif root:
+        settings["root"] = Path(root).expanduser().resolve()
     try:
         return found.model_validate(settings)
     except ValidationError as error:

@@ -181,7 +181,8 @@ def _print(found: Audit, told: BlindResult | None) -> None:
     console = make_console()
     console.print(
         f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
-        f"negative; {found.positives:,} true captions, {found.negatives:,} false ones"
+        f"negative; {found.positives:,} true captions, {found.negatives:,} false ones, "
+        f"{found.dense:,} dense ones"
     )
     for violation in found.violations[:SHOWN]:
         console.print(

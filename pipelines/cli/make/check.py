@@ -15,6 +15,7 @@ from pipelines.cli.common.source import SetOption, apply_settings, parse_source,
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.sources import Settings, Source, open_source
+from synth.sources.choice import innermost
 from synth.sources.reading.base import path_of
 from synth.sources.reading.integrity import (
     Integrity,
@@ -50,7 +51,7 @@ def check_command(
 
     Example: `segue check esc50:/data/ESC-50 --index esc50_index.json`
     """
-    source = apply_settings(parse_source(library), settings or ())
+    source = innermost(apply_settings(parse_source(library), settings or ()))
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
         raise SourceError(f"{library}: has no files", fix="name a library in a folder")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,7 +14,7 @@ from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import make_console, print_json, print_next
 from pipelines.cli.common.source import parse_source
-from pipelines.spec.new.library import Library, inspect_library
+from pipelines.spec.new.library import Library, find_innermost, inspect_library
 from pipelines.spec.new.recipes import complete_starts, find_start, summarise_starts
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.template import ROOT, render_spec
@@ -22,7 +22,8 @@ from pipelines.spec.values import make_corpus_name
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase
 from synth.sources import source_class, source_names
-from synth.sources.own.folder import FolderSource
+from synth.sources.choice import HELD
+from synth.sources.own.folder import FolderSource, index_line
 
 
 def new_command(
@@ -63,29 +64,28 @@ def new_command(
     corpus = make_corpus_name(path.stem)
     found = find_start(recipe)
     chosen = source or found.source
-    name, named, root = chosen.partition(":")
-    index, library = None, None
+    name, named, _ = chosen.partition(":")
+    given, library, index = None, None, ""
     if named or name not in source_names():
         opened = parse_source(chosen)
         library = inspect_library(opened)
-        if isinstance(opened, FolderSource):
-            index = opened.find_index()
-        root = _make_relative(path.parent, root)
-    text = render_spec(recipe, corpus, name, root or None, index, library)
+        given = _find_given(chosen, opened, path.parent)
+        index = index_line(opened)
+    text = render_spec(recipe, corpus, name, given, library)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise SpecError(f"{path}: already exists", fix="give another --out") from error
-    notes = _find_notes(path, name, library)
+    notes = _find_notes(path, find_innermost(name, given or {}), library)
     if as_json:
         counts = {"clips": library.clips, "listed": library.listed} if library else {}
         told = {"spec": str(path), "recipe": found.recipe, "source": name}
         print_json(told | counts | {"notes": notes})
         return
     console = make_console()
-    console.print(f"wrote {path}" + (f", index: {index}" if index else ""), markup=False)
+    console.print(f"wrote {path}" + (f", {index}" if index else ""), markup=False)
     if library is not None:
         console.print(_describe(library), markup=False)
     for note in notes:
@@ -116,6 +116,24 @@ def _find_notes(path: Path, source: str, library: Library | None) -> list[str]:
             f"becomes {reads!r}: rename labels that read badly"
         )
     return notes
+
+
+def _find_given(text: str, source: Any, folder: Path) -> dict[str, Any]:
+    """The settings of `NAME:ROOT` as a spec in a folder has them.
+
+    Args:
+        text: What stands before the root are names of sources, each of which holds the next.
+        source: That the text is of.
+        folder: The spec's own.
+    """
+    _, _, rest = text.partition(":")
+    held = getattr(source, HELD, None)
+    if held is not None:
+        inner = held.chosen
+        return {HELD: {inner.name: _find_given(rest, inner, folder)}} if rest else {}
+    given: dict[str, Any] = {ROOT: _make_relative(folder, rest)} if rest else {}
+    index = source.find_index() if isinstance(source, FolderSource) else None
+    return given if index is None else given | {"index": index}
 
 
 def _make_relative(folder: Path, root: str) -> str:

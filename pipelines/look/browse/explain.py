@@ -7,16 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import assert_never
+from typing import Final, assert_never
 
 from synth.labels.lexicon import could_be_called
 from synth.scene.activity import hull, intersect, measure
-from synth.scene.claim import And, Claim, Count, Not, Only, claim_labels
+from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Part, Quantity, claim_labels
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, operands
 from synth.scene.timeline import Placement, Timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import refutes
+
+_TIMES: Final = (
+    Quantity.DURATION,
+    Quantity.ONSET,
+    Quantity.POSITION,
+    Quantity.GAP,
+    Quantity.LONGER,
+)
+"""Quantities that follow from when sounds are heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,8 @@ class Explainer:
                 return f"{_join_labels(others)} can be heard, too"
             case Count():
                 return f"it counts {describe_claim(claim)}: {self._describe_times(claim)}"
+            case Measured():
+                return f"it says {self._describe_value(claim)}: {self._describe_sounds(claim)}"
             case Event(label):
                 heard = _join_labels(sorted(self.heard.labels()))
                 return f"{_quote(label)} is not heard; heard: {heard}"
@@ -96,6 +107,35 @@ class Explainer:
             else ""
         )
         return f"{first} and {second} are never heard together: {times}{brush}"
+
+    def _describe_value(self, claim: Measured) -> str:
+        quantity, value = claim.quantity, claim.value
+        if quantity.is_time:
+            told = f"{self._format_seconds(value)} s"
+        elif quantity is Quantity.POSITION:
+            told = Part(value).name.lower()
+        else:
+            told = "more" if value > 0 else "less"
+        return f"{describe_claim(claim)} is {told}"
+
+    def _describe_sounds(self, claim: Measured) -> str:
+        """When the claim's sounds are heard, with what else the claim tells of."""
+        times = self._describe_times(claim)
+        if claim.quantity in _TIMES:
+            return times
+        told = []
+        for place in sorted(self._find_sounds(claim), key=lambda place: place.onset):
+            heard = place.heard.acoustics
+            if heard is None:
+                continue
+            if claim.quantity is Quantity.TREND:
+                how = ", ".join(f"{level:.1f}" for level in heard.thirds_dba) + " dBA by thirds"
+            elif claim.quantity in (Quantity.LOUDER, Quantity.AGAIN_LOUDER):
+                how = f"{heard.mean_dba:.1f} dBA, at most {heard.peak_dba:.1f}"
+            else:
+                how = heard.treatment or "as recorded"
+            told.append(f"{place.label} {how}")
+        return f"{times}; {'; '.join(told)}"
 
     def _fails(self, claim: Claim) -> bool:
         return refutes(self.heard, claim, self.tolerance)
@@ -137,6 +177,9 @@ def describe_claim(claim: Claim) -> str:
             return f"only {describe_claim(inner)}"
         case Count(event, times):
             return f"{times} of {_quote(event.label)}"
+        case Measured(quantity, of):
+            named = " and ".join(_quote(event.label) for event in of)
+            return f"{quantity.value.replace('_', ' ')} of {named}"
         case Event(label):
             return _quote(label)
         case Concat() | Overlay():

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 
 from pipelines.look.browse.drawing import Drawing, draw
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
-from synth.corpus.schema import read_timeline
+from synth.captions.dense import Resolution, format_span
+from synth.corpus.schema import read_dense, read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.annotation import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves
+
+_ABOUT: Final = {
+    Resolution.STRETCH: "each stretch in which a sound is clear",
+    Resolution.SOUND: "each sound from its first clear moment to its last",
+    Resolution.SCENE: "cut where the set of clear sounds changes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,21 @@ class JudgedCaption:
 
 
 @dataclass(frozen=True, slots=True)
+class DenseGroup:
+    """The dense captions of one resolution.
+
+    Args:
+        name: The resolution.
+        about: What it is, in words.
+        captions: When each holds, and its text.
+    """
+
+    name: str
+    about: str
+    captions: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sibling:
     """Another sample of the same minimal-pair group."""
 
@@ -57,6 +80,7 @@ class SampleView:
     negatives: tuple[JudgedCaption, ...]
     licence: str
     clips: tuple[Mapping[str, Any], ...]
+    dense: tuple[DenseGroup, ...]
     siblings: tuple[Sibling, ...]
     more_siblings: bool
 
@@ -96,8 +120,21 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
         negatives=tuple(_judge_false(each, judge) for each in row["negatives"]),
         licence=find_mix_licence(licences),
         clips=tuple(clips[name] for name in dict.fromkeys(row["clips"]) if name in clips),
+        dense=_group_dense(row),
         siblings=tuple(Sibling(each, _draw_row(each, drawing.colours)) for each in siblings),
         more_siblings=len(siblings) == MAX_SIBLINGS,
+    )
+
+
+def _group_dense(row: Mapping[str, Any]) -> tuple[DenseGroup, ...]:
+    rate = row["sample_rate"]
+    return tuple(
+        DenseGroup(
+            resolution.value,
+            _ABOUT[resolution],
+            tuple((format_span(each, rate), each.text) for each in captions),
+        )
+        for resolution, captions in groupby(read_dense(row), lambda each: each.resolution)
     )
 
 

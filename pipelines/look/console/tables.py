@@ -50,6 +50,9 @@ _PLANNED: Final = {
     "scene": "The scene as JSON, from which the audio can be rendered again.",
     "activity": "When each of its sounds is heard, in scene order: clear to everybody, or faint, "
     "in frames; and how often anybody may say that it begins, at most (`onsets`, -1 if unknown).",
+    "dense": "Captions with times: `stretch` for every stretch in which a sound is clear, `sound` "
+    "for every sound from its first clear frame to its last, `scene` for every change of what is "
+    "clear. Onset and offset in frames; empty where sounds are not named by labels.",
     "frames": "Exact length of the audio, in frames at sample_rate.",
     "excerpts": "How many of its sounds are heard only in part.",
     "sample_rate": "In Hz.",

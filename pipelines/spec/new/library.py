@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from synth.base.errors import SourceError
 from synth.labels.lexicon import shipped_phrases
 from synth.sources import Settings, Source, open_source
+from synth.sources.choice import HELD
 from synth.sources.reading.base import MISSING
 
 
@@ -31,6 +34,18 @@ class Library:
         """Labels that the lexicon has no phrase for."""
         known = shipped_phrases()
         return tuple(label for label in self.labels if label not in known)
+
+
+def find_innermost(name: str, given: Mapping[str, Any]) -> str:
+    """The name of the source whose clips are used in the end.
+
+    Args:
+        name: Of the source that is chosen.
+        given: Its settings.
+    """
+    while HELD in given:
+        ((name, given),) = given[HELD].items()
+    return name
 
 
 def inspect_library(source: Settings) -> Library:

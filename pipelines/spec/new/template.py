@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, get_args
 
 import yaml
@@ -13,11 +12,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from pipelines.spec.new.docstrings import read_meanings, read_purpose
-from pipelines.spec.new.library import Library
+from pipelines.spec.new.library import Library, find_innermost
 from pipelines.spec.new.recipes import find_start
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.values import describe_allowed
 from pipelines.spec.spec import Spec
+from synth.base.choice import Choice
 from synth.sources import source_class
 
 WIDTH: Final = 100
@@ -30,8 +30,7 @@ def render_spec(
     name: str,
     corpus: str,
     source: str | None = None,
-    root: str | None = None,
-    index: Path | None = None,
+    given: Mapping[str, Any] | None = None,
     library: Library | None = None,
 ) -> str:
     """The YAML of a spec, every setting of which has a comment of what it means and may be.
@@ -40,8 +39,7 @@ def render_spec(
         name: One of `list_starts`.
         corpus: Its name.
         source: A source's name; by default one that comes with Segue and suits the recipe.
-        root: The source's folder; by default one that has to be changed.
-        index: That lies in the folder, for a source that takes one.
+        given: The source's settings; by default a folder that has to be changed, if it takes one.
         library: What the folder holds, None where nobody looked: it says what the splits can be.
 
     Raises:
@@ -49,33 +47,23 @@ def render_spec(
         SourceError: If there is no such source.
     """
     start = find_start(name)
-    given: dict[str, Any] = {}
     chosen = source or start.source
-    source_model = source_class(chosen)
-    if ROOT in source_model.model_fields:
-        given[ROOT] = root or f"/data/{chosen}"
-    if index is not None:
-        given["index"] = index
-    choices = {
-        "source": (chosen, source_model, given),
-        "recipe": (start.recipe, start.model, start.settings),
+    if given is None:
+        given = {ROOT: f"/data/{chosen}"} if ROOT in source_class(chosen).model_fields else {}
+    splits = choose_splits(find_innermost(chosen, given), library)
+    own = {
+        "corpus": corpus,
+        "source": {chosen: given},
+        "recipe": {start.recipe: start.settings},
+        "splits": dict(splits.splits),
     }
-    splits = choose_splits(chosen, library)
-    own = {"corpus": corpus, "splits": dict(splits.splits)}
     told = read_meanings(Spec)
     if splits.note:
         told["splits"] += f" {splits.note[0].upper()}{splits.note[1:]}."
     lines = [*_wrap_comment(f"{name}: {start.summary}", ""), *_wrap_comment(_HEAD, ""), "#"]
     lines += [*_wrap_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
     for key, field in Spec.model_fields.items():
-        if key in choices:
-            called, model, settings = choices[key]
-            lines += [*_wrap_comment(told[key], ""), f"{key}:"]
-            empty = " {}" if not model.model_fields else ""
-            lines += [f"{_INDENT}{called}:{empty}", *_render_block(model, settings, _INDENT * 2)]
-        else:
-            lines += _render_setting(key, field, told[key], own, "")
-        lines.append("")
+        lines += [*_render_setting(key, field, told[key], own, ""), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -106,6 +94,10 @@ def _render_setting(
 ) -> Iterator[str]:
     """One setting: its comment, and its value below it."""
     nested = _find_model(field)
+    if nested is not None and issubclass(nested, Choice):
+        chosen = given[key] if key in given else _find_default(field).model_dump()
+        yield from _render_choice(key, nested, told, chosen, indent)
+        return
     if nested is not None and key not in given and field.default is not None:
         yield from _wrap_comment(read_purpose(nested), indent)
         yield f"{indent}{key}:"
@@ -115,7 +107,7 @@ def _render_setting(
     yield from _wrap_comment(f"{told} [{describe_allowed(field)}{needed}]", indent)
     if nested is not None:
         yield from _render_commented(nested, indent)
-    value = given[key] if key in given else field.get_default(call_default_factory=True)
+    value = given[key] if key in given else _find_default(field)
     plain = to_jsonable_python(value)
     text = yaml.safe_dump(
         {key: plain},
@@ -125,6 +117,18 @@ def _render_setting(
         allow_unicode=True,
     )
     yield from textwrap.indent(text.rstrip("\n"), indent).split("\n")
+
+
+def _render_choice(
+    key: str, kind: type[Choice], told: str, chosen: Any, indent: str
+) -> Iterator[str]:
+    """What is chosen by name, with its settings."""
+    ((name, given),) = chosen.items()
+    model = kind.find_settings(name)
+    yield from _wrap_comment(told, indent)
+    yield f"{indent}{key}:"
+    yield f"{indent}{_INDENT}{name}:" + " {}" * (not model.model_fields)
+    yield from _render_block(model, given, indent + _INDENT * 2)
 
 
 def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:
@@ -143,6 +147,10 @@ def _find_model(field: FieldInfo) -> type[BaseModel] | None:
         if isinstance(each, type) and issubclass(each, BaseModel):
             return each
     return None
+
+
+def _find_default(field: FieldInfo) -> Any:
+    return field.get_default(call_default_factory=True)
 
 
 def _wrap_comment(text: str, indent: str) -> list[str]:

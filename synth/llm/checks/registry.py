@@ -11,6 +11,7 @@ from synth.base.names import suggestion
 from synth.llm.checks.check import Check
 from synth.llm.checks.figure_checks import Figures, Names
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
+from synth.llm.checks.measure_checks import Measures
 from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
 from synth.llm.checks.text_checks import Count, Differs, Distinct, Language, MaxWords, Plain, Words
 from synth.llm.checks.truth_check import Truth
@@ -21,7 +22,7 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
     for check in (
         *(Plain, Differs, Distinct, Words, MaxWords, Count, Language),
         *(Reordered, Rebound, SameOrder, NotationTold, Shares),
-        *(ScenesCheck, Recomposed, TagsCheck, Figures, Names, Truth),
+        *(ScenesCheck, Recomposed, TagsCheck, Figures, Names, Measures, Truth),
     )
 }
 

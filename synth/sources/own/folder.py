@@ -18,6 +18,7 @@ from pydantic import Field
 
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
+from synth.sources.choice import innermost
 from synth.sources.reading.base import ClipRef, FileSource, require_file, require_folder
 from synth.sources.reading.tables import Columns, read_rows, tags_of, texts_of
 from synth.sources.reading.walk import walk
@@ -170,6 +171,7 @@ class FolderSource(FileSource):
 
 def index_line(source: object) -> str:
     """`index: index.csv` of a folder that has one, for summaries; "" of all else."""
+    source = innermost(source)
     index = source.find_index() if isinstance(source, FolderSource) else None
     return f"index: {index}" if index is not None else ""
 

@@ -20,6 +20,7 @@ from synth.audio.dsp import Audio
 from synth.base.errors import ClipError, SourceError
 from synth.base.units import Seconds, to_frames
 from synth.labels.tag import Tag
+from synth.labels.treatment import Treatment
 from synth.sources.reading.whereabouts import suggest_folder
 
 END_TOLERANCE_S: Final = 0.1
@@ -89,12 +90,16 @@ class Recording:
         rate: In Hz.
         channels: In the file.
         sha256: Of the file's bytes (of these and the stretch; of the samples if there is no file).
+        untreated: The sound by which it is known again, where `audio` was made of it.
+        treatment: How it was.
     """
 
     audio: Audio
     rate: int
     channels: int
     sha256: str
+    untreated: Audio | None = None
+    treatment: Treatment | None = None
 
 
 @runtime_checkable

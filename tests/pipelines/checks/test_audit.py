@@ -104,11 +104,33 @@ def test_a_sentence_stands_against_a_true_one_of_its_sample(
     assert violation.why == "what it stands against does not pass for true"
 
 
+def move(rows: Rows) -> None:
+    rows[7]["dense"][0]["onset"] += 800
+
+
+def reword(rows: Rows) -> None:
+    rows[7]["dense"][-1]["text"] = "a bell rings"
+
+
+def leave_out(rows: Rows) -> None:
+    rows[7]["dense"].pop()
+
+
+@pytest.mark.parametrize(("change", "verdicts"), [(move, 2), (reword, 2), (leave_out, 1)])
+def test_a_changed_dense_caption_is_found(
+    scenes_corpus: Path, tmp_path: Path, change: Change, verdicts: int
+) -> None:
+    found = audit(tampered(scenes_corpus, tmp_path, change))
+    assert [each.said for each in found.violations] == ["true", "false"][-verdicts:]
+    assert len({each.sample for each in found.violations}) == 1
+
+
 def test_a_built_scenes_corpus_has_no_violation(scenes_corpus: Path) -> None:
     found = audit(scenes_corpus)
     assert (found.samples, found.with_negatives, found.violations) == (48, 48, ())
     assert found.assumed == 0
     assert found.positives == found.negatives >= 96
+    assert found.dense >= 3 * found.samples
 
 
 def test_two_workers_make_the_same_scenes(scenes_corpus: Path, tmp_path: Path) -> None:
@@ -157,6 +179,7 @@ def test_an_acba_corpus_has_no_violation(tmp_path: Path) -> None:
     summary = build(Spec.model_validate(spec), tmp_path / "out", 0)
     found = audit(Path(summary.paths["manifests"]))
     assert (found.samples, found.violations) == (12, ())
+    assert found.dense == 0  # a caption of a whole clip is not true of each stretch
     assert found.with_negatives == 12
 
 

@@ -87,7 +87,8 @@ def test_the_focus_goes_through_the_browse_page_as_it_is_read(
     page.wait_for_function(DRAWN)
     stops = check_focus(page)
     order = ['class="skip"', 'id="text"', 'id="results"', "data-sample=", 'id="sample"']
-    order += ["data-step", "data-play", "data-seek", "data-sibling", "<summary"]
+    order += ["data-step", "data-play", "data-seek", ">stretch <", "data-sibling"]
+    order += [">Where it lies<"]
     found = [next(at for at, stop in enumerate(stops) if each in stop) for each in order]
     assert found == sorted(found)
     reader.close(address)

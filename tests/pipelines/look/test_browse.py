@@ -445,6 +445,14 @@ def test_every_negative_is_told_why_it_is_false(page: TestClient, rows: list[Row
             assert each["text"] in text
 
 
+def test_dense_captions_are_shown_with_their_times(page: TestClient, rows: list[Row]) -> None:
+    row = rows[3]
+    text = unescape(page.get(f"/samples/{row['id']}").text)
+    shown = re.findall(r'<span class="span">([^<]+)</span> ([^<]+)</li>', text)
+    assert [words for _, words in shown] == [each["text"] for each in row["dense"]]
+    assert all(re.fullmatch(r"\d\.\d-\d\.\d s", span) for span, _ in shown)
+
+
 def test_siblings_stand_side_by_side(page: TestClient, rows: list[Row]) -> None:
     row = rows[0]
     text = page.get(f"/samples/{row['id']}").text

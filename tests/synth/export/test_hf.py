@@ -45,6 +45,10 @@ def test_load_dataset_finds_splits_and_audio(folder: Path, corpus: Corpus, tmp_p
         assert sample["negatives"] == [one["text"] for one in row["negatives"]]
         assert hashlib.sha256(sample["audio"]["bytes"]).hexdigest() == row["sha256"]
         assert [event["label"] for event in sample["events"]] == row["labels"]
+        assert [
+            (told["resolution"], round(told["onset_s"] * corpus.sample_rate), told["text"])
+            for told in sample["dense"]
+        ] == [(told["resolution"], told["onset"], told["text"]) for told in row["dense"]]
 
 
 def test_audio_decodes_to_what_was_rendered(folder: Path, corpus: Corpus, tmp_path: Path) -> None:

@@ -38,7 +38,21 @@ def test_files_validate_and_hold_events_and_captions(folder: Path, corpus: Corpu
             ),
             key=lambda each: each[1],
         )
-        (captions,) = jam.annotations.search(namespace="tag_open")
+        captions, *dense = jam.annotations.search(namespace="tag_open")
+        rate = row["sample_rate"]
+        assert sorted(
+            (each.sandbox.resolution, told.time, told.duration, told.value)
+            for each in dense
+            for told in each.data
+        ) == sorted(
+            (
+                told["resolution"],
+                told["onset"] / rate,
+                (told["offset"] - told["onset"]) / rate,
+                told["text"],
+            )
+            for told in row["dense"]
+        )
         texts = [each.value for each in captions.data]
         assert texts[0] == row["caption"]
         assert not set(texts) & {one["text"] for one in row["negatives"]}

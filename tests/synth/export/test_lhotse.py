@@ -40,11 +40,20 @@ def test_every_sound_is_a_supervision_in_its_place(folder: Path, corpus: Corpus)
     found = lhotse.load_manifest(folder / "tiny_supervisions_train.jsonl.gz")
     recordings = lhotse.load_manifest(folder / "tiny_recordings_train.jsonl.gz")
     lhotse.validate_recordings_and_supervisions(recordings, found)
-    by_recording: dict[str, list[str]] = {}
+    sounds: dict[str, list[str]] = {}
+    dense: dict[str, list[tuple[str, str, float]]] = {}
     for each in found:
-        by_recording.setdefault(each.recording_id, []).append(each.custom["audio_event"])
+        if "dense" in each.custom:
+            its = dense.setdefault(each.recording_id, [])
+            its.append((each.custom["dense"], each.text, each.start))
+        else:
+            sounds.setdefault(each.recording_id, []).append(each.custom["audio_event"])
     for row in corpus.samples("train").to_pylist():
-        assert by_recording[row["id"]] == row["labels"]
+        assert sounds[row["id"]] == row["labels"]
+        assert dense[row["id"]] == [
+            (told["resolution"], told["text"], told["onset"] / row["sample_rate"])
+            for told in row["dense"]
+        ]
     first = next(iter(found))
     assert (first.start, first.duration) == (0.0, 1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,3 +30,5 @@ def test_manifest_lines_lead_to_audio_of_their_duration(
             assert not set(line["captions"]) & set(line["negatives"])
             last = max(event["onset"] + event["duration"] for event in line["events"])
             assert last <= line["duration"] + 1e-9
+            assert list(line["dense"]) == ["stretch", "sound", "scene"]
+            assert re.match(r"0\.\d-\d\.\d s [a-z]", line["dense"]["scene"])

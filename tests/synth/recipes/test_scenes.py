@@ -20,13 +20,14 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
+from synth.captions.measured_pool import Told
 from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scene_settings import read_expressions
 from synth.recipes.scenes import Scenes
 from synth.scene.activity import intersect, measure
-from synth.scene.claim import claim_labels
+from synth.scene.claim import Measured, Quantity, claim_labels
 from synth.scene.edit import Edit, Meaning, edit_kind, meaning
 from synth.scene.notation import parse
 from synth.scene.scene import (
@@ -221,7 +222,7 @@ def test_relations_positions_and_kinds_are_spread() -> None:
     assert len(relations) == 7
     assert max(relations.values()) <= 0.4 * relations.total()
     kinds = Counter(c.kind for draft in drafts() for c in draft.captions.negatives)
-    assert set(kinds) == {kind.value for kind in Edit} - {Edit.COUNT.value}
+    assert set(kinds) == {*Edit} - {Edit.COUNT, Edit.MEASURE}
     assert max(kinds.values()) <= 0.4 * kinds.total()
     sizes = Counter(len(labels(draft.scene)) for draft in drafts())
     assert set(sizes) == {2, 3, 4}
@@ -435,8 +436,20 @@ def test_weights_of_categories() -> None:
         ),
         ({"expressions": ["Bark"]}, r"expressions: 'Bark' has 1 sounds"),
         (
-            {"expressions": ["Bark + Rain + Moo + Meow + Siren"]},
-            r"expressions: 'Bark.*' has 5 sounds",
+            {"expressions": [" + ".join(["any"] * 13)]},
+            r"expressions: 'any.*' has 13 sounds",
+        ),
+        (
+            {"expressions": ["(Bark + Rain) * Moo + Meow + Siren"]},
+            r"has 5 sounds, more than 4 \(polyphony\), and is no sequence",
+        ),
+        (
+            {"expressions": ["Bark * Rain * Moo"], "polyphony": 2},
+            r"has 3 sounds, more than 2 \(polyphony\), and is no sequence",
+        ),
+        (
+            {"expressions": ["Bark + Rain + Moo + Meow + Siren"], "variants": 3},
+            r"variants: 3 is odd",
         ),
         ({"categories": {"weathr": 2}}, "no label is in category weathr"),
         ({"background": {"of": ["jungle"]}}, r"background\.of: no clip is labelled 'jungle'"),
@@ -461,7 +474,7 @@ def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> Non
         ({"scenes": 10}, "10 is not a multiple of the 4 variants"),
         ({"scenes": {"train": 8, "test": 6}}, "not a multiple of the 4 variants"),
         ({"scenes": 0}, "greater than 0"),
-        ({"max_events": 5}, "less than or equal to 4"),
+        ({"max_events": 13}, "less than or equal to 12"),
         ({"max_events": 1}, "greater than or equal to 2"),
         ({"variants": 1}, "greater than or equal to 2"),
         ({"crossfade": 0.6}, "less than or equal to 0.4"),
@@ -473,6 +486,11 @@ def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> Non
         ({"captions": 0}, "greater than or equal to 1"),
         ({"mixing": "loud"}, "between_class"),
         ({"nesting": 3}, "not permitted"),
+        ({"polyphony": 5}, "less than or equal to 4"),
+        ({"scenes": 12, "max_events": 5, "variants": 3}, "variants: 3 is odd"),
+        ({"pause_s": (2, 1)}, "pause_s: 2 is above 1"),
+        ({"without_replacement": True, "categories": {"animal": 2}}, "categories: animal cannot"),
+        ({"without_replacement": True, "expressions": ["a + b"]}, r"expressions: a \+ b cannot"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -562,3 +580,22 @@ def test_a_share_of_the_groups_gets_a_bed() -> None:
     )
     with_bed = sum("Wind" in labels(group[0].scene) for group in groups)
     assert 3 < with_bed < 25
+
+
+def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
+    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=tuple(Told))
+    found = [draft for group in made(plan(recipe)) for draft in group]
+    told = {
+        each.claim.quantity
+        for draft in found
+        for each in (*draft.captions.positives, *draft.captions.negatives)
+        if isinstance(each.claim, Measured)
+    }
+    assert told >= {Quantity.DURATION, Quantity.ONSET, Quantity.POSITION, Quantity.GAP}
+    assert not [fault for draft in found for fault in judge_draft(draft, RATE)]
+
+
+def test_positions_are_not_told_of_padded_scenes() -> None:
+    padded = replace(setting(), least_frames=RATE)
+    with pytest.raises(PlanError, match="leave position out of recipe"):
+        Scenes(tell=(Told.POSITION,)).check(padded, ("train",))

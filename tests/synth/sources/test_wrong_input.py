@@ -120,7 +120,7 @@ LAYOUTS = {
     ),
 }
 WITHOUT_TABLE = {"esc10", "hf", "lp_musiccaps", "macs", "parquet"}
-FILELESS = {"foley", "jam", "vocabulary"}
+FILELESS = {"foley", "jam", "treated", "vocabulary"}
 
 
 @pytest.fixture(params=LAYOUTS)

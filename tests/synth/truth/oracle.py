@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, pairwise, product
 from random import Random
@@ -22,20 +23,23 @@ from numpy.typing import NDArray
 from synth.corpus.schema import caption_row
 from synth.labels.lexicon import are_kin, could_be_called
 from synth.recipes.base import Draft
+from synth.scene.acoustics import Acoustics
 from synth.scene.activity import Activity, Stretch, Stretches
 from synth.scene.claim import (
     MAX_TIMES,
     And,
     Claim,
     Count,
+    Measured,
     Not,
     Only,
+    Quantity,
     claim_from_text,
     claim_labels,
     claim_to_text,
 )
 from synth.scene.scene import Concat, Event, Scene, events, from_text, operands, to_text
-from synth.scene.timeline import Timeline, timeline
+from synth.scene.timeline import Placement, Timeline, timeline
 
 MOST_IN_EVERY_WAY: Final = 5
 """Up to so many unsure sounds, each is heard at its clearest and its faintest beside the others."""
@@ -60,6 +64,7 @@ class Sound(NamedTuple):
         start: Its first frame.
         end: The frame after its last.
         frames: How long it is heard.
+        acoustics: How it sounds, None where nobody measured it.
     """
 
     label: str
@@ -69,6 +74,7 @@ class Sound(NamedTuple):
     start: Numbers
     end: Numbers
     frames: Numbers
+    acoustics: Acoustics | None
 
 
 class Oracle:
@@ -114,7 +120,80 @@ class Oracle:
             return self.find(claim.claim, strict) & ~self._hears_more(claim.claim, strict)
         if isinstance(claim, Count):
             return self._is_counted(claim, strict)
+        if isinstance(claim, Measured):
+            return self._is_measured(claim, strict)
         return self._is_proper(claim) if strict else self._is_near(claim)
+
+    def _is_measured(self, claim: Measured, strict: bool) -> Verdict:
+        """Whether each listener measures so much, in whichever way, or in some way."""
+        again = claim.quantity.value.startswith("again_")
+        meant = [self._called(event.label, strict=False) for event in claim.of]
+        found = []
+        for ear in range(len(self._nobody)):
+            heard = [[i for i in each if self.sounds[i].there[ear]] for each in meant]
+            if not all(heard):
+                found.append(False)
+            elif any(len(each) != 1 + again for each in heard) or any(
+                self.sounds[i].label != event.label
+                for each, event in zip(heard, claim.of, strict=True)
+                for i in each
+            ):
+                found.append(not strict)
+            else:
+                each = sorted(heard[0], key=lambda i: self.sounds[i].start[ear])
+                each += [i for others in heard[1:] for i in others]
+                found.append(self._measures(claim, each, ear, strict))
+        return np.array(found)
+
+    def _measures(self, claim: Measured, each: list[int], ear: int, strict: bool) -> bool:
+        value, least = claim.value, self.audible
+        first, last = self.sounds[each[0]], self.sounds[each[-1]]
+        begin, end = int(first.start[ear]), int(first.end[ear])
+        match claim.quantity:
+            case Quantity.DURATION:
+                readings = range(int(first.frames[ear]), end - begin + 1)
+                return _are_near(
+                    readings, value, *((0.2, 2) if strict else (0.5, 5)), least, strict
+                )
+            case Quantity.ONSET:
+                return abs(begin - value) <= (3 if strict else 10) * least
+            case Quantity.POSITION:
+                whole = self.timeline.frames
+                if strict:
+                    third = [(0, whole), (whole, 2 * whole), (2 * whole, 3 * whole)][value]
+                    edge = [10 * begin <= whole, True, 10 * end >= 9 * whole][value]
+                    return third[0] <= 3 * begin and 3 * end <= third[1] and edge
+                return [
+                    3 * begin < whole,
+                    4 * end > whole and 4 * begin < 3 * whole,
+                    3 * end > 2 * whole,
+                ][value]
+            case Quantity.LONGER:
+                more, less = (first, last) if value > 0 else (last, first)
+                lasts = int(more.frames[ear]), int(more.end[ear] - more.start[ear])
+                other = int(less.frames[ear]), int(less.end[ear] - less.start[ear])
+                return 2 * lasts[0] >= 3 * other[1] if strict else lasts[1] > other[0]
+            case Quantity.GAP:
+                between = (self.borders[:-1] >= end) & (self.borders[1:] <= last.start[ear])
+                if any(
+                    (sound.heard[ear] & between).any()
+                    for sound in self.sounds
+                    if sound.event not in (first.event, last.event)
+                ):
+                    return not strict
+                if not self._follows(each[:1], each[1:], strict)[ear]:
+                    return False
+                gap = [int(last.start[ear]) - end]
+                if value:
+                    return _are_near(gap, value, *((0.2, 2) if strict else (0.5, 5)), least, strict)
+                return abs(gap[0]) <= (5 if strict else 10) * least
+        if first.acoustics is None or last.acoustics is None:
+            return not strict
+        return _sounds_so(claim, first.acoustics, last.acoustics, strict) and (
+            not claim.quantity.value.startswith("again_")
+            or not strict
+            or bool(self._follows(each[:1], each[1:], strict)[ear])
+        )
 
     def _is_counted(self, claim: Count, strict: bool) -> Verdict:
         """Whether each listener counts so many, in whichever way, or in some way."""
@@ -275,7 +354,7 @@ class Oracle:
 
     def _twice_transition(self, i: int, j: int) -> Numbers:
         x, y = self.sounds[i], self.sounds[j]
-        twice = 2 * self.timeline.crossfade(x.event, y.event)
+        twice = 2 * max(self.timeline.crossfade(x.event, y.event), 0)  # below 0 it is a pause
         return np.minimum(twice, np.minimum(x.frames, y.frames))
 
     @cached_property
@@ -295,16 +374,17 @@ class Oracle:
             for (key, each), numbers in zip(ways.items(), chosen, strict=True)
         }
         return [
-            self._sound(place.label, place.event, heard[place.event, place.heard])
+            self._sound(place, heard[place.event, place.heard])
             for place in self.timeline.placements
         ]
 
-    def _sound(self, label: str, event: int, heard: Moments) -> Sound:
+    def _sound(self, place: Placement, heard: Moments) -> Sound:
         first = heard.argmax(axis=1)
         last = heard.shape[1] - heard[:, ::-1].argmax(axis=1)
         start, end = self.borders[first], self.borders[last]
         frames = (heard @ self.lasting).astype(np.int64)
-        return Sound(label, event, heard, frames > 0, start, end, frames)
+        told = place.heard.acoustics
+        return Sound(place.label, place.event, heard, frames > 0, start, end, frames, told)
 
     def _ways_to_hear(self, activity: Activity, rng: Random) -> list[Moments]:
         """What the clearest ears hear, what the faintest, then what lies between."""
@@ -394,10 +474,12 @@ def judge_row(row: Mapping[str, Any], audible_s: float = 0.1, seed: int = 0) -> 
             _read_stretches(each["clear"]),
             _read_stretches(each["faint"]),
             None if each.get("onsets", -1) < 0 else each["onsets"],
+            *(_read_acoustics(told) for told in each.get("acoustics", ())),
         )
         for each in row["activity"]
     ]
     heard = timeline(from_text(row["scene"]), activities)
+    heard = replace(heard, frames=max(heard.frames, row.get("frames", 0)))
     audible = round(audible_s * row["sample_rate"])
     oracle = Oracle(heard, audible, find_borders(heard), seed)
     faults = []
@@ -432,6 +514,10 @@ def _read_stretches(values: Iterable[Mapping[str, int]]) -> Stretches:
     return tuple(Stretch(int(each["onset"]), int(each["offset"])) for each in values)
 
 
+def _read_acoustics(told: Mapping[str, Any]) -> Acoustics:
+    return Acoustics(**dict(told) | {"thirds_dba": tuple(told["thirds_dba"])})
+
+
 def find_borders(heard: Timeline) -> list[int]:
     """All between which no sound begins or ends, and the middle of each two."""
     found = {0, heard.frames}
@@ -440,3 +526,39 @@ def find_borders(heard: Timeline) -> list[int]:
             found |= set(stretch)
     borders = sorted(found)
     return sorted(found | {(a + b) // 2 for a, b in pairwise(borders)})
+
+
+def _are_near(
+    readings: Iterable[int], value: int, share: float, few: int, least: int, strict: bool
+) -> bool:
+    off = max(round(share * value), few * least)
+    near = [abs(reading - value) <= off for reading in readings]
+    return all(near) if strict else any(near)
+
+
+_CHANGES: Final = {
+    Quantity.AGAIN_FARTHER: {"": 0, "far": 1},
+    Quantity.AGAIN_ROOMIER: {"": 0, "hall": 1},
+    Quantity.AGAIN_HIGHER: {"": 0, "high": 1, "low": -1},
+    Quantity.AGAIN_FASTER: {"": 0, "fast": 1, "slow": -1},
+}
+"""What everybody hears of each treatment; of the others nobody can be sure."""
+
+
+def _sounds_so(claim: Measured, first: Acoustics, last: Acoustics, strict: bool) -> bool:
+    """Whether what is measured of how sounds sound is as claimed."""
+    quantity, sign = claim.quantity, claim.value
+    if quantity is Quantity.TREND:
+        one, two, three = first.thirds_dba
+        if strict:
+            return sign * (two - one) >= 3 and sign * (three - two) >= 3
+        return sign * (three - one) > -3
+    if quantity in (Quantity.LOUDER, Quantity.AGAIN_LOUDER):
+        more = sign if quantity is Quantity.LOUDER else -sign
+        means = more * (first.mean_dba - last.mean_dba)
+        peaks = more * (first.peak_dba - last.peak_dba)
+        return min(means, peaks) >= 6 if strict else max(means, peaks) > -3
+    told = _CHANGES[quantity]
+    if first.recording != last.recording or {first.treatment, last.treatment} - told.keys():
+        return not strict
+    return sign * (told[last.treatment] - told[first.treatment]) > 0

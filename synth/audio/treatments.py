@@ -1,0 +1,194 @@
+"""Treatments: one recording in a hall, further away, higher or lower, faster, getting louder.
+
+All values are chosen, and so is the least change of each treatment: several times what is just
+noticed, which is 5 % of a reverberation time (ISO 3382-1). Some sounds change less and are not
+used: noise has no pitch to raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import scipy  # its parts are loaded when they are used
+
+from synth.audio.dsp import Audio, active_span
+from synth.audio.measures import (
+    RANGE_DB,
+    measure_brightness,
+    measure_length,
+    measure_level,
+    measure_reverberation,
+    measure_slope,
+)
+from synth.base.units import Decibels, Seconds, to_frames, to_gain
+from synth.labels.treatment import Treatment
+
+TREATMENTS_VERSION: Final = 1
+SEMITONES: Final = 5
+TEMPO: Final = 1.5
+RAMP_DB: Final[Decibels] = 18.0
+FAR_DB: Final[Decibels] = -15.0
+FAR_CUTOFF_HZ: Final = 1_000.0
+_LEAST_FRAMES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A room, as a sound and the decaying noise that follows it.
+
+    Args:
+        decay_s: In which the noise decays by 60 dB.
+        direct_db: Level of the direct sound over that of the noise.
+    """
+
+    decay_s: Seconds
+    direct_db: Decibels
+
+    def play(self, audio: Audio, rate: int, rng: np.random.Generator) -> Audio:
+        """The sound in the room, with all of its tail."""
+        frames = to_frames(self.decay_s, rate)
+        response = rng.standard_normal(frames) * 10 ** (-3 * np.arange(frames) / frames)
+        response *= to_gain(-self.direct_db) / np.linalg.norm(response)
+        response[0] += 1
+        return np.asarray(scipy.signal.fftconvolve(audio, response), dtype=np.float32)
+
+
+HALL: Final = Room(decay_s=2.5, direct_db=-3.0)
+FAR_ROOM: Final = Room(decay_s=1.0, direct_db=-6.0)
+
+
+def _put_far(audio: Audio, rate: int, rng: np.random.Generator) -> Audio:
+    """Dull, in a room, and quieter by `FAR_DB` where it is loudest, A-weighted."""
+    cutoff = min(FAR_CUTOFF_HZ, 0.45 * rate)
+    dull = scipy.signal.sosfilt(scipy.signal.butter(2, cutoff, fs=rate, output="sos"), audio)
+    heard = FAR_ROOM.play(np.asarray(dull, dtype=np.float32), rate, rng)
+    gain_db = measure_level(audio, rate) + FAR_DB - measure_level(heard, rate)
+    return heard * np.float32(to_gain(gain_db))
+
+
+def _shift(audio: Audio, rate: int, rng: np.random.Generator, *, semitones: float) -> Audio:
+    """At another pitch, as long as before."""
+    from librosa.effects import pitch_shift
+
+    shifted = pitch_shift(_fill(audio), sr=rate, n_steps=semitones)
+    return np.asarray(shifted[: len(audio)], dtype=np.float32)
+
+
+def _stretch(audio: Audio, rate: int, rng: np.random.Generator, *, speed: float) -> Audio:
+    """At another tempo, at the same pitch."""
+    from librosa.effects import time_stretch
+
+    stretched = time_stretch(_fill(audio), rate=speed)
+    return np.asarray(stretched[: round(len(audio) / speed)], dtype=np.float32)
+
+
+def _fill(audio: Audio) -> Audio:
+    """Long enough for a frame of a spectrum."""
+    return np.pad(audio, (0, max(0, _LEAST_FRAMES - len(audio))))
+
+
+def _ramp(audio: Audio, rate: int, rng: np.random.Generator, *, rise_db: Decibels) -> Audio:
+    """With a gain that rises or falls evenly from where the sound begins to where it ends."""
+    span = active_span(audio, rate, RANGE_DB)
+    if span is None:
+        return audio
+    ends = [min(-rise_db, 0.0), min(rise_db, 0.0)]
+    gains_db = np.interp(np.arange(len(audio)), [span.onset, span.offset], ends)
+    return audio * (10 ** (gains_db / 20)).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a treatment must at least change of a sound.
+
+    Args:
+        what: In words.
+        measure: Of the sound before and after.
+        least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`.
+        is_ratio: Whether the two are divided.
+        is_own: Whether what is measured after the treatment must reach `least`, too.
+    """
+
+    what: str
+    measure: Callable[[Audio, int], float]
+    least: float
+    is_ratio: bool = False
+    is_own: bool = False
+
+    def explain_lack(self, before: Audio, after: Audio, rate: int, share: float) -> str:
+        """Why the change cannot be heard clearly; "" where `share` of `least` can."""
+        old, new = self.measure(before, rate), self.measure(after, rate)
+        change = float(np.log2(new / old)) if self.is_ratio else new - old
+        if min(change / self.least, new / self.least if self.is_own else 1) >= share:
+            return ""
+        return f"its {self.what} was {old:.2f} and is {new:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """How a recording is treated.
+
+    Args:
+        apply: Takes the sound, its rate in Hz, and randomness.
+        changes: What it must change, so that it is used.
+    """
+
+    apply: Callable[[Audio, int, np.random.Generator], Audio]
+    changes: tuple[Change, ...]
+
+
+_LOUDER: Final = partial(Change, "slope in dB", measure_slope, is_own=True)
+_BRIGHTER: Final = partial(Change, "brightness in octaves over 1 kHz", measure_brightness)
+_LONGER: Final = partial(Change, "length in s", measure_length, is_ratio=True)
+_OCTAVE: Final = 0.2
+_RATIO: Final = 0.4
+_SLOPE_DB: Final = 6.0
+
+TREATMENTS: Final[Mapping[Treatment, Process]] = {
+    Treatment.HALL: Process(
+        HALL.play, (Change("reverberation in s", measure_reverberation, 1.0, is_ratio=True),)
+    ),
+    Treatment.FAR: Process(
+        _put_far, (Change("level in dBA", measure_level, FAR_DB + 3), _BRIGHTER(-_OCTAVE))
+    ),
+    Treatment.HIGH: Process(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
+    Treatment.LOW: Process(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
+    Treatment.FAST: Process(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO),)),
+    Treatment.SLOW: Process(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO),)),
+    Treatment.RISING: Process(partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB),)),
+    Treatment.FALLING: Process(partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB),)),
+}
+
+
+def treat(treatment: Treatment, audio: Audio, rate: int, rng: np.random.Generator) -> Audio:
+    """A treated sound.
+
+    Args:
+        treatment: Which.
+        audio: The sound, finite and not silent.
+        rate: In Hz.
+        rng: Of the room's noise.
+    """
+    return TREATMENTS[treatment].apply(audio, rate, rng)
+
+
+def explain_lack(
+    treatment: Treatment, before: Audio, after: Audio, rate: int, share: float = 1.0
+) -> str:
+    """Why a treated sound is not clearly another; "" where it is.
+
+    Args:
+        treatment: Which.
+        before: The sound.
+        after: The same, treated.
+        rate: Of both, in Hz. What lies above its band is not heard: a lower rate may hide a change.
+        share: So much of what each treatment must change is enough.
+    """
+    lacks = (
+        each.explain_lack(before, after, rate, share) for each in TREATMENTS[treatment].changes
+    )
+    return next(filter(None, lacks), "")

@@ -1,0 +1,89 @@
+"""A choice of one thing by name: a source, a recipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializationInfo,
+    SerializeAsAny,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from synth.base.names import suggestion
+
+
+class Choice(BaseModel):
+    """Exactly one of several things by name, with its settings; a bare name takes the defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    chosen: SerializeAsAny[BaseModel]
+
+    @classmethod
+    def list_names(cls) -> tuple[str, ...]:
+        """What there is."""
+        raise NotImplementedError
+
+    @classmethod
+    def find_settings(cls, name: str) -> type[BaseModel]:
+        """The settings of what is named."""
+        raise NotImplementedError
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {value: {}}
+        if not isinstance(value, dict) or len(value) != 1:
+            known = ", ".join(cls.list_names())
+            raise ValueError(f"expected exactly one of {known}, with its settings below it")
+        ((name, settings),) = value.items()
+        if name not in cls.list_names():
+            raise _make_unknown_error(str(name), cls.list_names())
+        try:
+            return {"chosen": cls.find_settings(name).model_validate(settings or {})}
+        except ValidationError as error:
+            raise _make_nested_error(name, error) from error
+
+    def __repr__(self) -> str:
+        changed = self.chosen.model_dump(mode="json", exclude_defaults=True)
+        return repr({self._name: changed} if changed else self._name)
+
+    @property
+    def _name(self) -> str:
+        return str(self.chosen.name)  # type: ignore[attr-defined]
+
+    @model_serializer
+    def _serialise(self, info: SerializationInfo) -> dict[str, Any]:
+        settings = self.chosen.model_dump(mode=info.mode, exclude_none=info.exclude_none)
+        return {self._name: settings}
+
+
+def _make_unknown_error(name: str, known: tuple[str, ...]) -> ValidationError:
+    """The error of a name that is none of the known ones, told where the name stands."""
+    message = f"there is no {name!r}; {suggestion(name, known)}"
+    kind = PydanticCustomError("value_error", message)
+    return ValidationError.from_exception_data(
+        "choice", [InitErrorDetails(type=kind, loc=(name,), input=name)]
+    )
+
+
+def _make_nested_error(name: str, error: ValidationError) -> ValidationError:
+    """The same error, told of what lies below `name`."""
+    return ValidationError.from_exception_data(
+        error.title,
+        [
+            InitErrorDetails(
+                type=each["type"],
+                loc=(name, *each["loc"]),
+                input=each["input"],
+                ctx=each.get("ctx", {}),
+            )
+            for each in error.errors()
+        ],
+    )

@@ -1,0 +1,153 @@
+"""Measuring: how long, when, how loud and how otherwise a sound is heard, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from synth.base.errors import SceneError
+from synth.base.units import Frames
+from synth.captions.caption import Caption, Phrases, Style, capitalise
+from synth.scene.claim import And, Measured, Part, Quantity
+from synth.scene.scene import Event, Overlay
+
+_NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+_VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
+    Quantity.POSITION: {
+        Part.START: "at the start",
+        Part.MIDDLE: "in the middle",
+        Part.END: "at the end",
+    },
+    Quantity.TREND: {1: "louder", -1: "quieter"},
+    Quantity.LONGER: {1: "longer", -1: "less long"},
+    Quantity.LOUDER: {1: "louder", -1: "quieter"},
+    Quantity.AGAIN_LOUDER: {1: "louder", -1: "more quietly"},
+    Quantity.AGAIN_FARTHER: {1: "farther away", -1: "closer"},
+    Quantity.AGAIN_ROOMIER: {1: "in a larger room", -1: "in a smaller room"},
+    Quantity.AGAIN_HIGHER: {1: "at a higher pitch", -1: "at a lower pitch"},
+    Quantity.AGAIN_FASTER: {1: "faster", -1: "more slowly"},
+}
+
+_AGAIN: Final = ("{a.clause}, then once more, {value}", "{a.clause}, then again, this time {value}")
+
+_NATURAL: Final = {
+    Quantity.DURATION: ("{a.clause} for about {value}", "for about {value}, {a.clause}"),
+    Quantity.ONSET: ("{a.clause} at about {value}", "at about {value}, {a.clause}"),
+    Quantity.POSITION: ("{a.clause} {value}", "{value}, {a.clause}"),
+    Quantity.TREND: ("{a.clause}, getting {value}", "{a.clause}, {value} and {value}"),
+    Quantity.GAP: (
+        "{a.clause}, then, {value}, {b.clause}",
+        "first, {a.clause}, and {value}, {b.clause}",
+    ),
+    Quantity.LONGER: ("{a.gerund} lasts {value} than {b.gerund}",),
+    Quantity.LOUDER: ("{a.gerund} is {value} than {b.gerund}",),
+}
+
+_PAPER: Final = {
+    Quantity.DURATION: "{a.plain} for {value}",
+    Quantity.ONSET: "{a.plain} at {value}",
+    Quantity.POSITION: "{a.plain} {value}",
+    Quantity.TREND: "{a.plain} getting {value}",
+    Quantity.GAP: "{a.plain} and {value} {b.plain}",
+    Quantity.LONGER: "{a.plain} {value} than {b.plain}",
+    Quantity.LOUDER: "{a.plain} {value} than {b.plain}",
+}
+
+_BACKGROUND: Final = {
+    Style.NATURAL: (
+        "{a.clause} while {b.clause} quietly in the background",
+        "{a.clause} as {b.clause} quietly in the background",
+    ),
+    Style.PAPER: ("{a.plain} with quiet {b.plain}",),
+}
+
+
+def measuring_frames(quantity: Quantity, style: Style) -> int:
+    """How many sentence frames a style has for a quantity."""
+    return len(_find_frames(quantity, style))
+
+
+def say_measure(
+    claim: Measured, phrases: Phrases, style: Style, rate: int, frame: int = 0
+) -> Caption:
+    """The caption that tells a quantity: "A dog barks for about three seconds".
+
+    Args:
+        claim: What it claims.
+        phrases: How a label is said.
+        style: `paper` says the labels; `natural` writes a sentence.
+        rate: In Hz.
+        frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
+    """
+    value = _say_value(claim, rate)
+    said = dict(zip("ab", (phrases(event.label) for event in claim.of), strict=False))
+    text = _find_frames(claim.quantity, style)[frame].format(**said, value=value)
+    generator = f"rule:{claim.quantity.value}/{style.value}/{frame}"
+    return Caption(_finish(text, style), claim, "caption", value, generator)
+
+
+def say_background(
+    loud: str, quiet: str, phrases: Phrases, style: Style, frame: int = 0
+) -> Caption:
+    """The caption that a sound is heard quietly in the background of another.
+
+    Args:
+        loud: Label of the one in front.
+        quiet: Label of the one in the background.
+        phrases: How a label is said.
+        style: As of `say_measure`.
+        frame: Which sentence frame to use, from 0 to `background_frames - 1`.
+    """
+    one, other = Event(loud), Event(quiet)
+    claim = And(Overlay(one, other), Measured(Quantity.LOUDER, (one, other), 1))
+    text = _BACKGROUND[style][frame].format(a=phrases(loud), b=phrases(quiet))
+    generator = f"rule:background/{style.value}/{frame}"
+    return Caption(_finish(text, style), claim, "caption", "in the background", generator)
+
+
+def background_frames(style: Style) -> int:
+    """How many sentence frames a style has for sounds in the background."""
+    return len(_BACKGROUND[style])
+
+
+def _find_frames(quantity: Quantity, style: Style) -> tuple[str, ...]:
+    if style is Style.PAPER:
+        return ("{a.plain} again {value}" if quantity.is_again else _PAPER[quantity],)
+    return _AGAIN if quantity.is_again else _NATURAL[quantity]
+
+
+def _finish(text: str, style: Style) -> str:
+    return text if style is Style.PAPER else capitalise(text)
+
+
+def _say_value(claim: Measured, rate: int) -> str:
+    if not claim.quantity.is_time:
+        return _VALUES[claim.quantity][claim.value]
+    seconds = say_seconds(claim.value, rate)
+    if claim.quantity is not Quantity.GAP:
+        return seconds
+    return f"after a pause of about {seconds}" if claim.value else "without a pause"
+
+
+def say_seconds(frames: Frames, rate: int) -> str:
+    """A time in words: "one second", "12 seconds", "2.5 seconds".
+
+    Args:
+        frames: Whole tenths of a second, so that nothing is rounded.
+        rate: In Hz.
+
+    Raises:
+        SceneError: If they are not.
+    """
+    tenths, rest = divmod(10 * frames, rate)
+    if rest:
+        raise SceneError(
+            f"{frames} frames at {rate} Hz are no whole tenths of a second",
+            fix="say lengths that are",
+        )
+    if tenths % 10:
+        return f"{tenths / 10:.1f} seconds"
+    whole = tenths // 10
+    number = _NUMBERS[whole - 1] if 1 <= whole <= len(_NUMBERS) else str(whole)
+    return f"{number} second" if whole == 1 else f"{number} seconds"

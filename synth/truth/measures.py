@@ -1,0 +1,186 @@
+"""Measures: does a sound last so long, begin then, sound louder than another?
+
+Each judge takes what is measured between two bounds, as ears differ, and answers True where a
+value is right under every reading of the words, False where it is wrong under every reading, and
+None in between. "About three seconds" is 2.4 to 3.6 s to everybody, and 1.5 to 4.5 s to somebody.
+"""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from synth.base.units import Decibels, Frames
+from synth.scene.acoustics import Acoustics
+from synth.scene.claim import Part, Quantity
+from synth.truth.effects import EFFECTS
+from synth.truth.relations import Relations, Sound, Tolerance
+
+ABOUT: Final = (0.2, 0.5)
+"""Of a length: who says "about" means no more than the first share off, or no less than the last.
+"""
+
+_NEAR: Final = (2, 5)
+"""Neither is less than so many shortest overlaps: 0.2 s and 0.5 s."""
+
+_RIGHT_AFTER: Final = (5, 10)
+"""In the same measure: what follows "right after" comes so soon: 0.5 s, 1 s."""
+
+_AT: Final = (3, 10)
+"""In the same measure: how far off the time may be at which a sound is said to begin."""
+
+LONGER: Final = 1.5
+"""A sound that is longer than another lasts so many times as long."""
+
+LOUDER_DB: Final[tuple[Decibels, Decibels]] = (6.0, -3.0)
+"""A sound that is louder than another is by the first; one that is not may be so by the last."""
+
+TREND_DB: Final[tuple[Decibels, Decibels]] = (3.0, -3.0)
+"""The same of each third of a sound that gets louder over the third before, and of the last over
+the first."""
+
+_EDGE: Final = 0.1
+"""What begins at the start begins within this share of the whole."""
+
+
+def judge_one(
+    quantity: Quantity, value: int, sound: Sound, whole: Frames, tolerance: Tolerance
+) -> bool | None:
+    """Whether a quantity of one sound has a value.
+
+    Args:
+        quantity: Of one sound, heard once.
+        value: See `Quantity`.
+        sound: Everybody hears it.
+        whole: Frames of the whole.
+        tolerance: What can be heard.
+    """
+    heard = sound.activity
+    if quantity is Quantity.DURATION:
+        # With pauses, some count the sound alone, and others from its begin to its end.
+        least, most = sound.clear_frames, sound.end - sound.start
+        return _is_about(least, most, value, tolerance)
+    if quantity is Quantity.ONSET:
+        return _is_within(sound.start, sound.clear_start, value, _to_frames(_AT, tolerance))
+    if quantity is Quantity.POSITION:
+        return _lies_in(sound, Part(value), whole)
+    return _tends(heard.acoustics, value)
+
+
+def judge_two(
+    quantity: Quantity, value: int, first: Sound, second: Sound, relations: Relations
+) -> bool | None:
+    """Whether a quantity of two sounds has a value.
+
+    Args:
+        quantity: Of two sounds, or of one that is heard twice.
+        value: See `Quantity`.
+        first: Everybody hears it.
+        second: The same; of a sound that is heard twice, the second time.
+        relations: How they lie to one another.
+    """
+    match quantity:
+        case Quantity.GAP:
+            return _follows(value, first, second, relations)
+        case Quantity.LONGER:
+            return _outlasts(first, second) if value > 0 else _outlasts(second, first)
+        case Quantity.LOUDER | Quantity.AGAIN_LOUDER:
+            again = quantity is Quantity.AGAIN_LOUDER
+            one, other = (second, first) if (value > 0) is again else (first, second)
+            return _drowns(one.activity.acoustics, other.activity.acoustics)
+        case _:
+            return _is_changed(quantity, value, first, second)
+
+
+def _to_frames(lengths: tuple[int, int], tolerance: Tolerance) -> tuple[Frames, Frames]:
+    audible = max(tolerance.audible, 1)
+    return lengths[0] * audible, lengths[1] * audible
+
+
+def _is_within(
+    least: Frames, most: Frames, value: Frames, off: tuple[Frames, Frames]
+) -> bool | None:
+    """Whether all from `least` to `most` is near a value, or nothing of it is."""
+    strict, loose = off
+    if value - strict <= least and most <= value + strict:
+        return True
+    return False if most < value - loose or least > value + loose else None
+
+
+def _is_about(least: Frames, most: Frames, value: Frames, tolerance: Tolerance) -> bool | None:
+    strict, loose = _to_frames(_NEAR, tolerance)
+    off = max(round(ABOUT[0] * value), strict), max(round(ABOUT[1] * value), loose)
+    return _is_within(least, most, value, off)
+
+
+def _lies_in(sound: Sound, part: Part, whole: Frames) -> bool | None:
+    """Whether a sound lies in a part of the whole.
+
+    To everybody a part is a third of the whole, and the outer ones begin or end with it; to
+    somebody whatever reaches into an outer third, or out of the outer quarters, lies there.
+    """
+    start, end = sound.start / whole, sound.end / whole
+    match part:
+        case Part.START:
+            if sound.clear_start / whole <= _EDGE and end <= 1 / 3:
+                return True
+            return False if start >= 1 / 3 else None
+        case Part.MIDDLE:
+            if start >= 1 / 3 and end <= 2 / 3:
+                return True
+            return False if end <= 1 / 4 or start >= 3 / 4 else None
+        case Part.END:
+            if start >= 2 / 3 and sound.clear_end / whole >= 1 - _EDGE:
+                return True
+            return False if end <= 2 / 3 else None
+        case _:
+            assert_never(part)
+
+
+def _tends(heard: Acoustics | None, sign: int) -> bool | None:
+    if heard is None:
+        return None
+    first, second, last = (sign * level for level in heard.thirds_dba)
+    if min(second - first, last - second) >= TREND_DB[0]:
+        return True
+    return False if last - first <= TREND_DB[1] else None
+
+
+def _follows(frames: Frames, first: Sound, second: Sound, relations: Relations) -> bool | None:
+    """Whether a sound begins so long after another is over."""
+    one, other, tolerance = (first,), (second,), relations.tolerance
+    if not relations.starts_first_or_is_outlasted(one, other):
+        return False
+    least, most = second.start - first.end, second.clear_start - first.clear_end
+    if frames:
+        found = _is_about(least, most, frames, tolerance)
+    else:
+        found = _is_within(least, most, 0, _to_frames(_RIGHT_AFTER, tolerance))
+    return found if not found or relations.is_over_when_next_starts(one, other) else None
+
+
+def _outlasts(first: Sound, second: Sound) -> bool | None:
+    least, most = second.clear_frames, second.end - second.start
+    if first.clear_frames >= LONGER * most:
+        return True
+    return False if first.end - first.start <= least else None
+
+
+def _drowns(first: Acoustics | None, second: Acoustics | None) -> bool | None:
+    """Whether one sound is louder than another, by its mean and by its loudest moment."""
+    if first is None or second is None:
+        return None
+    apart = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
+    if min(apart) >= LOUDER_DB[0]:
+        return True
+    return False if max(apart) <= LOUDER_DB[1] else None
+
+
+def _is_changed(quantity: Quantity, sign: int, first: Sound, second: Sound) -> bool | None:
+    """Whether a recording is heard in another treatment the second time."""
+    one, other = first.activity.acoustics, second.activity.acoustics
+    if one is None or other is None or one.recording != other.recording:
+        return None
+    before, after = (EFFECTS.get(each.treatment, {}).get(quantity) for each in (one, other))
+    if before is None or after is None:
+        return None
+    return (after - before) * sign > 0

@@ -1,0 +1,167 @@
+"""Treatments do what their names say, by measures other than their own where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+
+from synth.audio.dsp import Audio, attacks, levels
+from synth.audio.measures import measure_brightness, measure_level, measure_reverberation
+from synth.audio.treatments import TREATMENTS, explain_lack, treat
+from synth.base.rng import Randomness
+from synth.labels.treatment import Treatment
+from synth.sources.procedural import foley
+from synth.sources.reading.base import read_recording
+
+RATE = 22_050
+STEP = 2 ** (5 / 12)
+CLASSES = ("dog", "rain", "church_bells", "footsteps", "engine")
+
+
+def apply(name: str, audio: Audio, rate: int = RATE) -> Audio:
+    return treat(Treatment(name), audio, rate, Randomness(0).at("test", 0))
+
+
+def bursts(*moments: float) -> Audio:
+    """Knocks at moments in s."""
+    sound = np.zeros(round((moments[-1] + 0.5) * RATE), np.float32)
+    each = np.random.default_rng(0).normal(0, 0.2, RATE // 5)
+    each *= np.exp(-np.arange(len(each)) * 30 / RATE)
+    for moment in moments:
+        at = round(moment * RATE)
+        sound[at : at + len(each)] += each.astype(np.float32)
+    return sound
+
+
+def voice(pitch: float = 220.0) -> Audio:
+    """Two seconds of a tone with overtones."""
+    phases = 2 * np.pi * pitch * np.arange(2 * RATE) / RATE
+    parts = [np.sin(phases * number) / number for number in range(1, 8)]
+    return (0.2 * np.sum(parts, axis=0)).astype(np.float32)
+
+
+def find_pitch(audio: Audio) -> float:
+    return float(np.median(librosa.yin(audio, fmin=60, fmax=1000, sr=RATE)[4:-4]))
+
+
+@cache
+def sounds(root: Path | None) -> tuple[tuple[str, Audio, int], ...]:
+    """Clips of ESC-50, or takes of procedural sounds."""
+    if root is not None:
+        chosen = sorted((root / "audio").iterdir())[10::45]
+        found = ((path.name, read_recording(path)) for path in chosen)
+        return tuple((name, each.audio, each.rate) for name, each in found)
+    return tuple(
+        (name, foley.synthesize(name, Randomness(0).at(f"foley/{name}", 0)), foley.RATE)
+        for name in CLASSES
+    )
+
+
+def test_the_names_of_the_source_are_those_of_the_treatments() -> None:
+    assert set(Treatment) == set(TREATMENTS)
+
+
+def test_a_hall_decays_as_long_as_it_says() -> None:
+    heard = apply("hall", bursts(0.0))
+    # Schroeder's backward integration, from 5 to 35 dB below the begin.
+    remains = 10 * np.log10(np.cumsum(np.square(heard[::-1], dtype=np.float64))[::-1])
+    fall = remains - remains[0]
+    at = np.flatnonzero((fall < -5) & (fall > -35))
+    slope_db = np.polyfit(at / RATE, fall[at], 1)[0]
+    assert -60 / slope_db == pytest.approx(2.5, rel=0.1)
+    assert len(heard) - len(bursts(0.0)) == pytest.approx(2.5 * RATE, abs=2)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("high", STEP), ("low", 1 / STEP)])
+def test_a_pitch_moves_by_five_semitones_and_the_length_stays(name: str, factor: float) -> None:
+    heard = apply(name, voice())
+    assert find_pitch(heard) / find_pitch(voice()) == pytest.approx(factor, rel=0.01)
+    assert len(heard) == len(voice())
+
+
+@pytest.mark.parametrize(("name", "speed"), [("fast", 1.5), ("slow", 1 / 1.5)])
+def test_a_tempo_changes_and_the_pitch_stays(name: str, speed: float) -> None:
+    assert find_pitch(apply(name, voice())) == pytest.approx(220, rel=0.01)
+    moments = np.array([0.0, 0.6, 1.2, 1.8])
+    found = np.flatnonzero(attacks(apply(name, bursts(*moments)), RATE, rise_db=12)) * 0.05
+    assert len(found) == len(moments)
+    assert np.abs(found - found[0] - moments / speed).max() < 0.11
+
+
+@pytest.mark.parametrize(("name", "ends_db"), [("rising", (-18, 0)), ("falling", (0, -18))])
+def test_a_ramp_goes_from_begin_to_end_of_the_sound(name: str, ends_db: tuple[int, int]) -> None:
+    sound = np.pad(voice(), RATE)
+    change = (levels(apply(name, sound), RATE) - levels(sound, RATE))[21:60]
+    assert change[[0, -1]] == pytest.approx(ends_db, abs=1.2)
+    assert np.ptp(np.diff(change)) < 0.1
+
+
+@pytest.mark.parametrize("library", ["foley", "ESC-50"])
+def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
+    library: str, shared_data: Callable[[str], Path]
+) -> None:
+    root = shared_data(library) if library != "foley" else None
+    accepted = 0
+    for label, audio, rate in sounds(root):
+        for name in TREATMENTS:
+            heard = apply(name, audio, rate)
+            if explain_lack(Treatment(name), audio, heard, rate):
+                continue
+            accepted += 1
+            told = (label, name)
+            bright = measure_brightness(heard, rate) - measure_brightness(audio, rate)
+            centroids = [
+                librosa.feature.spectral_centroid(y=each, sr=rate).mean() for each in (audio, heard)
+            ]
+            decays = measure_reverberation(heard, rate) / measure_reverberation(audio, rate)
+            level = measure_level(heard, rate) - measure_level(audio, rate)
+            match name:
+                case "hall":
+                    assert decays >= 2, told
+                    assert len(heard) > len(audio) + 2 * rate, told
+                case "far":
+                    assert level == pytest.approx(-15, abs=0.1), told
+                    assert bright <= -0.2, told
+                case "high":
+                    assert 0.2 <= bright < 0.6, told
+                    assert centroids[1] > centroids[0], told
+                case "low":
+                    assert -0.6 < bright <= -0.2, told
+                    assert centroids[1] < centroids[0], told
+                case "fast":
+                    assert len(heard) == round(len(audio) / 1.5), told
+                case "slow":
+                    assert len(heard) == round(len(audio) * 1.5), told
+                case "rising" | "falling":
+                    assert level <= 0, told
+                    half = len(heard) // 2
+                    parts = [measure_level(each, rate) for each in (heard[:half], heard[half:])]
+                    assert (parts[1] > parts[0]) == (name == "rising"), told
+            if name in ("fast", "slow", "rising", "falling"):
+                assert abs(bright) < 0.5, told
+    assert accepted >= 5 * len(TREATMENTS) // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "sound"),
+    [
+        ("high", np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)),
+        ("rising", bursts(0.0)),
+        ("hall", apply("hall", bursts(0.0))),
+    ],
+)
+def test_a_sound_that_hardly_changes_is_told(name: str, sound: Audio) -> None:
+    assert " was " in explain_lack(Treatment(name), sound, apply(name, sound), RATE)
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_a_click_can_be_treated(name: str) -> None:
+    click = np.array([0.0, 0.5, -0.5, 0.0], np.float32)
+    heard = apply(name, click)
+    assert heard.dtype == np.float32
+    assert np.isfinite(heard).all()

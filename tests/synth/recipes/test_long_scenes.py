@@ -1,0 +1,187 @@
+"""`scenes` of up to twelve sounds: sequences, pauses, repeated beds, clips without replacement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from synth.base.errors import PlanError
+from synth.recipes.base import Draft
+from synth.recipes.scenes import Scenes
+from synth.scene.edit import edit_kind, meaning
+from synth.scene.scene import Concat, Event, Overlay, events, labels, operands, statement
+from synth.scene.sequence import is_sequence, recompose
+from synth.scene.timeline import duration, timeline
+from tests.synth.recipes.test_scenes import (
+    BEDS,
+    RATE,
+    clips,
+    judge,
+    made,
+    parts,
+    plan,
+    setting,
+)
+
+MOST = 12
+
+
+@cache
+def long() -> list[list[Draft]]:
+    """24 groups of up to twelve sounds, two at once."""
+    return made(plan(Scenes(scenes=96, max_events=MOST, polyphony=2, max_event_s=3)))
+
+
+def drafts() -> list[Draft]:
+    return [draft for group in long() for draft in group]
+
+
+def test_every_positive_is_proven_and_every_negative_refuted() -> None:
+    for group in long()[::4]:
+        for draft in group[::2]:
+            judge(draft)
+
+
+def test_scenes_of_more_sounds_are_sequences_within_the_polyphony() -> None:
+    sizes = Counter(len(labels(draft.scene)) for draft in drafts())
+    assert min(sizes) == 2
+    assert max(sizes) == MOST
+    assert len(sizes) >= 8
+    overlays = 0
+    for draft in drafts():
+        said = statement(draft.scene)
+        if len(labels(said)) > 2:
+            assert is_sequence(said, 2)
+            overlays += sum(isinstance(part, Overlay) for part in parts(said, Overlay))
+    assert overlays > len(drafts()) / 4
+
+
+def test_the_main_caption_stands_against_one_that_is_one_edit_away() -> None:
+    compared = 0
+    for draft in drafts():
+        said = draft.captions.caption.claim
+        if len(labels(statement(draft.scene))) < 3:
+            continue
+        main = draft.captions.caption
+        against = [each for each in draft.captions.negatives if each.against == main.text]
+        assert against
+        for false in against:
+            compared += 1
+            ours, theirs = labels(main.claim), labels(false.claim)
+            if set(ours) == set(theirs):
+                forms = {meaning(each) for each in recompose(main.claim, 2)}
+                assert meaning(false.claim) in forms
+            else:
+                assert sum(one != other for one, other in zip(ours, theirs, strict=True)) == 1
+            assert false.kind == edit_kind(false.claim, statement(draft.scene))
+            if all(len(operands(each)) > 4 for each in (main.claim, false.claim)):
+                assert false.connective == main.connective
+        assert meaning(said) == meaning(statement(draft.scene))
+    assert compared > 60
+
+
+def test_each_text_is_as_often_true_as_false_in_a_group() -> None:
+    for group in long():
+        true = [c.text for d in group for c in (d.captions.caption, *d.captions.positives)]
+        false = [c.text for d in group for c in d.captions.negatives]
+        assert Counter(true) == Counter(false)
+
+
+def test_a_long_expression_is_kept_as_it_is() -> None:
+    expression = "Bark + any * any + Piano + Siren + any"
+    for group in made(plan(Scenes(scenes=16, expressions=[expression], max_event_s=2))):
+        base = statement(group[0].scene)
+        sizes = [len(labels(part)) for part in operands(base)]
+        assert sizes == [1, 2, 1, 1, 1]
+        assert labels(base)[0] == "Bark"
+
+
+# Pauses
+
+
+def test_sounds_that_follow_one_another_are_apart_by_a_pause() -> None:
+    recipe = Scenes(scenes=24, max_events=6, polyphony=1, pause_s=(0.3, 0.9), max_event_s=1)
+    pauses = set()
+    for group in made(plan(recipe)):
+        for draft in group:
+            judge(draft)
+            for before, after in pairwise(timeline(draft.scene).placements):
+                pauses.add(after.onset - before.offset)
+    assert min(pauses) >= 0.3 * RATE
+    assert max(pauses) <= 0.9 * RATE
+    assert len(pauses) > 20
+
+
+def test_pauses_count_for_the_length_of_a_sample() -> None:
+    where = setting(20 * RATE)
+    recipe = Scenes(scenes=24, max_events=6, polyphony=1, pause_s=(1, 2))
+    for group in made(plan(recipe, where=where)):
+        assert all(duration(draft.scene) <= 20 * RATE for draft in group)
+    with pytest.raises(PlanError, match="6 sounds in a row leave"):
+        plan(recipe, where=setting(10 * RATE))
+
+
+# The bed
+
+
+def test_a_short_bed_is_repeated_with_crossfades() -> None:
+    background = {"of": ["Air conditioning"], "repeat_crossfade_s": 0.25}
+    tiles = 0
+    for group in made(plan(Scenes(scenes=24, background=background), clips() + BEDS)):
+        for draft in group:
+            if "Air conditioning" not in labels(draft.scene):
+                continue  # it could be called by the name of another sound
+            assert isinstance(draft.scene, Overlay)
+            scene, bed = draft.scene.first, draft.scene.second
+            assert duration(bed) == duration(scene) == duration(draft.scene)
+            assert {event.label for event in events(bed)} == {"Air conditioning"}
+            for join in parts(bed, Concat):
+                assert join.crossfade == RATE // 4
+                assert duration(join.second) > join.crossfade
+            *whole, last = events(bed)
+            assert all(event.heard.frames == RATE for event in whole)
+            assert last.heard.frames <= RATE
+            tiles += len(whole)
+            judge(draft)
+    assert tiles > 40
+
+
+def test_a_bed_that_would_be_repeated_too_often_is_not_laid() -> None:
+    background = {"of": ["Air conditioning"], "repeat_crossfade_s": 0.5}
+    recipe = Scenes(scenes=8, expressions=["any + any + any + any"], background=background)
+    longer = [each for each in clips() if each.frames > 5 * RATE] + BEDS[2:]
+    for group in made(plan(recipe, longer)):
+        assert all(isinstance(draft.scene, Concat) for draft in group)
+
+
+# Clips in turn
+
+
+def test_no_clip_is_used_again_before_all_are_used() -> None:
+    found = clips(each=6)
+    recipe = Scenes(scenes=96, max_events=6, polyphony=2, max_event_s=2, without_replacement=True)
+    groups = plan(recipe, found)
+    each = [
+        {event.heard.clip for draft in groups.group(at) for event in events(draft.scene)}
+        for at in range(24)
+    ]
+    used: Counter[str] = Counter()
+    rounds = []
+    for its in each:
+        if any(clip in used for clip in its):
+            rounds.append(len(used))
+            used.clear()
+        used.update(its)
+    assert rounds
+    assert all(count >= len(found) - 7 for count in rounds)
+    assert groups.group(17) == plan(recipe, found).group(17)
+
+
+def test_twelve_single_sounds_can_be_asked_for() -> None:
+    recipe = Scenes(scenes=4, expressions=[" + ".join(["any"] * MOST)], max_event_s=1)
+    (group,) = made(plan(recipe))
+    assert all(isinstance(part, Event) for part in operands(group[0].scene))
+    assert len(labels(group[0].scene)) == MOST

@@ -1,0 +1,272 @@
+"""Measured claims: how long, when, how loud and how otherwise; in frames of 10 ms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from random import Random
+
+import pytest
+
+from synth.base.errors import SceneError
+from synth.labels.treatment import Treatment
+from synth.scene.acoustics import Acoustics
+from synth.scene.activity import Activity, Stretch
+from synth.scene.claim import (
+    Claim,
+    Measured,
+    Not,
+    Part,
+    Quantity,
+    claim_from_text,
+    claim_to_text,
+)
+from synth.scene.scene import Event, Excerpt, Overlay, Scene
+from synth.scene.timeline import Timeline, timeline
+from synth.truth.effects import EFFECTS
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
+from tests.synth.truth.cases import AUDIBLE, draw_case
+from tests.synth.truth.oracle import Oracle
+
+Q = Quantity
+A, B, C = (Event(name) for name in "ABC")
+TOLERANCE = Tolerance(audible=AUDIBLE)
+
+
+def tell(quantity: Quantity, value: int, *of: Event) -> Measured:
+    return Measured(quantity, of or (A,), value)
+
+
+def acoustics(
+    mean: float = -20.0,
+    peak: float = -15.0,
+    thirds: tuple[float, float, float] = (-20.0, -20.0, -20.0),
+    recording: str = "r",
+    treatment: str = "",
+) -> Acoustics:
+    return Acoustics(mean, peak, thirds, recording, treatment)
+
+
+def heard(*sounds: tuple[str, int, int, Acoustics | None], frames: int = 0) -> Timeline:
+    """Sounds from where to where, each clear all through."""
+    label, first, end, _ = sounds[0]
+    scene: Scene = Event(label, Excerpt(label, 0, end - first))
+    begin = first
+    for label, start, end, _ in sounds[1:]:
+        scene = Overlay(scene, Event(label, Excerpt(label, 0, end - start)), start - begin)
+        begin = min(begin, start)
+    activities = [
+        Activity(at := (Stretch(start - begin, end - begin),), at, None, how)
+        for _, start, end, how in sounds
+    ]
+    found = timeline(scene, activities)
+    return replace(found, frames=max(found.frames, frames))
+
+
+def verdict(where: Timeline, claim: Claim) -> str:
+    """What production says; the second judge must say so, too."""
+    oracle = Oracle(where, AUDIBLE)
+    found = {
+        judge: "proven" if proven else "refuted" if refuted else "neither"
+        for judge, proven, refuted in (
+            ("ours", proves(where, claim, TOLERANCE), refutes(where, claim, TOLERANCE)),
+            ("theirs", oracle.proves(claim), oracle.refutes(claim)),
+        )
+    }
+    assert found["ours"] == found["theirs"]
+    return found["ours"]
+
+
+LONG = heard(("A", 0, 300, None))
+PAIR = heard(("A", 0, 100, None), ("B", 300, 400, None))
+
+
+@pytest.mark.parametrize(
+    ("where", "claim", "expected"),
+    [
+        (LONG, tell(Q.DURATION, 300), "proven"),
+        (LONG, tell(Q.DURATION, 250), "proven"),
+        (LONG, tell(Q.DURATION, 249), "neither"),
+        (LONG, tell(Q.DURATION, 201), "neither"),
+        (LONG, tell(Q.DURATION, 199), "refuted"),
+        (LONG, tell(Q.DURATION, 601), "refuted"),
+        (LONG, tell(Q.DURATION, 100), "refuted"),
+        (LONG, Not(tell(Q.DURATION, 100)), "proven"),
+        # Of no other sound is it told.
+        (LONG, tell(Q.DURATION, 300, B), "refuted"),
+        # With two of them nobody knows which is meant.
+        (heard(("A", 0, 300, None), ("A", 400, 500, None)), tell(Q.DURATION, 300), "neither"),
+        (PAIR, tell(Q.GAP, 200, A, B), "proven"),
+        (PAIR, tell(Q.GAP, 0, A, B), "refuted"),
+        (PAIR, tell(Q.GAP, 400, A, B), "neither"),
+        (PAIR, tell(Q.GAP, 401, A, B), "refuted"),
+        (PAIR, tell(Q.GAP, 200, B, A), "refuted"),
+        (heard(("A", 0, 100, None), ("B", 150, 300, None)), tell(Q.GAP, 0, A, B), "proven"),
+        (heard(("A", 0, 100, None), ("B", 151, 300, None)), tell(Q.GAP, 0, A, B), "neither"),
+        # Where something is heard between them there is another pause, or none.
+        (
+            heard(("A", 0, 100, None), ("B", 300, 400, None), ("C", 150, 200, None)),
+            tell(Q.GAP, 200, A, B),
+            "neither",
+        ),
+        (PAIR, tell(Q.ONSET, 270, B), "proven"),
+        (PAIR, tell(Q.ONSET, 200, B), "neither"),
+        (PAIR, tell(Q.ONSET, 199, B), "refuted"),
+        (PAIR, tell(Q.POSITION, Part.START), "proven"),
+        (PAIR, tell(Q.POSITION, Part.MIDDLE), "refuted"),
+        (PAIR, tell(Q.POSITION, Part.END), "refuted"),
+        (PAIR, tell(Q.POSITION, Part.END, B), "proven"),
+        # What it is padded with belongs to the whole.
+        (replace(PAIR, frames=500), tell(Q.POSITION, Part.END, B), "neither"),
+        (replace(PAIR, frames=900), tell(Q.POSITION, Part.END, B), "refuted"),
+        (heard(("A", 0, 150, None), ("B", 200, 300, None)), tell(Q.LONGER, 1, A, B), "proven"),
+        (heard(("A", 0, 149, None), ("B", 200, 300, None)), tell(Q.LONGER, 1, A, B), "neither"),
+        (heard(("A", 0, 100, None), ("B", 200, 300, None)), tell(Q.LONGER, 1, A, B), "refuted"),
+        (heard(("A", 0, 100, None), ("B", 200, 400, None)), tell(Q.LONGER, -1, A, B), "proven"),
+    ],
+)
+def test_times_are_judged_by_what_everybody_and_somebody_hears(
+    where: Timeline, claim: Claim, expected: str
+) -> None:
+    assert verdict(where, claim) == expected
+
+
+def two(first: Acoustics | None, second: Acoustics | None, label: str = "B") -> Timeline:
+    return heard(("A", 0, 100, first), (label, 140, 240, second))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (acoustics(-20, -15), acoustics(-26, -21), "proven"),
+        (acoustics(-20, -15), acoustics(-26, -20.9), "neither"),
+        (acoustics(-20, -15), acoustics(-25.9, -21), "neither"),
+        (acoustics(-20, -15), acoustics(-17, -12), "refuted"),
+        (acoustics(-20, -15), acoustics(-17, -12.1), "neither"),
+        # One is louder on the whole, the other at its loudest.
+        (acoustics(-20, -15), acoustics(-30, -5), "neither"),
+        (acoustics(-20, -15), None, "neither"),
+    ],
+)
+def test_louder_is_what_is_so_on_the_whole_and_at_its_loudest(
+    first: Acoustics, second: Acoustics | None, expected: str
+) -> None:
+    assert verdict(two(first, second), tell(Q.LOUDER, 1, A, B)) == expected
+    assert verdict(two(first, second), tell(Q.LOUDER, -1, B, A)) == expected
+    again = two(second, first, "A")
+    assert verdict(again, tell(Q.AGAIN_LOUDER, 1)) == expected
+    assert verdict(two(first, second, "A"), tell(Q.AGAIN_LOUDER, -1)) == expected
+
+
+@pytest.mark.parametrize(
+    ("thirds", "expected"),
+    [
+        ((-30, -27, -24), "proven"),
+        ((-30, -27.1, -24), "neither"),
+        ((-30, -20, -24), "neither"),
+        ((-24, -24, -24), "neither"),
+        ((-24, -24, -27), "refuted"),
+    ],
+)
+def test_what_gets_louder_does_so_from_third_to_third(
+    thirds: tuple[float, float, float], expected: str
+) -> None:
+    assert verdict(heard(("A", 0, 300, acoustics(thirds=thirds))), tell(Q.TREND, 1)) == expected
+    fades = acoustics(thirds=thirds[::-1])
+    assert verdict(heard(("A", 0, 300, fades)), tell(Q.TREND, -1)) == expected
+
+
+@pytest.mark.parametrize(
+    ("quantity", "less", "more"),
+    [
+        (Q.AGAIN_ROOMIER, "", Treatment.HALL),
+        (Q.AGAIN_FARTHER, "", Treatment.FAR),
+        (Q.AGAIN_HIGHER, "", Treatment.HIGH),
+        (Q.AGAIN_HIGHER, Treatment.LOW, ""),
+        (Q.AGAIN_HIGHER, Treatment.LOW, Treatment.HIGH),
+        (Q.AGAIN_FASTER, Treatment.SLOW, Treatment.FAST),
+    ],
+)
+def test_a_recording_is_compared_with_itself(quantity: Quantity, less: str, more: str) -> None:
+    one, other = acoustics(treatment=less), acoustics(treatment=more)
+    assert verdict(two(one, other, "A"), tell(quantity, 1)) == "proven"
+    assert verdict(two(one, other, "A"), tell(quantity, -1)) == "refuted"
+    assert verdict(two(other, one, "A"), tell(quantity, 1)) == "refuted"
+    assert verdict(two(one, one, "A"), tell(quantity, 1)) == "refuted"
+    stranger = acoustics(treatment=more, recording="another")
+    assert verdict(two(one, stranger, "A"), tell(quantity, 1)) == "neither"
+    unclear = acoustics(treatment=Treatment.RISING)
+    assert verdict(two(one, unclear, "A"), tell(quantity, 1)) == "neither"
+    # A sound that is heard once may be heard twice by somebody.
+    assert verdict(heard(("A", 0, 100, one)), tell(quantity, 1)) == "neither"
+
+
+def test_every_treatment_has_an_effect_or_a_trend() -> None:
+    assert {*EFFECTS} | {Treatment.RISING, Treatment.FALLING} == {"", *Treatment}
+
+
+def draw_measured(rng: Random, names: str) -> Measured:
+    quantity = rng.choice([*Quantity])
+    of = tuple(map(Event, rng.sample(names, quantity.arity)))
+    if quantity.is_time:
+        return Measured(quantity, of, rng.choice([0, 50, 100, 200, 300]))
+    values = [*Part] if quantity is Quantity.POSITION else [-1, 1]
+    return Measured(quantity, of, rng.choice(values))
+
+
+def draw_acoustics(rng: Random) -> Acoustics | None:
+    if not rng.randrange(5):
+        return None
+    levels = [-10.0, -13.0, -16.0, -20.0, -30.0]
+    thirds = rng.choice([*permutations(levels, 3)])
+    treatment = rng.choice(["", "", *Treatment])
+    return acoustics(rng.choice(levels), rng.choice(levels), thirds, rng.choice("rs"), treatment)
+
+
+def test_no_ear_denies_a_measure() -> None:
+    proven = refuted = 0
+    for seed in range(1500):
+        rng = Random(seed)
+        case = draw_case(rng)
+        where = timeline(
+            case.scene, [replace(each, acoustics=draw_acoustics(rng)) for each in case.activities]
+        )
+        oracle = Oracle(where, AUDIBLE, seed=seed)
+        for _ in range(6):
+            claim = draw_measured(rng, "ABCD")
+            if proves(where, claim, TOLERANCE):
+                proven += 1
+                assert oracle.proves(claim), (where, claim)
+            if refutes(where, claim, TOLERANCE):
+                refuted += 1
+                assert oracle.refutes(claim), (where, claim)
+    assert proven > 100
+    assert refuted > 1000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_claims_are_read_as_they_were_written(seed: int) -> None:
+    claim = draw_measured(Random(seed), "ABCD")
+    assert claim_from_text(claim_to_text(claim)) == claim
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"measure":"duration","of":[{"event":"A"}],"value":-1}',
+        '{"measure":"duration","of":[{"event":"A"}],"value":true}',
+        '{"measure":"duration","of":[{"event":"A"}],"value":1.5}',
+        '{"measure":"duration","of":[],"value":1}',
+        '{"measure":"louder","of":[{"event":"A"}],"value":1}',
+        '{"measure":"louder","of":[{"event":"A"},{"event":"A"}],"value":1}',
+        '{"measure":"louder","of":[{"event":"A"},{"event":"B"}],"value":0}',
+        '{"measure":"position","of":[{"event":"A"}],"value":3}',
+        '{"measure":"redder","of":[{"event":"A"}],"value":1}',
+        '{"measure":"duration","of":[{"overlay":[{"event":"A"},{"event":"B"}],"offset":0}],'
+        '"value":1}',
+    ],
+)
+def test_what_is_no_measure_is_refused(text: str) -> None:
+    with pytest.raises(SceneError, match=r"measure|tell it of|values of"):
+        claim_from_text(text)
