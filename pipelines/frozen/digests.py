@@ -1,7 +1,8 @@
 """Digests of a test set: what they are computed on, and what differs where two are not equal.
 
-The digest of a set is of the rows of its plan and of the PCM of its samples, in the plan's order.
-The names of files, encoded bytes, worker counts and the time of the build do not enter it.
+The digest of a set is of what a model hears and reads, in the plan's order: of each sample its id,
+group, captions, clips, length and PCM. How Segue writes a scene or a claim down does not enter it,
+nor do file names, encoded bytes, worker counts and the time of the build.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.base.rng import digest, digest_all
-from synth.corpus.corpus import Corpus
-from synth.corpus.schema import PLAN, canonical_json
+from synth.corpus.corpus import PLAN_FILE, Corpus
+from synth.corpus.schema import canonical_json
 
+COLUMNS: Final = ("id", "group", "caption", "positives", "negatives", "clips", "frames")
+"""What the digest takes of a row of the plan."""
+_CAPTION: Final = ("text", "kind", "against")
 SHOWN: Final = 5
 _LETTERS: Final = 16
 
@@ -105,27 +109,36 @@ def read_published(path: Path) -> Published | None:
 
 
 def digest_corpus(corpus: Corpus, observer: Observer) -> str:
-    """Digest of a built set: of each planned sample's row, and of its PCM as the shard holds it.
+    """Digest of a built set: of what is told of each sample, and of its PCM as the shard holds it.
 
     Raises:
         CorpusError: If a shard is missing or damaged.
     """
-    columns = [*PLAN.names, "offset", "size"]
+    columns = [*COLUMNS, "shard", "offset", "size"]
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
     observer.start("digest", len(rows), "samples")
     parts = []
     for row in rows:
-        pcm = corpus.stored_pcm(SPLIT, row["shard"], row.pop("offset"), row.pop("size"))
-        parts += [canonical_json(row), hashlib.sha256(pcm.astype("<i2").tobytes()).hexdigest()]
+        pcm = corpus.stored_pcm(SPLIT, row["shard"], row["offset"], row["size"])
+        parts += [_tell(row), hashlib.sha256(pcm.astype("<i2").tobytes()).hexdigest()]
         observer.advance("digest")
     observer.finish("digest")
     return digest_all(parts)
 
 
 def digest_plan(folder: Path) -> str:
-    """Digest of the plan of a set, rendered or not."""
-    rows = pq.read_table(folder / "plan.parquet", columns=PLAN.names).to_pylist()
-    return digest_all(map(canonical_json, rows))
+    """Digest of the plan of a set, rendered or not: the same without PCM."""
+    rows = pq.read_table(folder / PLAN_FILE, columns=list(COLUMNS)).to_pylist()
+    return digest_all(map(_tell, rows))
+
+
+def _tell(row: Mapping[str, Any]) -> str:
+    """What the digest takes of a row, as text."""
+    captions = {
+        name: [{key: each[key] for key in _CAPTION} for each in row[name]]
+        for name in ("positives", "negatives")
+    }
+    return canonical_json({name: row[name] for name in COLUMNS} | captions)
 
 
 def digest_clips(clips: Iterable[Mapping[str, Any]]) -> dict[str, ClipsOfLabel]:
