@@ -54,7 +54,8 @@ class SceneSettings(RecipeSettings):
             for more than half of what is heard of it is not said to follow. In sequences of more
             sounds than `polyphony` it is shortened to that half, and overlays have none.
         pause_s: Range of the silence between sounds that follow one another, in seconds; it takes
-            the place of the crossfade. [0, 0] for none. In such sequences up to 0.05 s longer.
+            the place of the crossfade. [0, 0] for none. In sequences of more sounds than
+            `polyphony` a pause may be up to 0.05 s longer.
         mixing: How overlaid parts are mixed: `between_class`, `snr` or `sum`.
         ratio: Mixing ratio of `between_class`.
         snr_db: Range of the longer part's level over the shorter one's, for `snr`.
