@@ -208,6 +208,8 @@ def find_dense_violations(
     if not told or row.get("activity") is None:
         return
     proven = dense_captions(placed, row["frames"], audible)
+    if told == proven:
+        return
     for said, others, verdict, why in (
         (told, proven, "true", "the activity does not prove it"),
         (proven, told, "false", "the activity proves it, and the dense captions lack it"),

@@ -1,7 +1,8 @@
 """Dense captions: sentences with times, made from nothing but where each sound is clearly heard.
 
-Sounds of one label that touch or overlap are one here, as their names do not tell them apart. What
-is heard faintly only is left out. A bed is a sound like any other: it is named where it is clear.
+Events of one label that touch or overlap are one sound here, as their names do not tell them apart.
+What is heard faintly only is left out. A bed is a sound like any other: it is named where it is
+clear.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Final
 from synth.base.units import Frames
 from synth.captions.narrative import join_words
 from synth.labels.lexicon import Phrase
-from synth.scene.activity import Activity, Stretch, Stretches, hull, unite
-from synth.scene.timeline import Timeline
+from synth.scene.activity import Stretch, Stretches, cut, hull, unite
+from synth.scene.timeline import Placement, Timeline
 
 SILENCE: Final = "silence"
 
@@ -61,17 +62,14 @@ def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[De
         frames: Length of the sample. Behind the end of the timeline there is silence.
         audible: Shortest stretch in which sounds can be heard together, at least 1 frame.
     """
-    by_label: dict[str, list[Activity]] = {}
+    by_label: dict[str, list[Placement]] = {}
     for place in heard.placements:
-        by_label.setdefault(place.label, []).append(place.heard)
+        by_label.setdefault(place.label, []).append(place)
     clear = {
-        label: unite(stretch for each in activities for stretch in each.clear)
-        for label, activities in by_label.items()
+        label: unite(stretch for place in its for stretch in place.heard.clear)
+        for label, its in by_label.items()
     }
-    hulls = {
-        label: unite(stretch for each in activities if (stretch := hull(each.clear)))
-        for label, activities in by_label.items()
-    }
+    hulls = {label: _find_hulls(its, clear[label]) for label, its in by_label.items()}
     faint = unite(stretch for place in heard.placements for stretch in place.heard.faint)
     return (
         *_list_sounds(Resolution.STRETCH, clear),
@@ -93,6 +91,12 @@ def dense_text(captions: Sequence[DenseCaption], rate: int) -> str:
 def format_span(caption: DenseCaption, rate: int) -> str:
     """When a caption holds, to 0.1 s: "0.0-1.9 s"."""
     return f"{_format_time(caption.onset, rate)}-{_format_time(caption.offset, rate)} s"
+
+
+def _find_hulls(places: Sequence[Placement], clear: Stretches) -> Stretches:
+    """What is clear of a label, from first to last, of each run of events that touch."""
+    runs = unite(Stretch(place.onset, place.offset) for place in places)
+    return tuple(found for run in runs if (found := hull(cut(clear, *run))))
 
 
 def _list_sounds(resolution: Resolution, stretches: Mapping[str, Stretches]) -> list[DenseCaption]:

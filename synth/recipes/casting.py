@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from synth.recipes.base import Clip, pick
 from synth.recipes.dealing import Hand
 from synth.recipes.grammar import ANY, SceneVocabulary, fill_labels
 from synth.scene.scene import Scene, labels
+
+_SPARED_AKIN: Final = 0.7
 
 
 class Cast(Protocol):
@@ -82,20 +84,21 @@ class DealtCast:
         return len(self.hand) - 1
 
     @cached_property
-    def _spare(self) -> Clip:
-        """One whose category another one has, if there is one."""
+    def _akin(self) -> Hand:
+        """Those whose category another one has."""
         shared = Counter(category(clip.labels[0]) for clip in self.hand)
-        return max(self.hand, key=lambda clip: min(shared[category(clip.labels[0])], 2))
+        return tuple(clip for clip in self.hand if shared[category(clip.labels[0])] > 1)
 
     def fill(self, template: Scene, rng: np.random.Generator) -> Scene:
-        """The labels of all but the spare clip, shuffled."""
-        named = [clip.labels[0] for clip in self.hand if clip is not self._spare]
+        """The labels of all but one clip, shuffled; one that is akin to another is often spared."""
+        spare = pick(self._akin if self._akin and rng.random() < _SPARED_AKIN else self.hand, rng)
+        named = [clip.labels[0] for clip in self.hand if clip is not spare]
         return fill_labels(template, (named[at] for at in rng.permutation(len(named))))
 
     def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str]:
         """A label of the spare clip's category, else any, for the spare one."""
-        spare = self._spare.labels[0]
         named = labels(base)
+        (spare,) = {clip.labels[0] for clip in self.hand}.difference(named)
         akin = [label for label in named if category(label) == category(spare)] or named
         return {akin[int(rng.integers(len(akin)))]: spare}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +15,7 @@ from synth.audio.dsp import between_class_gains
 from synth.base.units import Decibels, Frames, to_decibels
 from synth.scene.scene import Concat, Event, Overlay, Scene, operands
 from synth.scene.timeline import duration
+from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 
 
@@ -75,14 +77,36 @@ class Composer:
             case _:
                 assert_never(statement)
 
-    def join(self, parts: Sequence[Scene], rng: np.random.Generator) -> Scene:
-        """The parts, one after the other, with crossfades or pauses."""
+    def join(
+        self,
+        parts: Sequence[Scene],
+        rng: np.random.Generator,
+        limits: Sequence[Frames] | None = None,
+    ) -> Scene:
+        """The parts, one after the other, with crossfades or pauses.
+
+        Args:
+            parts: At least one.
+            rng: Draws pauses.
+            limits: The longest crossfade that each part bears; any if None. With limits, parts
+                begin with a block of the listener's, so that they are heard as they are alone.
+        """
         joined = parts[0]
-        for previous, part in pairwise(parts):
+        for at, (previous, part) in enumerate(pairwise(parts)):
             shorter = min(duration(previous), duration(part))
-            crossfade = -self._draw_pause(rng) or int(self.joining.crossfade * shorter)
+            crossfade = int(self.joining.crossfade * shorter)
+            if limits is not None:
+                crossfade = min(crossfade, *limits[at : at + 2])
+            crossfade = -self._draw_pause(rng) or crossfade
+            if limits is not None:
+                crossfade = self._align(crossfade, duration(joined))
             joined = Concat(joined, part, crossfade)
         return joined
+
+    def _align(self, crossfade: Frames, length: Frames) -> Frames:
+        """The crossfade, or pause, with which the next part begins with a block, a little later."""
+        block = BLOCK_S * self.listener.rate
+        return length - round(math.ceil((length - crossfade) / block) * block)
 
     def _draw_pause(self, rng: np.random.Generator) -> Frames:
         least, most = self.joining.pause

@@ -25,11 +25,10 @@ from synth.recipes.grammar import (
     random_template,
 )
 from synth.recipes.scene_settings import SceneSettings
-from synth.recipes.sequences import CLOSE_PAIRS, Parts, alternate, list_variants
+from synth.recipes.sequences import CLOSE_PAIRS, Parts, Placed, alternate, list_variants
 from synth.recipes.telling import make_teller
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Event, Scene, labels
-from synth.scene.timeline import Timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
@@ -40,15 +39,6 @@ _DEALT_DRAWS: Final = 5
 _PLACINGS: Final = 2
 """Nine in ten of the scenes that can be proven at all are so as they are placed first."""
 _WORDINGS_OF_PAIRS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A scene placed in time, what is heard of it, and what is proven."""
-
-    scene: Scene
-    heard: Timeline
-    member: Member
 
 
 @dataclass(frozen=True)
@@ -172,7 +162,7 @@ class SceneGroups:
         if self._is_long(base):
             return self._draw_sequences(base, names, sounds, rng)
         exchanged = rename_labels(base, names)
-        placed: list[_Placed] = []
+        placed: list[Placed] = []
         for statement in self._variants(base, exchanged, rng):
             found = self._compose(statement, sounds, rng)
             if found is not None:
@@ -200,10 +190,10 @@ class SceneGroups:
         rng: np.random.Generator,
     ) -> list[Draft] | None:
         """Members in pairs that differ in one label, each pair an edit of the first."""
-        parts = Parts(self.composer, partial(self._place_part, sounds=sounds, rng=rng))
+        parts = Parts(self.composer, partial(self._compose, sounds=sounds, rng=rng))
         if not self.templates:
             base = parts.arrange(base, names, rng)
-        placed: list[_Placed] = []
+        placed: list[Placed] = []
         for statements in list_variants(base, names, self.settings.polyphony, rng):
             pair = [self._compose_sequence(each, parts, rng) for each in statements]
             found = [each for each in pair if each is not None]
@@ -215,15 +205,9 @@ class SceneGroups:
                 return self._caption(placed, rng)
         return None
 
-    def _place_part(
-        self, part: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
-    ) -> Scene | None:
-        found = self._compose(part, sounds, rng)
-        return found.scene if found is not None else None
-
     def _compose_sequence(
         self, statement: Scene, parts: Parts, rng: np.random.Generator
-    ) -> _Placed | None:
+    ) -> Placed | None:
         scene = parts.join(statement, rng)
         placed = self._place(statement, scene) if scene is not None else None
         return placed if placed and placed.member.hearing.proves(statement) else None
@@ -243,7 +227,7 @@ class SceneGroups:
 
     def _compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
-    ) -> _Placed | None:
+    ) -> Placed | None:
         """The statement placed in time so that its words hold under every reading."""
         last: Scene | None = None
         for _ in range(_PLACINGS):
@@ -256,12 +240,12 @@ class SceneGroups:
             last = scene
         return None
 
-    def _place(self, statement: Scene, scene: Scene) -> _Placed:
+    def _place(self, statement: Scene, scene: Scene) -> Placed:
         heard = self.composer.listener.hear(scene)
         hearing = Hearing(heard, Tolerance(audible=self.setting.audible))
-        return _Placed(scene, heard, Member(statement, hearing))
+        return Placed(scene, heard, Member(statement, hearing))
 
-    def _caption(self, placed: Sequence[_Placed], rng: np.random.Generator) -> list[Draft] | None:
+    def _caption(self, placed: Sequence[Placed], rng: np.random.Generator) -> list[Draft] | None:
         statements = [each.member.statement for each in placed]
         laid = self._add_bed(statements, placed, rng)
         if laid is None:
@@ -287,8 +271,8 @@ class SceneGroups:
         ]
 
     def _add_bed(
-        self, statements: Sequence[Scene], placed: Sequence[_Placed], rng: np.random.Generator
-    ) -> Sequence[_Placed] | None:
+        self, statements: Sequence[Scene], placed: Sequence[Placed], rng: np.random.Generator
+    ) -> Sequence[Placed] | None:
         """The scenes with a bed under them; None where it masks what one of them states."""
         background = self.settings.background
         if background is None:

@@ -23,6 +23,7 @@ from synth.recipes.composing import Joining, Mixing
 from synth.scene.notation import parse
 from synth.scene.scene import Scene, labels
 from synth.scene.sequence import is_sequence
+from synth.truth.ear import BLOCK_S
 
 MOST_EVENTS: Final = 12
 MOST_NESTED: Final = 4
@@ -51,9 +52,11 @@ class SceneSettings(RecipeSettings):
         captions: Most true captions of a sample, the main one included, and most false ones; at
             least 2 for an odd number of variants.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
-            for more than half of what is heard of it is not said to follow.
+            for more than half of what is heard of it is not said to follow. In sequences of more
+            sounds than `polyphony` it is shortened to that half, and overlays have none.
         pause_s: Range of the silence between sounds that follow one another, in seconds; it takes
-            the place of the crossfade. [0, 0] for none.
+            the place of the crossfade. [0, 0] for none. In sequences of more sounds than
+            `polyphony` a pause may be up to 0.05 s longer.
         mixing: How overlaid parts are mixed: `between_class`, `snr` or `sum`.
         ratio: Mixing ratio of `between_class`.
         snr_db: Range of the longer part's level over the shorter one's, for `snr`.
@@ -135,7 +138,8 @@ class SceneSettings(RecipeSettings):
         """The expressions as scenes, with their weights; none where they are drawn.
 
         Raises:
-            PlanError: If an expression cannot be read, or has other than 2 to 4 sounds.
+            PlanError: If an expression cannot be read, has other than 2 to 12 sounds, or is
+                neither of `polyphony` sounds at most nor a sequence of overlays of so many.
         """
         found = {self._read_template(text): weight for text, weight in self.expressions.items()}
         sizes = [len(labels(template)) for template in found]
@@ -158,8 +162,9 @@ class SceneSettings(RecipeSettings):
         if self.max_event_s is not None:
             limits.append(to_frames(self.max_event_s, setting.rate))
         if setting.max_frames is not None:
-            pauses = (count - 1) * to_frames(self.pause_s[1], setting.rate)
-            limits.append((setting.max_frames - pauses) // count)
+            aligned = BLOCK_S if count > self.polyphony else 0  # sequences begin parts with a block
+            pause = to_frames(self.pause_s[1] + aligned, setting.rate)
+            limits.append((setting.max_frames - (count - 1) * pause) // count)
         return min(limits, default=None)
 
     def _read_template(self, text: str) -> Scene:

@@ -1,9 +1,10 @@
-"""`scenes`: modular template scenes of up to four sounds, in groups (CompA, section 4.1).
+"""`scenes`: modular template scenes, in groups (CompA, section 4.1).
 
-`+` joins two parts with a crossfade of 10 % of the shorter one, `*` mixes them between classes, the
-shorter placed at random inside the longer. A minimal-pair group is one scene and its edits over the
-same clips: parts reordered, an operator changed, a sound put with another partner, one exchanged
-for a sound that was absent. Up to 7 captions of every granularity are true of each member, and up
+Up to four sounds are nested at will; more follow one another, in small overlays at most. `+` joins
+two parts with a crossfade of 10 % of the shorter one, `*` mixes them between classes, the shorter
+placed at random inside the longer. A minimal-pair group is one scene and its edits over the same
+clips: parts reordered, an operator changed, a sound put with another partner, one exchanged for a
+sound that was absent. Up to 7 captions of every granularity are true of each member, and up
 to 7 false; `balance` deals them so that no text betrays which it is.
 """
 

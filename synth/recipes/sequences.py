@@ -13,10 +13,15 @@ from typing import Final
 
 import numpy as np
 
+from synth.base.units import Frames
+from synth.captions.balance import Member
 from synth.recipes.composing import Composer
+from synth.scene.activity import measure
 from synth.scene.edit import Edit, Edits, Outline, rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.sequence import make_sequence, recompose
+from synth.scene.timeline import Timeline
+from synth.truth.relations import MOST_FADED
 
 _TRIES: Final = 8
 """Pairs of sounds that are tried as an overlay; of larger ones, of which fewer hold, fewer."""
@@ -24,6 +29,21 @@ _TRIES: Final = 8
 CLOSE_PAIRS: Final = frozenset({(0, 1), (2, 3), (0, 2), (1, 3), (4, 5)})
 """Members of a group that are one edit apart: base, exchange, an edit of the base, the same of the
 exchange, and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A scene placed in time, what is heard of it, and what is proven."""
+
+    scene: Scene
+    heard: Timeline
+    member: Member
+
+    @property
+    def longest_crossfade(self) -> Frames:
+        """Half of what is clear of a sound; none for sounds together, as it could part them."""
+        first, *others = self.heard.placements
+        return 0 if others else int(MOST_FADED * measure(first.heard.clear))
 
 
 @dataclass(frozen=True)
@@ -36,15 +56,21 @@ class Parts:
     """
 
     composer: Composer
-    place: Callable[[Scene], Scene | None]
-    _placed: dict[Scene, Scene | None] = field(default_factory=dict)
+    place: Callable[[Scene], Placed | None]
+    _placed: dict[Scene, Placed | None] = field(default_factory=dict)
 
     def join(self, statement: Scene, rng: np.random.Generator) -> Scene | None:
-        """The sequence of placed parts; None where one cannot be proven."""
+        """The sequence of placed parts; None where one cannot be proven.
+
+        Crossfades are shortened where a sound would mostly lie in one.
+        """
         assert isinstance(statement, Concat)
         found = [self._find(part) for part in operands(statement)]
         placed = [part for part in found if part is not None]
-        return self.composer.join(placed, rng) if len(placed) == len(found) else None
+        if len(placed) < len(found):
+            return None
+        limits = [part.longest_crossfade for part in placed]
+        return self.composer.join([part.scene for part in placed], rng, limits)
 
     def arrange(self, statement: Scene, names: dict[str, str], rng: np.random.Generator) -> Scene:
         """A sequence of the same sounds, whose overlays can be proven by themselves.
@@ -79,7 +105,7 @@ class Parts:
                     return part
         return None
 
-    def _find(self, part: Scene) -> Scene | None:
+    def _find(self, part: Scene) -> Placed | None:
         if part not in self._placed:
             self._placed[part] = self.place(part)
         return self._placed[part]

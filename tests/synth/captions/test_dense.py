@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from synth.captions.dense import DenseCaption, Resolution, dense_captions, dense_text
 from synth.labels.lexicon import Phrase
-from synth.scene.activity import Activity, Stretch, Stretches, cut
+from synth.scene.activity import Activity, Stretch, Stretches, cut, hull
 from synth.scene.scene import Excerpt
 from synth.scene.timeline import Placement, Timeline
 
@@ -17,11 +17,12 @@ FRAMES = 60
 
 def placed(*sounds: tuple[str, Stretches, Stretches]) -> Timeline:
     """Sounds by label, where they are clear and where they are faint."""
-    places = tuple(
-        Placement(label, 0, FRAMES, Excerpt("lib/a", 0, FRAMES), at, Activity(clear, faint))
-        for at, (label, clear, faint) in enumerate(sounds)
-    )
-    return Timeline(places, FRAMES)
+    places = []
+    for at, (label, clear, faint) in enumerate(sounds):
+        onset, offset = hull(faint) or (0, 1)
+        excerpt = Excerpt("lib/a", 0, offset - onset)
+        places.append(Placement(label, onset, offset, excerpt, at, Activity(clear, faint)))
+    return Timeline(tuple(places), FRAMES)
 
 
 def told(found: tuple[DenseCaption, ...], resolution: Resolution) -> list[tuple[int, int, str]]:
@@ -50,12 +51,12 @@ def oracle(
 
     labels = list(dict.fromkeys(place.label for place in heard.placements))
     clear = {label: set[int]() for label in labels}
-    whole = {label: set[int]() for label in labels}
+    placed = {label: set[int]() for label in labels}
     faint: set[int] = set()
     for place in heard.placements:
         its = count(place.heard.clear)
         clear[place.label] |= its
-        whole[place.label] |= set(range(min(its), max(its) + 1)) if its else set()
+        placed[place.label] |= set(range(place.onset, place.offset))
         faint |= count(place.heard.faint)
 
     def runs(texts: list[str | None]) -> set[tuple[int, int, str]]:
@@ -83,6 +84,13 @@ def oracle(
             )
         }
 
+    whole = {label: set[int]() for label in labels}
+    for label in labels:
+        for onset, offset, _ in runs(
+            ["x" if at in placed[label] else None for at in range(frames)]
+        ):
+            its = clear[label] & set(range(onset, offset))
+            whole[label] |= set(range(min(its), max(its) + 1)) if its else set()
     segments = runs([say(frame) for frame in range(frames)])
     return {
         Resolution.STRETCH: single(clear),
@@ -122,10 +130,11 @@ def test_what_may_be_missed_is_neither_told_nor_called_silence() -> None:
 
 def test_a_bed_of_repeated_tiles_is_one_sound() -> None:
     tiles = [(Stretch(0, 25),), (Stretch(20, 45),), (Stretch(40, 60),)]
-    heard = placed(*(("rain", tile, tile) for tile in tiles))
-    assert [
-        (each.onset, each.offset, each.text) for each in dense_captions(heard, FRAMES, 1)
-    ] == 3 * [(0, 60, "rain falls")]
+    heard = placed(*(("rain", cut(tile, 2, 58), tile) for tile in tiles))
+    found = dense_captions(heard, FRAMES, 1)
+    assert [(each.onset, each.offset, each.text) for each in found] == 3 * [(2, 58, "rain falls")]
+    faded = placed(*(("rain", cut(tile, 2, 22) + cut(tile, 48, 58), tile) for tile in tiles))
+    assert told(dense_captions(faded, FRAMES, 1), Resolution.SOUND) == [(2, 58, "rain falls")]
 
 
 def test_segments_too_short_to_be_heard_are_left_out() -> None:
