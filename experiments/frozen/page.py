@@ -34,6 +34,7 @@ def compare_page(results: Sequence[Result]) -> Page:
         _PACKAGES,
         by_set=by_set,
         models=models,
+        cells={(each.set.corpus, each.model): each for each in results},
         scores=SCORES,
         backwards=BACKWARDS,
         meanings=MEANINGS,

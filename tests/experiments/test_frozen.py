@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from builds import segue_here
 
+from experiments.frozen.page import compare_page
 from experiments.frozen.results import Result, Score
+from experiments.frozen.score import SCORES
 from pipelines.frozen.description import Backwards
 from pipelines.frozen.record import read_records
 from synth.corpus.corpus import Corpus
@@ -99,6 +101,16 @@ def test_models_are_compared_on_one_page_and_scored_once(sets: Path, tmp_path: P
     assert not re.search(r'(src|href)="(?!#)', page), "the page stands alone"
     plain = segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
     assert "unpublished" in plain.stdout
+
+
+def test_a_page_shows_models_that_are_not_scored_on_every_set(sets: Path, tmp_path: Path) -> None:
+    found = run(sets, tmp_path, "random", "bag-of-words:random")["results"]
+    one, other = (
+        Result.model_validate({k: v for k, v in each.items() if k != "control"}) for each in found
+    )
+    elsewhere = other.set.model_copy(update={"corpus": "other-v1-foley"})
+    html = compare_page([one, other.model_copy(update={"set": elsewhere})]).html
+    assert html.count('<td class="number">-</td>') == 2 * len(SCORES)
 
 
 def test_a_set_that_was_changed_is_refused(sets: Path, tmp_path: Path) -> None:
