@@ -25,6 +25,7 @@ from runs import lines
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
+from synth.recipes.attribute_scenes import Attribute
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
@@ -39,6 +40,8 @@ BASE: dict[str, Any] = {
     "shards": {"samples": 8},
 }
 JAM = {"jam": {"tracks": 16}}
+FEW = {"foley": {"classes": ["dog", "rain", "siren"], "takes": 3}}
+TOLD = [each.value for each in Attribute if not each.needs_treatment]
 FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
@@ -60,6 +63,13 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
         "1523015646d94737",
+    ),
+    "attributes": (
+        {
+            "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
+            "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
+        },
+        "0000000000000000",
     ),
     "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "5a61a3a58b921271"),
     "tag-captions": (

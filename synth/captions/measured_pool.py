@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from itertools import permutations
 
@@ -65,9 +65,13 @@ def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | 
         yield from (Measured(Quantity.POSITION, (Event(label),), part) for part in Part)
     for place in places:
         onset, offset = _hear(place)
-        of = (Event(place.label),)
-        yield from _say(Quantity.DURATION, of, [_round(offset - onset, rate)])
-        yield from _say(Quantity.ONSET, of, [_round(_TENTHS * onset, rate) // _TENTHS])
+        told = {
+            Quantity.DURATION: _round(offset - onset, rate),
+            Quantity.ONSET: _round(_TENTHS * onset, rate) // _TENTHS,
+        }
+        for quantity, value in told.items():
+            if value > 0:
+                yield Measured(quantity, (Event(place.label),), value)
     for first, second in permutations(places, 2):
         gap = _hear(second).onset - _hear(first).offset
         if first.label != second.label and gap >= 0:
@@ -77,10 +81,6 @@ def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | 
         of = Event(one), Event(other)
         yield Measured(Quantity.LONGER, of, 1)
         yield Measured(Quantity.LOUDER, of, 1)
-
-
-def _say(quantity: Quantity, of: tuple[Event, ...], values: Iterable[Frames]) -> Iterator[Measured]:
-    yield from (Measured(quantity, of, value) for value in values if value > 0)
 
 
 def _hear(place: Placement) -> Stretch:
