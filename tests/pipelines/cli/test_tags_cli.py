@@ -133,9 +133,12 @@ def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path
     music, out = shared_data("LP-MusicCaps"), tmp_path / "x.parquet"
     captions, tags = music / "caption_writing.json", music / "msd_tags.json"
     half = ("--mode", "half", "--seed", "7")
-    done = counted("negate", captions, "--vocabulary", tags, *half, "--out", out)
-    assert done["rows"] == 2_839
-    assert Counter(row["outcome"] for row in rows(out))["none"] < 700
+    written = json.loads(captions.read_text())
+    some = tmp_path / "some.json"
+    some.write_text(json.dumps(written[::4]))
+    done = counted("negate", some, "--vocabulary", tags, *half, "--out", out)
+    assert done["rows"] == len(written[::4]) > 700
+    assert Counter(row["outcome"] for row in rows(out))["none"] < 175
     counts = counted("textswap", tags, "--out", out)["counts"]
     assert counts["tags"] == counts["tags listed"] >= 1_050
     lines = shared_data("MTG-Jamendo/autotagging-validation.tsv").read_text().splitlines(True)

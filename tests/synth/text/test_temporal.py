@@ -24,7 +24,7 @@ import csv, json, sys
 from synth.text.order.probes import Probe, ProbeCaption, probe
 with open(sys.argv[1], encoding="utf-8", newline="") as file:
     read = [ProbeCaption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
-captions = read[::8]
+captions = read[::16]
 counts = {}
 for tool in ("nv", "clause-swap", "before-after", "as-then"):
     answers = probe(Probe(tool), captions)
@@ -450,7 +450,7 @@ def test_a_carried_subject_stays_in_front(one: str, does: str, link: str, did: s
         assert outcome.text.startswith(one)
 
 
-def test_every_eighth_audiocaps_caption_passes_every_tool(
+def test_every_sixteenth_audiocaps_caption_passes_every_tool(
     shared_data: Callable[[str], Path],
 ) -> None:
     path = shared_data("AudioCaps") / "train.csv"
@@ -459,6 +459,6 @@ def test_every_eighth_audiocaps_caption_passes_every_tool(
     )
     counts = json.loads(counted.stdout)
     assert {tool: captions for tool, (captions, _) in counts.items()} == dict.fromkeys(
-        ("nv", "clause-swap", "before-after", "as-then"), 6_230
+        ("nv", "clause-swap", "before-after", "as-then"), 3_115
     )
-    assert all(made > 12 for _, made in counts.values())
+    assert all(made > 6 for _, made in counts.values())
