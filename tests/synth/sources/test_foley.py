@@ -98,8 +98,8 @@ def test_an_unknown_label_is_refused_by_name() -> None:
 
 
 def test_classes_separate_on_takes_held_out() -> None:
-    train = np.array([[features(take(c, s)) for s in range(4)] for c in CLASSES])
-    test = np.array([[features(take(c, s)) for s in range(4, 6)] for c in CLASSES])
+    train = np.array([[features(take(c, s)) for s in range(5)] for c in CLASSES])
+    test = np.array([[features(take(c, s)) for s in range(5, 8)] for c in CLASSES])
     centroids = train.mean(axis=1)
     spread = np.sqrt(((train - centroids[:, None]) ** 2).mean(axis=(0, 1)))
     distance = (((test[:, :, None] - centroids) / spread) ** 2).sum(axis=-1)

@@ -291,8 +291,8 @@ def texture(x: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def test_genres_are_told_apart_by_their_sound() -> None:
-    all_ = np.array([[texture(loop(genre, take)) for take in range(6)] for genre in jam.GENRES])
-    train, test = all_[:, :4], all_[:, 4:]
+    all_ = np.array([[texture(loop(genre, take)) for take in range(8)] for genre in jam.GENRES])
+    train, test = all_[:, :5], all_[:, 5:]
     centroids = train.mean(axis=1)
     spread = np.sqrt(((train - centroids[:, None]) ** 2).mean(axis=(0, 1)))
     distance = (((test[:, :, None] - centroids) / spread) ** 2).sum(axis=-1)
