@@ -42,6 +42,9 @@ _EARLIEST_S: Final = 0.5
 _APART_S: Final = 1.1
 """Two times that can be told from one another are so far apart."""
 
+_OVER_S: Final = 0.4
+"""And the sound is over so long before the later one."""
+
 _BED_DB: Final[Decibels] = 10.0
 _BED_S: Final[Seconds] = 2.0
 """A shorter sound has no start, middle and end to speak of."""
@@ -178,7 +181,9 @@ class AttributeScenes:
         bed, sound = found
         rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
         tenths = 10 * room // rate
-        earliest, apart = round(10 * _EARLIEST_S), round(10 * _APART_S)
+        earliest = round(10 * _EARLIEST_S)
+        # Whoever hears it still at the second time may say that it is heard then.
+        apart = round(10 * max(_APART_S, sound.heard.frames / rate + _OVER_S))
         if tenths <= earliest + apart:
             return None
         first = int(rng.integers(earliest, tenths - apart))

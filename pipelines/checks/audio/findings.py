@@ -151,7 +151,7 @@ def compare_treatments(
     sounds = [
         (place, how, stem)
         for place, stem in zip(plan.timeline.placements, stems, strict=True)
-        if (how := place.heard.acoustics) is not None
+        if (how := place.heard.acoustics) is not None and how.recording
     ]
     for (_, how, before), (place, other, after) in permutations(sounds, 2):
         if how.recording != other.recording or how.treatment or not other.treatment:

@@ -34,6 +34,7 @@ def clip(label: str, levels: Sequence[float], treatment: str = "", number: int =
 STEADY = (-20.0,) * 100
 SHORT = (-14.0, *(-20.0,) * 19)
 RISING = tuple(-30 + 18 * at / 100 for at in range(100))
+FAR = (-35.0,) * 100
 CLIPS = [
     clip("rain", STEADY),
     clip("vacuum_cleaner", STEADY),
@@ -44,7 +45,7 @@ TREATED = CLIPS + [
     clip(label, levels, treatment)
     for label in ("rain", "dog")
     for treatment in Treatment
-    for levels in [{"rising": RISING, "falling": RISING[::-1]}.get(treatment, STEADY)]
+    for levels in [{"rising": RISING, "falling": RISING[::-1], "far": FAR}.get(treatment, STEADY)]
 ]
 
 
