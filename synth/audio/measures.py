@@ -1,6 +1,6 @@
 """What of a sound is compared with another rendition of it: reverberation, brightness and so on.
 
-Silence around a sound changes none of these.
+Silence around a sound changes none of these by much.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def compare_treatments(
         stems: Each of its sounds alone.
     """
     sounds = [
-        (place, how, stem)
+        (place, how, stem[place.onset : place.offset])
         for place, stem in zip(plan.timeline.placements, stems, strict=True)
         if (how := place.heard.acoustics) is not None and how.recording
     ]
