@@ -17,7 +17,7 @@ from synth.base.units import Frames
 from synth.captions.dense import DenseCaption, dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import AUDIBLE, compared_with, read_dense, read_timeline
-from synth.labels.treatment import TREATMENT
+from synth.labels.treatment import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
@@ -132,11 +132,7 @@ def read_tags(clips: Path) -> dict[str, list[str]]:
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", fix="build or plan again")
     rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()
-    return {
-        row["id"]: [tag["name"] for tag in row["tags"] if tag["category"] != TREATMENT]
-        for row in rows
-        if row["tags"]
-    }
+    return {row["id"]: [tag.name for tag in heard_tags(row["tags"])] for row in rows if row["tags"]}
 
 
 def _find_unmeasured(clips: Path) -> frozenset[str]:

@@ -21,6 +21,7 @@ from synth.audio.measures import (
     measure_brightness,
     measure_length,
     measure_level,
+    measure_range,
     measure_reverberation,
     measure_slope,
 )
@@ -111,6 +112,7 @@ class Change:
         least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`.
         is_ratio: Whether the two are divided.
         is_own: Whether what is measured after the treatment must reach `least`, too.
+        is_kept: Whether that is all that is asked.
     """
 
     what: str
@@ -118,12 +120,15 @@ class Change:
     least: float
     is_ratio: bool = False
     is_own: bool = False
+    is_kept: bool = False
 
     def explain_lack(self, before: Audio, after: Audio, rate: int, share: float) -> str:
         """Why the change cannot be heard clearly; "" where `share` of `least` can."""
         old, new = self.measure(before, rate), self.measure(after, rate)
         change = float(np.log2(new / old)) if self.is_ratio else new - old
-        if min(change / self.least, new / self.least if self.is_own else 1) >= share:
+        reached = [] if self.is_kept else [change / self.least]
+        reached += [new / self.least] if self.is_own or self.is_kept else []
+        if min(reached) >= share:
             return ""
         return f"its {self.what} was {old:.2f} and is {new:.2f}"
 
@@ -147,6 +152,8 @@ _LONGER: Final = partial(Change, "length in s", measure_length, is_ratio=True)
 _OCTAVE: Final = 0.2
 _RATIO: Final = 0.4
 _SLOPE_DB: Final = 6.0
+# What hums all through is shorter, and no faster.
+_UNEVEN: Final = Change("range of levels in dB", measure_range, 6.0, is_kept=True)
 
 TREATMENTS: Final[Mapping[Treatment, Process]] = {
     Treatment.HALL: Process(
@@ -157,8 +164,8 @@ TREATMENTS: Final[Mapping[Treatment, Process]] = {
     ),
     Treatment.HIGH: Process(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
     Treatment.LOW: Process(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
-    Treatment.FAST: Process(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO),)),
-    Treatment.SLOW: Process(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO),)),
+    Treatment.FAST: Process(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO), _UNEVEN)),
+    Treatment.SLOW: Process(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO), _UNEVEN)),
     Treatment.RISING: Process(partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB),)),
     Treatment.FALLING: Process(partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB),)),
 }

@@ -75,12 +75,12 @@ def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | 
     for first, second in permutations(places, 2):
         gap = _hear(second).onset - _hear(first).offset
         if first.label != second.label and gap >= 0:
-            of = Event(first.label), Event(second.label)
-            yield Measured(Quantity.GAP, of, _round(gap, rate))
+            pair = Event(first.label), Event(second.label)
+            yield Measured(Quantity.GAP, pair, _round(gap, rate))
     for one, other in permutations(labels, 2):
-        of = Event(one), Event(other)
-        yield Measured(Quantity.LONGER, of, 1)
-        yield Measured(Quantity.LOUDER, of, 1)
+        pair = Event(one), Event(other)
+        yield Measured(Quantity.LONGER, pair, 1)
+        yield Measured(Quantity.LOUDER, pair, 1)
 
 
 def _hear(place: Placement) -> Stretch:

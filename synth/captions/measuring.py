@@ -11,6 +11,9 @@ from synth.captions.caption import Caption, Phrases, Style, capitalise
 from synth.scene.claim import And, Measured, Part, Quantity
 from synth.scene.scene import Event, Overlay
 
+_FRAME: Final = 10
+"""In tenths of a frame: at 11,025 Hz a tenth of a second is no whole frames."""
+
 _NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 _VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
@@ -20,7 +23,7 @@ _VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
         Part.END: "at the end",
     },
     Quantity.TREND: {1: "louder", -1: "quieter"},
-    Quantity.LONGER: {1: "longer", -1: "less long"},
+    Quantity.LONGER: {1: "longer", -1: "a shorter time"},
     Quantity.LOUDER: {1: "louder", -1: "quieter"},
     Quantity.AGAIN_LOUDER: {1: "louder", -1: "more quietly"},
     Quantity.AGAIN_FARTHER: {1: "farther away", -1: "closer"},
@@ -134,14 +137,14 @@ def say_seconds(frames: Frames, rate: int) -> str:
     """A time in words: "one second", "12 seconds", "2.5 seconds".
 
     Args:
-        frames: Whole tenths of a second, so that nothing is rounded.
+        frames: Whole tenths of a second, to the nearest frame below or above.
         rate: In Hz.
 
     Raises:
         SceneError: If they are not.
     """
-    tenths, rest = divmod(10 * frames, rate)
-    if rest:
+    tenths = (20 * frames + rate) // (2 * rate)
+    if abs(10 * frames - tenths * rate) >= _FRAME:
         raise SceneError(
             f"{frames} frames at {rate} Hz are no whole tenths of a second",
             fix="say lengths that are",

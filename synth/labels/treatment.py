@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
+from synth.labels.tag import Tag
+
 
 class Treatment(StrEnum):
     """What is done to a recording: see `synth.audio.treatments`."""
@@ -35,6 +37,11 @@ def untreated_id(clip: str) -> str:
     """The id of the clip that one was made of; its own where it was not treated."""
     name, _, treatment = clip.rpartition(_MARK)
     return name if treatment in tuple(Treatment) else clip
+
+
+def heard_tags(tags: Iterable[Mapping[str, str]]) -> tuple[Tag, ...]:
+    """A clip's tags, but for that of its treatment: it is nothing that is heard beside others."""
+    return tuple(Tag(**tag) for tag in tags if tag["category"] != TREATMENT)
 
 
 def find_treatment(tags: Iterable[Mapping[str, str]]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,9 @@ from synth.truth.listener import Listener
 _PAUSE_S: Final = (0.3, 0.8)
 """Shortest and longest pause between two sounds where it does not matter."""
 
+_LONGER_S: Final[Seconds] = 0.1
+"""By so much a pause between two times is longer than one within either."""
+
 _GAPS_S: Final = (2, 3, 4)
 _LENGTHS: Final = 2.5
 """Of two lengths that can be told from one another the longer is so many times the shorter."""
@@ -40,6 +44,9 @@ _EARLIEST_S: Final = 0.5
 
 _APART_S: Final = 1.1
 """Two times that can be told from one another are so far apart."""
+
+_OVER_S: Final = 0.4
+"""And the sound is over so long before the later one."""
 
 _BED_DB: Final[Decibels] = 10.0
 _BED_S: Final[Seconds] = 2.5
@@ -195,7 +202,9 @@ class AttributeScenes:
         bed, sound = found
         rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
         tenths = 10 * room // rate
-        earliest, apart = round(10 * _EARLIEST_S), round(10 * _APART_S)
+        earliest = round(10 * _EARLIEST_S)
+        # Whoever hears it still at the second time may say that it is heard then.
+        apart = round(10 * max(_APART_S, sound.heard.frames / rate + _OVER_S))
         if tenths <= earliest + apart:
             return None
         first = int(rng.integers(earliest, tenths - apart))
@@ -285,9 +294,17 @@ class AttributeScenes:
 
     def _repeat(
         self, more: Event, less: Event, quantity: Quantity, rng: np.random.Generator
-    ) -> Sequence[Told]:
-        """A sound twice, with more of a quantity the second time, and the first time."""
-        pause = self._draw_pause(rng)
+    ) -> Sequence[Told] | None:
+        """A sound twice, with more of a quantity the second time, and the first time.
+
+        The pause between is longer than any within the sound: else a bark of the first time may be
+        taken for one of the second.
+        """
+        inner = max(self._find_pause(more), self._find_pause(less))
+        pause = max(self._draw_pause(rng), inner + to_frames(_LONGER_S, self.setting.rate))
+        room = self.setting.max_frames
+        if room is not None and more.heard.frames + pause + less.heard.frames > room:
+            return None
         scenes = [_join(less, more, pause), _join(more, less, pause)]
         return self._tell(scenes, _claims(quantity, more.label, (1, -1)), rng)
 
@@ -391,6 +408,12 @@ class AttributeScenes:
     def _cut_run(self, clip: Clip) -> Excerpt | None:
         run = self._find_run(clip)
         return run and replace(run, frames=min(run.frames, self._longest))
+
+    def _find_pause(self, event: Event) -> Frames:
+        """The longest pause within a sound."""
+        (place,) = self.listener.hear(event).placements
+        stretches = pairwise(place.heard.clear)
+        return max((after.onset - before.offset for before, after in stretches), default=0)
 
     def _play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Excerpt:
         """All of a treated clip: without its tail a hall is none."""

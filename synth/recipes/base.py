@@ -19,7 +19,7 @@ from synth.captions.caption import Connective, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast, keep_crossed
 from synth.labels.lexicon import Phrase
 from synth.labels.tag import Tag
-from synth.labels.treatment import TREATMENT, find_treatment, untreated_id
+from synth.labels.treatment import find_treatment, heard_tags, untreated_id
 from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.words import whole_words
@@ -75,7 +75,7 @@ class Clip:
             frames=frames,
             loudness_lufs=loudness,
             envelope=StoredEnvelope(levels, at, loudness, float(block_frames(rate)), frames),
-            tags=tuple(Tag(**tag) for tag in row["tags"] if tag["category"] != TREATMENT),
+            tags=heard_tags(row["tags"]),
             treatment=find_treatment(row["tags"]),
         )
 

@@ -15,10 +15,10 @@ class Acoustics:
     """How loud a sound is by itself, and what was done to its recording.
 
     Args:
-        mean_dba: A-weighted level in dBFS over the whole excerpt, gain included (LAeq).
+        mean_dba: A-weighted level in dBFS over the whole excerpt, with gain and crossfades (LAeq).
         peak_dba: The same of the loudest 50 ms.
         thirds_dba: The same of its first, second and last third.
-        recording: Id of the clip, without its treatment.
+        recording: Id of the clip, without its treatment; "" where only a part of it is heard.
         treatment: How the clip was treated (`synth.labels.treatment`), "" for as it was recorded.
     """
 

@@ -122,7 +122,8 @@ def catalogue(
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
     played = resample(active, rate, bank_rate)
-    if lack := _explain_lack(recording, played, bank_rate):
+    known = _find_known(recording, active, acceptance)
+    if lack := _explain_lack(recording, known, played, bank_rate):
         raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
     row = library_columns(source.name, ref) | {
         "sample_rate": rate,
@@ -136,16 +137,16 @@ def catalogue(
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
         "attacks": attacks(played, bank_rate).tolist(),
         "sha256": recording.sha256,
-        "fingerprint": to_bytes(fingerprint(_find_known(recording, active, acceptance), rate)),
+        "fingerprint": to_bytes(fingerprint(known, rate)),
     }
     return CataloguedClip(row, played)
 
 
-def _explain_lack(recording: Recording, played: Audio, bank_rate: int) -> str:
+def _explain_lack(recording: Recording, known: Audio, played: Audio, bank_rate: int) -> str:
     """Why a treated clip is not clearly another than the untreated one, as the bank plays both."""
     if recording.treatment is None or recording.untreated is None:
         return ""
-    before = resample(recording.untreated, recording.rate, bank_rate)
+    before = resample(known, recording.rate, bank_rate)
     return explain_lack(recording.treatment, before, played, bank_rate)
 
 

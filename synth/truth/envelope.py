@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
@@ -13,6 +13,7 @@ from jaxtyping import Float, Float32, Int, Int8
 from synth.base.units import Decibels, Frames
 
 LevelBlocks: TypeAlias = Float[np.ndarray, " blocks"]
+Moments: TypeAlias = Float[np.ndarray, " moments"]
 
 _SILENCE: Final = 1e-12
 
@@ -60,19 +61,27 @@ class Envelope:
         first, last = int(start // self.block), int(-(-(start + frames) // self.block))
         return int(np.sum(self.attacks[max(first - 1, 0) : last + 1]))
 
-    def weigh(self, start: Frames, frames: Frames) -> Weights | None:
+    def weigh(
+        self, start: Frames, frames: Frames, fade: Callable[[Moments], Moments] | None = None
+    ) -> Weights | None:
         """How loud an excerpt is, A-weighted; None where that was not measured.
 
         Args:
             start: Its first frame.
             frames: Its length.
+            fade: By how much its power is multiplied so many frames from its start; it is not
+                faded by default.
         """
         if len(self.levels_db) == 1:
             return None
+        powers = self._weighted_powers
+        if fade is not None:
+            powers = powers * fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
         moments = start + frames * np.arange(4) / 3
-        thirds = np.diff(self.energy(moments)) * 3 / frames
+        energy = np.interp(moments, self._edges, self._accumulate(powers))
+        thirds = np.diff(energy) * 3 / frames
         first, last = int(-(-start // self.block)), int((start + frames) // self.block)
-        blocks = np.asarray(self.weighted_db)[first : max(last, first + 1)]
+        blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], _SILENCE))
         mean, *each = (
             round(10 * float(np.log10(max(p, _SILENCE))), 1) for p in (thirds.mean(), *thirds)
         )
@@ -91,11 +100,17 @@ class Envelope:
         return edges
 
     @cached_property
+    def _weighted_powers(self) -> LevelBlocks:
+        return np.asarray(10 ** (np.asarray(self.weighted_db) / 10))
+
+    @cached_property
     def _energy(self) -> Float[np.ndarray, " edges"]:
-        powers = 10 ** (np.asarray(self.weighted_db) / 10)
+        return self._accumulate(self._weighted_powers)
+
+    def _accumulate(self, powers: LevelBlocks) -> Float[np.ndarray, " edges"]:
         return np.concatenate([[0.0], np.cumsum(powers * np.diff(self._edges))])
 
-    def energy(self, moments: Float[np.ndarray, " moments"]) -> Float[np.ndarray, " moments"]:
+    def energy(self, moments: Moments) -> Moments:
         """The A-weighted energy from the clip's start on, in frames of full scale squared."""
         return np.asarray(np.interp(moments, self._edges, self._energy))
 

@@ -16,12 +16,12 @@ from jaxtyping import Float, Int
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
-from synth.scene.acoustics import Acoustics
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import Fade, Placement, Timeline, timeline
 from synth.truth.ear import BLOCK_S, BRUSHED, SILENCE, Ear, Powers, Run
 from synth.truth.envelope import Envelope, StoredEnvelope
+from synth.truth.sounding import find_acoustics
 
 _KEPT: Final = 1 << 16
 _READ: Final = 8192
@@ -113,21 +113,22 @@ class Listener:
                     self._envelope(place.excerpt.clip).count_attacks(
                         place.excerpt.start, place.excerpt.frames
                     ),
-                    self._find_acoustics(place.excerpt),
+                    None
+                    if self.treated is None
+                    else find_acoustics(
+                        placed,
+                        number,
+                        self._envelope(place.excerpt.clip),
+                        self.fade,
+                        self.treated,
+                    ),
                 ),
             )
-            for place, clear_runs, faint_runs in zip(placed.placements, clear, faint, strict=True)
+            for number, (place, clear_runs, faint_runs) in enumerate(
+                zip(placed.placements, clear, faint, strict=True)
+            )
         )
         return Timeline(heard, placed.frames, placed.joins)
-
-    def _find_acoustics(self, excerpt: Excerpt) -> Acoustics | None:
-        if self.treated is None:
-            return None
-        weights = self._envelope(excerpt.clip).weigh(excerpt.start, excerpt.frames)
-        if weights is None:
-            return None
-        recording, treatment = self.treated.get(excerpt.clip, (excerpt.clip, ""))
-        return Acoustics(*weights.raise_by(excerpt.gain_db), recording, treatment)
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""

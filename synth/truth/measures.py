@@ -7,6 +7,7 @@ None in between. "About three seconds" is 2.4 to 3.6 s to everybody, and 1.5 to 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final, assert_never
 
 from synth.base.units import Decibels, Frames
@@ -26,7 +27,7 @@ _RIGHT_AFTER: Final = (5, 10)
 """In the same measure: what follows "right after" comes so soon: 0.5 s, 1 s."""
 
 _AT: Final = (3, 10)
-"""In the same measure: how far off the time may be at which a sound is said to begin."""
+"""In the same measure: how far off the time may be at which a sound is said to begin, or to be."""
 
 LONGER: Final = 1.5
 """A sound that is longer than another lasts so many times as long."""
@@ -60,10 +61,23 @@ def judge_one(
         least, most = sound.clear_frames, sound.end - sound.start
         return _is_about(least, most, value, tolerance)
     if quantity is Quantity.ONSET:
-        return _is_within(sound.start, sound.clear_start, value, _to_frames(_AT, tolerance))
+        return _is_at(sound, value, _to_frames(_AT, tolerance))
     if quantity is Quantity.POSITION:
         return _lies_in(sound, Part(value), whole)
     return _tends(heard.acoustics, value)
+
+
+def are_apart(first: Sound, second: Sound) -> bool:
+    """Whether the pause between two hearings of a sound is longer than any within one of them.
+
+    Else a bark of the first may be taken for one of the second.
+    """
+    inner = (
+        after.onset - before.offset
+        for sound in (first, second)
+        for before, after in pairwise(sound.activity.clear)
+    )
+    return second.start - first.end > max(inner, default=0)
 
 
 def judge_two(
@@ -106,6 +120,13 @@ def _is_within(
     return False if most < value - loose or least > value + loose else None
 
 
+def _is_at(sound: Sound, moment: Frames, off: tuple[Frames, Frames]) -> bool | None:
+    """Whether a sound begins at a moment; of one that goes on, somebody may say so later."""
+    begins = _is_within(sound.start, sound.clear_start, moment, off)
+    is_over = sound.end + off[0] < moment
+    return begins if begins or moment < sound.start or is_over else None
+
+
 def _is_about(least: Frames, most: Frames, value: Frames, tolerance: Tolerance) -> bool | None:
     strict, loose = _to_frames(_NEAR, tolerance)
     off = max(round(ABOUT[0] * value), strict), max(round(ABOUT[1] * value), loose)
@@ -142,7 +163,9 @@ def _tends(heard: Acoustics | None, sign: int) -> bool | None:
     first, second, last = (sign * level for level in heard.thirds_dba)
     if min(second - first, last - second) >= TREND_DB[0]:
         return True
-    return False if last - first <= TREND_DB[1] else None
+    # What rises at any time gets louder to somebody.
+    is_falling = last <= second <= first and last - first <= TREND_DB[1]
+    return False if is_falling else None
 
 
 def _follows(frames: Frames, first: Sound, second: Sound, relations: Relations) -> bool | None:
@@ -178,9 +201,16 @@ def _drowns(first: Acoustics | None, second: Acoustics | None) -> bool | None:
 def _is_changed(quantity: Quantity, sign: int, first: Sound, second: Sound) -> bool | None:
     """Whether a recording is heard in another treatment the second time."""
     one, other = first.activity.acoustics, second.activity.acoustics
-    if one is None or other is None or one.recording != other.recording:
+    if one is None or other is None or not one.recording or one.recording != other.recording:
         return None
     before, after = (EFFECTS.get(each.treatment, {}).get(quantity) for each in (one, other))
     if before is None or after is None:
         return None
-    return (after - before) * sign > 0
+    is_changed = (after - before) * sign > 0
+    if quantity is not Quantity.AGAIN_FARTHER:
+        return is_changed
+    # What is far away is quieter, and what is quieter may be far away.
+    near, far = (one, other) if sign > 0 else (other, one)
+    if is_changed:
+        return _drowns(near, far) or None
+    return None if near.mean_dba > far.mean_dba else False

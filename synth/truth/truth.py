@@ -23,7 +23,7 @@ from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Quantity, 
 from synth.scene.edit import projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
-from synth.truth.measures import judge_one, judge_two
+from synth.truth.measures import are_apart, judge_one, judge_two
 from synth.truth.relations import Relations, Sound, Span, Tolerance
 
 Relation: TypeAlias = Callable[[Relations, Span, Span], bool]
@@ -167,7 +167,7 @@ class Hearing:
             whole = self._timeline.frames
             return judge_one(claim.quantity, claim.value, sounds[0], whole, self._tolerance)
         first, second = sorted(sounds, key=lambda sound: sound.start) if again else sounds
-        if again and not self._relations.is_over_when_next_starts((first,), (second,)):
+        if again and not are_apart(first, second):
             return None
         if claim.quantity is Quantity.GAP and self._is_filled(first, second):
             return None

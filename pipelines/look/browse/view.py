@@ -13,6 +13,7 @@ from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
 from synth.captions.dense import Resolution, format_span
 from synth.corpus.schema import read_dense, read_timeline
+from synth.labels.treatment import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.annotation import annotate
@@ -102,7 +103,7 @@ def make_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
 def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     scene = from_text(row["scene"])
     clips = manifest.find_clips(sorted(set(row["clips"])))
-    tags = {name: [tag["name"] for tag in clip["tags"]] for name, clip in clips.items()}
+    tags = {name: [tag.name for tag in heard_tags(clip["tags"])] for name, clip in clips.items()}
     heard = annotate(read_timeline(row), tags)
     judge = None
     if manifest.audible is not None:

@@ -25,6 +25,7 @@ from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns, make_damage_error
+from synth.labels.treatment import heard_tags
 from synth.storage import own_file
 
 SHOWN: Final = 10
@@ -128,7 +129,7 @@ def _measure(manifest: Path) -> Measured:
     return Measured(
         histograms=tuple(_histograms(rows, clips)),
         rights=rights(clips, rows.column("clips").to_pylist()),
-        tags={clip["id"]: [tag["name"] for tag in clip["tags"]] for clip in clips if clip["tags"]},
+        tags={clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips},
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
 from synth.labels.lexicon import Phrase
+from synth.labels.treatment import heard_tags
 from synth.scene.claim import Claim, claim_from_text, claim_labels
 from synth.scene.scene import Event, events, from_text
 from synth.scene.timeline import Timeline
@@ -80,7 +81,7 @@ def _subject(
     named = claim_labels(claim_from_text(row["claim"]))
     found = list(events(scene))
     tags = {
-        event.heard.clip: [tag["name"] for tag in clips[event.heard.clip]["tags"]]
+        event.heard.clip: [tag.name for tag in heard_tags(clips[event.heard.clip]["tags"])]
         for event in found
     }
     return Subject(

@@ -151,6 +151,8 @@ def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
     ("name", "sound"),
     [
         ("high", np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)),
+        ("fast", np.random.default_rng(0).normal(0, 0.1, 3 * RATE).astype(np.float32)),
+        ("slow", voice()),
         ("rising", bursts(0.0)),
         ("hall", apply("hall", bursts(0.0))),
     ],

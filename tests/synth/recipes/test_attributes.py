@@ -36,6 +36,7 @@ STEADY = (-20.0,) * 100
 BRIEF = (-20.0,) * 40
 SHORT = (-14.0, *(-20.0,) * 19)
 RISING = tuple(-30 + 18 * at / 40 for at in range(40))
+FAR = (-35.0,) * 40
 CLIPS = [
     clip("rain", STEADY),
     clip("vacuum_cleaner", STEADY),
@@ -46,7 +47,7 @@ TREATED = CLIPS + [
     clip(label, levels, treatment)
     for label in ("dog", "rooster")
     for treatment in Treatment
-    for levels in [{"rising": RISING, "falling": RISING[::-1]}.get(treatment, BRIEF)]
+    for levels in [{"rising": RISING, "falling": RISING[::-1], "far": FAR}.get(treatment, BRIEF)]
 ]
 
 

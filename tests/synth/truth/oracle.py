@@ -156,7 +156,9 @@ class Oracle:
                     readings, value, *((0.2, 2) if strict else (0.5, 5)), least, strict
                 )
             case Quantity.ONSET:
-                return abs(begin - value) <= (3 if strict else 10) * least
+                if strict:
+                    return abs(begin - value) <= 3 * least
+                return abs(begin - value) <= 10 * least or begin <= value <= end + 3 * least
             case Quantity.POSITION:
                 whole = self.timeline.frames
                 if strict:
@@ -190,10 +192,18 @@ class Oracle:
         if first.acoustics is None or last.acoustics is None:
             return not strict
         return _sounds_so(claim, first.acoustics, last.acoustics, strict) and (
-            not claim.quantity.value.startswith("again_")
-            or not strict
-            or bool(self._follows(each[:1], each[1:], strict)[ear])
+            not claim.quantity.value.startswith("again_") or self._is_apart(each, ear) or not strict
         )
+
+    def _is_apart(self, each: Sequence[int], ear: int) -> bool:
+        """Whether the pause between two sounds is longer than any within one, to every ear."""
+        first, last = (self.sounds[i] for i in each)
+        inner = [
+            int(after.onset - before.offset)
+            for i in each
+            for before, after in pairwise(self.timeline.placements[i].heard.clear)
+        ]
+        return int(last.start[ear] - first.end[ear]) > max(inner, default=0)
 
     def _is_counted(self, claim: Count, strict: bool) -> Verdict:
         """Whether each listener counts so many, in whichever way, or in some way."""
@@ -552,13 +562,20 @@ def _sounds_so(claim: Measured, first: Acoustics, last: Acoustics, strict: bool)
         one, two, three = first.thirds_dba
         if strict:
             return sign * (two - one) >= 3 and sign * (three - two) >= 3
-        return sign * (three - one) > -3
+        return sign * (three - one) > -3 or sign * (two - one) > 0 or sign * (three - two) > 0
     if quantity in (Quantity.LOUDER, Quantity.AGAIN_LOUDER):
         more = sign if quantity is Quantity.LOUDER else -sign
         means = more * (first.mean_dba - last.mean_dba)
         peaks = more * (first.peak_dba - last.peak_dba)
         return min(means, peaks) >= 6 if strict else max(means, peaks) > -3
     told = _CHANGES[quantity]
-    if first.recording != last.recording or {first.treatment, last.treatment} - told.keys():
+    if not first.recording or first.recording != last.recording:
         return not strict
-    return sign * (told[last.treatment] - told[first.treatment]) > 0
+    if {first.treatment, last.treatment} - told.keys():
+        return not strict
+    is_changed = sign * (told[last.treatment] - told[first.treatment]) > 0
+    if quantity is not Quantity.AGAIN_FARTHER:
+        return is_changed
+    means = sign * (first.mean_dba - last.mean_dba)
+    peaks = sign * (first.peak_dba - last.peak_dba)
+    return is_changed and min(means, peaks) >= 6 if strict else is_changed or means > 0

@@ -113,6 +113,10 @@ PAIR = heard(("A", 0, 100, None), ("B", 300, 400, None))
         (PAIR, tell(Q.ONSET, 270, B), "proven"),
         (PAIR, tell(Q.ONSET, 200, B), "neither"),
         (PAIR, tell(Q.ONSET, 199, B), "refuted"),
+        # What goes on at that time is heard then, too.
+        (LONG, tell(Q.ONSET, 200), "neither"),
+        (LONG, tell(Q.ONSET, 330), "neither"),
+        (LONG, tell(Q.ONSET, 331), "refuted"),
         (PAIR, tell(Q.POSITION, Part.START), "proven"),
         (PAIR, tell(Q.POSITION, Part.MIDDLE), "refuted"),
         (PAIR, tell(Q.POSITION, Part.END), "refuted"),
@@ -167,6 +171,9 @@ def test_louder_is_what_is_so_on_the_whole_and_at_its_loudest(
         ((-30, -20, -24), "neither"),
         ((-24, -24, -24), "neither"),
         ((-24, -24, -27), "refuted"),
+        # It rises before it falls, or after that.
+        ((-24, -20, -30), "neither"),
+        ((-20, -30, -24), "neither"),
     ],
 )
 def test_what_gets_louder_does_so_from_third_to_third(
@@ -189,17 +196,30 @@ def test_what_gets_louder_does_so_from_third_to_third(
     ],
 )
 def test_a_recording_is_compared_with_itself(quantity: Quantity, less: str, more: str) -> None:
-    one, other = acoustics(treatment=less), acoustics(treatment=more)
+    quiet = -15 if more == Treatment.FAR else 0
+    one = acoustics(treatment=less)
+    other = acoustics(-20 + quiet, -15 + quiet, treatment=more)
     assert verdict(two(one, other, "A"), tell(quantity, 1)) == "proven"
     assert verdict(two(one, other, "A"), tell(quantity, -1)) == "refuted"
     assert verdict(two(other, one, "A"), tell(quantity, 1)) == "refuted"
     assert verdict(two(one, one, "A"), tell(quantity, 1)) == "refuted"
     stranger = acoustics(treatment=more, recording="another")
     assert verdict(two(one, stranger, "A"), tell(quantity, 1)) == "neither"
+    part = acoustics(treatment=more, recording="")
+    assert verdict(two(part, part, "A"), tell(quantity, 1)) == "neither"
     unclear = acoustics(treatment=Treatment.RISING)
     assert verdict(two(one, unclear, "A"), tell(quantity, 1)) == "neither"
     # A sound that is heard once may be heard twice by somebody.
     assert verdict(heard(("A", 0, 100, one)), tell(quantity, 1)) == "neither"
+
+
+@pytest.mark.parametrize(
+    ("treatment", "quieter_db", "expected"),
+    [("", 0, "refuted"), ("", -5, "refuted"), ("", 10, "neither"), (Treatment.FAR, 0, "neither")],
+)
+def test_what_is_quieter_may_be_farther(treatment: str, quieter_db: int, expected: str) -> None:
+    second = acoustics(-20 - quieter_db, -15 - quieter_db, treatment=treatment)
+    assert verdict(two(acoustics(), second, "A"), tell(Q.AGAIN_FARTHER, 1)) == expected
 
 
 def test_every_treatment_has_an_effect_or_a_trend() -> None:
@@ -221,7 +241,9 @@ def draw_acoustics(rng: Random) -> Acoustics | None:
     levels = [-10.0, -13.0, -16.0, -20.0, -30.0]
     thirds = rng.choice([*permutations(levels, 3)])
     treatment = rng.choice(["", "", *Treatment])
-    return acoustics(rng.choice(levels), rng.choice(levels), thirds, rng.choice("rs"), treatment)
+    return acoustics(
+        rng.choice(levels), rng.choice(levels), thirds, rng.choice(["", "r", "s"]), treatment
+    )
 
 
 def test_no_ear_denies_a_measure() -> None:
