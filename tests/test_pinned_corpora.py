@@ -25,7 +25,7 @@ from runs import lines
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
-from synth.recipes.attribute_scenes import Attribute
+from synth.recipes.attribute_kinds import Attribute
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig

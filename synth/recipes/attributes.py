@@ -18,7 +18,9 @@ from synth.base.errors import LeftOutError, PlanError, TruthError
 from synth.base.units import Decibels, Seconds
 from synth.captions.caption import Style
 from synth.captions.contrast import judge
-from synth.recipes.attribute_scenes import Attribute, AttributeScenes, Told
+from synth.recipes.attribute_kinds import Attribute
+from synth.recipes.attribute_scenes import AttributeScenes, Told
+from synth.recipes.attribute_sounds import AttributeSounds
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -155,9 +157,8 @@ class AttributePairs:
     @cached_property
     def _scenes(self) -> AttributeScenes:
         settings = self.settings
-        return AttributeScenes(
-            self.clips, self.setting, settings.max_event_s, settings.apart_db, settings.style
-        )
+        sounds = AttributeSounds(self.clips, self.setting, settings.max_event_s, settings.apart_db)
+        return AttributeScenes(sounds, settings.style)
 
     def _draft(self, attribute: Attribute, told: Sequence[Told]) -> list[Draft] | None:
         """The members of a group; None where not every one is proven, and the others refuted."""
@@ -165,7 +166,7 @@ class AttributePairs:
         sentences = [each.caption for each in told]
         drafts = []
         for scene, caption in told:
-            heard = self._scenes.listener.hear(scene)
+            heard = self._scenes.sounds.listener.hear(scene)
             others = [each.of_kind(attribute.value) for each in sentences]
             try:
                 captions = judge(caption, others, heard, tolerance)

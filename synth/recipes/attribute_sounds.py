@@ -1,0 +1,177 @@
+"""The sounds of the recipe `attributes`: which clips, which parts of them, and how loud."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from synth.base.units import Decibels, Frames, Seconds, to_frames
+from synth.labels.lexicon import are_confusable
+from synth.recipes.attribute_kinds import BED_S, PAUSE_S
+from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
+from synth.scene.scene import Event, Excerpt
+from synth.truth.ear import BLOCK_S
+from synth.truth.listener import Listener
+
+_BED_DB: Final[Decibels] = 10.0
+
+_BED_PARTS: Final = 5
+"""No longer a part of it is the sound whose place is told."""
+
+_PARTNERS: Final = 20
+
+
+@dataclass(frozen=True)
+class AttributeSounds:
+    """The sounds of one split.
+
+    Args:
+        clips: Of the split.
+        setting: As the recipe is given.
+        max_event_s: Longer sounds are cut.
+        apart_db: How far the levels of two sounds lie apart.
+    """
+
+    clips: Sequence[Clip]
+    setting: Setting
+    max_event_s: Seconds
+    apart_db: Decibels
+
+    @cached_property
+    def listener(self) -> Listener:
+        """Hears the clips, and how they sound."""
+        return make_listener(self.clips, self.setting, acoustics=True)
+
+    @cached_property
+    def plain(self) -> Sequence[Clip]:
+        """Clips as they were recorded."""
+        return [clip for clip in self.clips if not clip.treatment]
+
+    @cached_property
+    def _labels(self) -> Mapping[str, Sequence[Clip]]:
+        return by_label(self.plain)
+
+    @cached_property
+    def _treated(self) -> Mapping[tuple[str, str], Clip]:
+        return {(clip.untreated, clip.treatment): clip for clip in self.clips}
+
+    def pick_treated(
+        self, one: str, other: str, rng: np.random.Generator
+    ) -> tuple[Clip, Clip] | None:
+        """One recording in two treatments, "" for none; None where there are not both."""
+        recording = pick(self.plain, rng).id
+        first, second = self._treated.get((recording, one)), self._treated.get((recording, other))
+        return (first, second) if first and second else None
+
+    def pick_two(
+        self, rng: np.random.Generator, cut: Callable[[Clip], Excerpt | None]
+    ) -> tuple[tuple[str, Excerpt], tuple[str, Excerpt]] | None:
+        """Two sounds of other labels and recordings, as `cut` leaves them."""
+        first = pick(self.plain, rng)
+        one = cut(first)
+        if one is None:
+            return None
+        names = [*self._labels]
+        for at in rng.permutation(len(names))[:_PARTNERS]:
+            name = names[at]
+            second = pick(self._labels[name], rng)
+            if are_confusable(name, first.labels[0]) or second.recording == first.recording:
+                continue
+            other = cut(second)
+            if other is not None:
+                return (first.labels[0], one), (name, other)
+        return None
+
+    def draw_over_bed(self, rng: np.random.Generator) -> tuple[Event, Event] | None:
+        """A steady sound, and a short one that is heard over it."""
+        bed = pick(self.plain, rng)
+        run = self.find_run(bed)
+        if run is None or run.frames < BED_S * self.setting.rate:
+            return None
+        clip = pick(self.plain, rng)
+        name, label = bed.labels[0], clip.labels[0]
+        if bed.recording == clip.recording or are_confusable(name, label):
+            return None
+        longest = min(run.frames // _BED_PARTS, self._longest)
+        sound = excerpt(clip, longest, self.setting, rng)
+        return lower(Event(name, run), _BED_DB), Event(label, sound)
+
+    def set_apart(self, one: Event, other: Event) -> list[tuple[Event, Event]]:
+        """Two sounds, the first louder and then the second, by their means and by their peaks.
+
+        None is raised: who is quieter is lowered.
+        """
+        first, second = (
+            self.listener.hear(each).placements[0].heard.acoustics for each in (one, other)
+        )
+        if first is None or second is None:
+            return []
+        means, peaks = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
+        apart, louder = self.apart_db + abs(means - peaks) / 2, (means + peaks) / 2
+        return [
+            (lower(one, max(-change, 0)), lower(other, max(change, 0)))
+            for change in (apart - louder, -apart - louder)
+        ]
+
+    def find_run(self, clip: Clip) -> Excerpt | None:
+        """The longest part of a clip that everybody hears without a pause."""
+        whole = Excerpt(clip.id, 0, clip.frames, self.setting.levels.gain(clip.loudness_lufs))
+        (place,) = self.listener.hear(Event(clip.labels[0], whole)).placements
+        most = self.setting.max_frames or clip.frames
+        longest = max(place.heard.clear, key=lambda each: each.offset - each.onset, default=None)
+        if longest is None:
+            return None
+        # What is left of a block that is cut may be silent.
+        block = BLOCK_S * self.setting.rate
+        start = math.ceil(math.ceil(longest.onset / block) * block)
+        frames = min(longest.offset - start, most)
+        return replace(whole, start=start, frames=frames) if frames > 0 else None
+
+    def cut_loud(self, clip: Clip, rng: np.random.Generator) -> Excerpt:
+        """A loud part of a clip, or all of a short one."""
+        return excerpt(clip, self._longest, self.setting, rng)
+
+    def cut_run(self, clip: Clip) -> Excerpt | None:
+        """The begin of what `find_run` finds."""
+        run = self.find_run(clip)
+        return run and replace(run, frames=min(run.frames, self._longest))
+
+    def find_pause(self, event: Event) -> Frames:
+        """The longest pause within a sound."""
+        (place,) = self.listener.hear(event).placements
+        stretches = pairwise(place.heard.clear)
+        return max((after.onset - before.offset for before, after in stretches), default=0)
+
+    def play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Excerpt:
+        """All of a treated clip: without its tail a hall is none."""
+        return Excerpt(clip.id, 0, clip.frames, self.setting.levels.gain(loudness_lufs))
+
+    def draw_pause(self, rng: np.random.Generator) -> Frames:
+        """The pause between two sounds where its length is not told."""
+        return to_frames(float(rng.uniform(*PAUSE_S)), self.setting.rate)
+
+    def are_longer(self, clips: Sequence[Clip], most: Frames | None) -> bool:
+        """Whether clips cannot be played whole: that takes twice what others may last at most."""
+        longest = max(clip.frames for clip in clips)
+        return longest > 2 * self._longest or (most is not None and longest > most)
+
+    @property
+    def most_pause(self) -> Frames:
+        """The longest of them."""
+        return to_frames(PAUSE_S[1], self.setting.rate)
+
+    @property
+    def _longest(self) -> Frames:
+        return to_frames(self.max_event_s, self.setting.rate)
+
+
+def lower(event: Event, by_db: Decibels) -> Event:
+    """The event, quieter by so much."""
+    heard = event.heard
+    return Event(event.label, replace(heard, gain_db=round(heard.gain_db - by_db, 2)))
