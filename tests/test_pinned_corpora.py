@@ -69,7 +69,7 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "5a48a4f3a8db9dda",
+        "34343dc097f564e9",
     ),
     "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "5dc6621a2ebd43fa"),
     "tag-captions": (

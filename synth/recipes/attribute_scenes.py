@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from synth.base.units import Frames, Seconds, to_frames
+from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Caption, Style
 from synth.captions.measuring import (
     background_frames,
@@ -26,7 +26,7 @@ from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.effects import EFFECTS
 
-_LONGER_S: Final[Seconds] = 0.1
+_LONGER_S: Final[Seconds] = 0.3
 """By so much a pause between two times is longer than one within either."""
 
 _EARLIEST_S: Final = 0.5
@@ -38,8 +38,14 @@ _APART_S: Final = 1.1
 _OVER_S: Final = 0.4
 """And the sound is over so long before the later one."""
 
-_TOGETHER_S: Final[Seconds] = 1.0
+_BEHIND_DB: Final[tuple[Decibels, Decibels]] = (8.0, 11.0)
+"""So far a sound in the background lies below the other: below that it may be masked at times."""
+
+_TOGETHER_S: Final[Seconds] = 1.4
 """Sounds that are heard for a shorter time have no background."""
+
+_RIM_S: Final[Seconds] = 0.2
+"""By so much one of two sounds at once begins later, and ends earlier."""
 
 
 class Told(NamedTuple):
@@ -157,7 +163,10 @@ class AttributeScenes:
             return None
         one, other = (Event(*each) for each in found)
         pause = self.sounds.draw_pause(rng)
-        scenes = [_join(a, b, pause) for a, b in self.sounds.set_apart(one, other)]
+        pairs = self.sounds.set_apart(one, other, self.sounds.apart_db)
+        scenes = [_join(a, b, pause) for a, b in pairs]
+        if not scenes:
+            return None
         return self._tell(scenes, _mirror(Quantity.LOUDER, one.label, other.label, rng), rng)
 
     def _draw_background(self, rng: np.random.Generator) -> Sequence[Told] | None:
@@ -168,14 +177,22 @@ class AttributeScenes:
         if frames < _TOGETHER_S * self.sounds.setting.rate:
             return None
         one, other = (Event(label, replace(each, frames=frames)) for label, each in found)
+        # Else they may begin, or end, a moment apart to somebody, and neither lies in the other.
+        rim = round(_RIM_S * self.sounds.setting.rate)
+        heard = other.heard
+        inner = replace(heard, start=heard.start + rim, frames=frames - 2 * rim)
+        other = Event(other.label, inner)
+        pairs = self.sounds.set_apart(one, other, *_BEHIND_DB)
+        if not pairs:
+            return None
         frame = int(rng.integers(background_frames(self.style)))
         return [
             Told(
-                Overlay(a, b),
+                Overlay(a, b, rim),
                 say_background(front, behind, Phrase.of_label, self.style, frame),
             )
             for (a, b), front, behind in zip(
-                self.sounds.set_apart(one, other),
+                pairs,
                 (one.label, other.label),
                 (other.label, one.label),
                 strict=True,

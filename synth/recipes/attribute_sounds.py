@@ -102,10 +102,19 @@ class AttributeSounds:
         sound = excerpt(clip, longest, self.setting, rng)
         return lower(Event(name, run), _BED_DB), Event(label, sound)
 
-    def set_apart(self, one: Event, other: Event) -> list[tuple[Event, Event]]:
+    def set_apart(
+        self, one: Event, other: Event, least_db: Decibels, most_db: Decibels | None = None
+    ) -> list[tuple[Event, Event]]:
         """Two sounds, the first louder and then the second, by their means and by their peaks.
 
         None is raised: who is quieter is lowered.
+
+        Args:
+            one: A sound.
+            other: Another.
+            least_db: So far apart they are in both.
+            most_db: And no further; nothing is returned where that cannot be, or where nobody knows
+                how loud they are.
         """
         first, second = (
             self.listener.hear(each).placements[0].heard.acoustics for each in (one, other)
@@ -113,7 +122,9 @@ class AttributeSounds:
         if first is None or second is None:
             return []
         means, peaks = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
-        apart, louder = self.apart_db + abs(means - peaks) / 2, (means + peaks) / 2
+        if most_db is not None and least_db + abs(means - peaks) > most_db:
+            return []
+        apart, louder = least_db + abs(means - peaks) / 2, (means + peaks) / 2
         return [
             (lower(one, max(-change, 0)), lower(other, max(change, 0)))
             for change in (apart - louder, -apart - louder)

@@ -101,7 +101,7 @@ def test_sentences_read_as_people_write() -> None:
         "Rain falling lasts longer than a vacuum cleaner whirring",
         "Rain falls, then once more, louder",
         "A dog barks, then again, this time more quietly",
-        "A dog barks while a rooster crows quietly in the background",
+        "Rain falls while a vacuum cleaner whirs quietly in the background",
     ):
         assert sentence in said
 
