@@ -22,7 +22,7 @@ from train.bench.embedder import Embedder, embed_sounds, embed_texts
 from train.bench.fitting import fill_up
 from train.bench.metrics import Metric
 from train.bench.settings import Padding
-from train.bench.sounds import Sounds
+from train.bench.sounds import CorpusSounds, Sounds
 from train.bench.tasks.blocks import Block, find_blocks, score_blocks
 from train.config.run import Mode
 from train.data.recordings import Recordings
@@ -35,7 +35,7 @@ BACKWARDS: Final = "backwards_"
 
 
 @dataclass(frozen=True)
-class SetSounds:
+class SetSounds(CorpusSounds):
     """Sounds of a set, resampled to a model's rate.
 
     Args:
@@ -44,20 +44,7 @@ class SetSounds:
         backwards: Play them backwards; the silence at their end stays there.
     """
 
-    data: SplitData
-    rows: Sequence[Row]
     backwards: bool
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def name(self, number: int) -> str:
-        """The sample's id."""
-        return f"sample {self.rows[number]['id']}"
-
-    def size(self, number: int) -> int:
-        """Its length in frames."""
-        return int(self.rows[number]["frames"])
 
     def load(self, number: int, rate: int) -> Audio:
         """Its samples in -1 to 1 at `rate` Hz."""
