@@ -109,26 +109,25 @@ class Change:
     Args:
         what: In words.
         measure: Of the sound before and after.
-        least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`.
+        least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`. None
+            where only `own` counts.
+        own: What is measured after the treatment must reach this, or be below it where it is below
+            0; None for anything.
         is_ratio: Whether the two are divided.
-        is_own: Whether what is measured after the treatment must reach `least`, too.
-        is_kept: Whether that is all that is asked.
     """
 
     what: str
     measure: Callable[[Audio, int], float]
-    least: float
+    least: float | None
+    own: float | None = None
     is_ratio: bool = False
-    is_own: bool = False
-    is_kept: bool = False
 
     def explain_lack(self, before: Audio, after: Audio, rate: int, share: float) -> str:
-        """Why the change cannot be heard clearly; "" where `share` of `least` can."""
+        """Why the change cannot be heard clearly; "" where `share` of the bounds can."""
         old, new = self.measure(before, rate), self.measure(after, rate)
         change = float(np.log2(new / old)) if self.is_ratio else new - old
-        reached = [] if self.is_kept else [change / self.least]
-        reached += [new / self.least] if self.is_own or self.is_kept else []
-        if min(reached) >= share:
+        asked = (change, self.least), (new, self.own)
+        if all(bound is None or found / bound >= share for found, bound in asked):
             return ""
         return f"its {self.what} was {old:.2f} and is {new:.2f}"
 
@@ -146,14 +145,14 @@ class Process:
     changes: tuple[Change, ...]
 
 
-_LOUDER: Final = partial(Change, "slope in dB", measure_slope, is_own=True)
+_LOUDER: Final = partial(Change, "slope in dB", measure_slope)
 _BRIGHTER: Final = partial(Change, "brightness in octaves over 1 kHz", measure_brightness)
 _LONGER: Final = partial(Change, "length in s", measure_length, is_ratio=True)
 _OCTAVE: Final = 0.2
 _RATIO: Final = 0.4
 _SLOPE_DB: Final = 6.0
 # What hums all through is shorter, and no faster.
-_UNEVEN: Final = Change("range of levels in dB", measure_range, 6.0, is_kept=True)
+_UNEVEN: Final = Change("range of levels in dB", measure_range, None, own=6.0)
 
 TREATMENTS: Final[Mapping[Treatment, Process]] = {
     Treatment.HALL: Process(
@@ -166,8 +165,12 @@ TREATMENTS: Final[Mapping[Treatment, Process]] = {
     Treatment.LOW: Process(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
     Treatment.FAST: Process(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO), _UNEVEN)),
     Treatment.SLOW: Process(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO), _UNEVEN)),
-    Treatment.RISING: Process(partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB),)),
-    Treatment.FALLING: Process(partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB),)),
+    Treatment.RISING: Process(
+        partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB, own=_SLOPE_DB),)
+    ),
+    Treatment.FALLING: Process(
+        partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB, own=-_SLOPE_DB),)
+    ),
 }
 
 
