@@ -29,6 +29,7 @@ _COLUMNS: Final = (
     "onset",
     "offset",
     "loudness_lufs",
+    "peak_db",
 )
 _SEGMENTS: Final = "segments"
 

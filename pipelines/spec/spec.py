@@ -261,6 +261,7 @@ class Spec(_Model):
             ear=self.truth.ear,
             fade=self.audio.fade,
             least_frames=self.audio.least_frames,
+            peak_db=self.audio.peak_db,
         )
 
     @property

@@ -12,6 +12,7 @@ from synth.recipes.acba import Acba
 from synth.recipes.attributes import Attributes
 from synth.recipes.base import Recipe, RecipeSettings
 from synth.recipes.counts import Counts
+from synth.recipes.edits import Edits
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.scenes import Scenes
 from synth.recipes.tag_captions import TagCaptions
@@ -25,6 +26,7 @@ _OURS: Final[Mapping[str, type[RecipeSettings]]] = {
     "acba": Acba,
     "attributes": Attributes,
     "counts": Counts,
+    "edits": Edits,
     "negation": NegationRecipe,
     "scenes": Scenes,
     "tag_captions": TagCaptions,

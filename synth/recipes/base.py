@@ -43,6 +43,7 @@ class Clip:
         envelope: How loud the active span is over time.
         tags: Its tags, but for that of its treatment.
         treatment: How it was treated, "" for as it was recorded.
+        peak_db: Highest level of the active span at the corpus rate, in dBFS.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Clip:
     envelope: Envelope | StoredEnvelope = field(compare=False)
     tags: tuple[Tag, ...] = ()
     treatment: str = ""
+    peak_db: Decibels = 0.0
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], rate: int, levels: LevelTable, at: int) -> Clip:
@@ -77,6 +79,7 @@ class Clip:
             envelope=StoredEnvelope(levels, at, loudness, float(block_frames(rate)), frames),
             tags=heard_tags(row["tags"]),
             treatment=find_treatment(row["tags"]),
+            peak_db=row["peak_db"],
         )
 
     @property
@@ -132,6 +135,7 @@ class Setting:
         ear: What counts as audible.
         fade: Law of the crossfades.
         least_frames: Shorter samples are padded with silence to so many.
+        peak_db: Louder samples are turned down to this level in dBFS. Plans must not depend on it.
     """
 
     rate: int
@@ -142,6 +146,7 @@ class Setting:
     ear: Ear = field(default_factory=Ear)
     fade: Fade = Fade.LINEAR
     least_frames: Frames = 0
+    peak_db: Decibels = 0.0
 
 
 @dataclass(frozen=True, slots=True)

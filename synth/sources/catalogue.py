@@ -91,8 +91,8 @@ def catalogue(
 ) -> CataloguedClip:
     """Open, check and measure one clip.
 
-    Levels are those of the active span alone, padding and silence do not count; those of blocks
-    are measured at the bank's rate, as it may lack what is loud in the file.
+    Levels are those of the active span alone, padding and silence do not count; the peak and those
+    of blocks are measured at the bank's rate, as it may lack what is loud in the file.
 
     Raises:
         ClipError: If the clip cannot be used, with the reason.
@@ -132,7 +132,7 @@ def catalogue(
         "onset": span.onset,
         "offset": span.offset,
         "loudness_lufs": round(loudness(active, rate), 3),
-        "peak_db": round(to_decibels(peak(active)), 3),
+        "peak_db": round(to_decibels(peak(played)), 3),
         "levels_db": np.round(levels(played, bank_rate), 1).tolist(),
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
         "attacks": attacks(played, bank_rate).tolist(),
