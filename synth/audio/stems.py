@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int16
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import fade_in
+from synth.audio.dsp import PCM_SCALE, Pcm, fade_in
 from synth.audio.mixing import between_class
 from synth.audio.render import waveform
-from synth.base.units import to_gain
+from synth.base.errors import CorpusError
+from synth.base.units import Decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration
 
@@ -29,6 +30,36 @@ def render_stems(scene: Scene, bank: Bank, fade: Fade) -> Float32[np.ndarray, "e
     stems = np.zeros((len(events(scene)), duration(scene)), dtype=np.float32)
     _play_apart(scene, bank, fade, stems)
     return stems
+
+
+def quantise_stems(
+    stems: Float32[np.ndarray, "events frames"], gain_db: Decibels, mix: Pcm
+) -> Int16[np.ndarray, "events samples"]:
+    """The stems as 16-bit PCM that adds up to the mix, sample for sample.
+
+    Rounded one by one, n stems would miss the mix by up to n / 2 least significant bits. So sums of
+    stems are rounded instead: each stem is what it adds to the sum of those before it, within one
+    bit of its own samples. What is left of the mix is the last one's.
+
+    Args:
+        stems: As `render_stems` gives them.
+        gain_db: By which the mix was turned down.
+        mix: The sample, at least as long as the stems.
+
+    Raises:
+        CorpusError: If the stems are not those of the mix.
+    """
+    sums = np.zeros((len(stems) + 1, len(mix)), dtype=np.float64)
+    np.cumsum(stems * (to_gain(gain_db) * PCM_SCALE), axis=0, out=sums[1:, : stems.shape[1]])
+    whole = np.clip(np.rint(sums), -PCM_SCALE, PCM_SCALE - 1)
+    if np.abs(whole[-1] - mix).max(initial=0) > 1:
+        raise CorpusError("the clips in the bank do not add up to the stored audio", fix=_FIX)
+    whole[-1] = mix
+    parts = np.diff(whole, axis=0)
+    return np.clip(parts, -PCM_SCALE, PCM_SCALE - 1).astype(np.int16)
+
+
+_FIX: Final = "run `segue build` again with the corpus's spec"
 
 
 def _play_apart(

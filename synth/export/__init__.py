@@ -24,6 +24,15 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "synth.export.differences:Differences",
         "pairs of samples and their differences as JSON lines",
     ),
+    "edits": ("synth.export.edits:Edits", "pairs before and after an edit, with stems"),
+    "edits-webdataset": (
+        "synth.export.edits_packed:EditsWebDataset",
+        "the same as WebDataset shards",
+    ),
+    "edits-hf": (
+        "synth.export.edits_packed:EditsHuggingFace",
+        "the same as Parquet, for Hugging Face datasets",
+    ),
     "esc": ("synth.export.esc:Esc", "a folder like ESC-50, one class per composition"),
 }
 """Where each format is, and what it is in a few words."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow.parquet as pq
 
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
+from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
 from synth.corpus.schema import AUDIBLE
 from synth.derived.questions.asking import ask
@@ -88,6 +89,15 @@ def subjects_of(shard: Shard) -> list[Subject]:
     Raises:
         CorpusError: If the corpus does not say what can be heard, or lacks a clip.
     """
+    return subjects(*read_clips(shard))
+
+
+def read_clips(shard: Shard) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], Frames]:
+    """The rows of a shard, those of its clips by id, and the shortest overlap that can be heard.
+
+    Raises:
+        CorpusError: If the corpus does not say what can be heard, or lacks a clip.
+    """
     folder = shard.corpus.folder
     metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
     if AUDIBLE.encode() not in metadata:
@@ -106,4 +116,4 @@ def subjects_of(shard: Shard) -> list[Subject]:
             f"{folder / CLIPS_FILE}: lacks clip {missing[0]!r}, which {SAMPLES_FILE} names",
             fix="build again",
         )
-    return subjects(rows, found, int(metadata[AUDIBLE.encode()]))
+    return rows, found, int(metadata[AUDIBLE.encode()])

@@ -40,6 +40,15 @@ class Phrase:
     clause: str
     gerund: str
 
+    @property
+    def definite(self) -> str:
+        """The noun as of a sound that is known: "the crackling fire"."""
+        first, _, rest = self.noun.partition(" ")
+        if first in ("a", "an"):
+            return f"the {rest}"
+        is_bare = first != "the" and not first.startswith("some")
+        return f"the {self.noun}" if is_bare else self.noun
+
     @classmethod
     def of_label(cls, label: str) -> Phrase:
         """The shipped forms of a label, or serviceable ones for a label that is not listed."""

@@ -16,7 +16,15 @@ from synth.base.units import Decibels, to_decibels, to_gain
 from synth.captions.balance import Member, deal
 from synth.captions.contrast import CaptionSet, as_main
 from synth.captions.pool import pool
-from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, make_listener
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Setting,
+    by_label,
+    excerpt,
+    make_listener,
+    permutation,
+)
 from synth.recipes.casting import DrawnCast
 from synth.recipes.composing import Composer, Joining, Mixing, amplify
 from synth.recipes.edit_settings import EditFamily, EditSettings
@@ -71,8 +79,7 @@ class EditPairs:
             LeftOutError: If the clips make no such pair that can be proven.
         """
         rng = self.setting.randomness.at(f"edits/{self.split}", index)
-        changes = self.settings.changes
-        family = changes[index % len(changes)]
+        family = self._find_family(index)
         count = int(rng.integers(2, self.settings.max_events + 1))
         for _ in range(_DRAWS):
             drafts = self._draw(family, count, rng)
@@ -83,6 +90,14 @@ class EditPairs:
             example=f"pair {index} of split {self.split}, {count} sounds",
             fix="add clips of other labels, or lower recipe.edits.max_events",
         )
+
+    def _find_family(self, index: int) -> EditFamily:
+        """Each once a round, in an order of its own: who takes every fourth pair gets all kinds."""
+        changes = self.settings.changes
+        round_, at = divmod(index, len(changes))
+        operation = f"edits/{self.split}/changes"
+        order = permutation(self.setting.randomness, operation, round_, len(changes))
+        return changes[int(order[at])]
 
     def _draw(self, family: EditFamily, count: int, rng: np.random.Generator) -> list[Draft] | None:
         base = self.cast.fill(random_sequence(count, _TOGETHER, rng), rng)

@@ -42,9 +42,11 @@ def clips(names: tuple[str, ...] = SPREAD, each: int = 3) -> list[Clip]:
     ]
 
 
-def rows(recipe: Recipe, found: list[Clip], seed: int = 7) -> list[dict[str, Any]]:
+def rows(
+    recipe: Recipe, found: list[Clip], seed: int = 7, setting: Setting | None = None
+) -> list[dict[str, Any]]:
     """The plan of a corpus of one split."""
-    setting = Setting(RATE, None, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(seed))
+    setting = setting or Setting(RATE, None, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(seed))
     recipe.check(setting, ["train"])
     groups = recipe.groups({"train": found}, setting)["train"]
     planned: list[dict[str, Any]] = []

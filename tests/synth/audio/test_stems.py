@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.audio.bank import Bank
+from synth.audio.dsp import PCM_SCALE
 from synth.audio.render import waveform
-from synth.audio.stems import render_stems
+from synth.audio.stems import quantise_stems, render_stems
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration, timeline
@@ -69,3 +70,24 @@ def test_what_cannot_be_rendered_is_an_error(bank: Bank) -> None:
         render_stems(Event("a"), bank, Fade.LINEAR)
     with pytest.raises(CorpusError):
         render_stems(Event("a", Excerpt("z", 0, 1)), bank, Fade.LINEAR)
+
+
+@given(scene=scenes(), gain_db=st.floats(-12, 0), seed=st.integers(0, 9))
+def test_as_integers_they_add_up_to_the_mix_sample_for_sample(
+    bank: Bank, scene: Scene, gain_db: float, seed: int
+) -> None:
+    stems = render_stems(scene, bank, Fade.LINEAR)
+    scale = 10 ** (gain_db / 20) / max(1.0, float(np.abs(stems).sum(axis=0).max()))
+    stems *= np.float32(scale)
+    mix = np.zeros(stems.shape[1] + seed, dtype=np.int16)
+    mix[: stems.shape[1]] = np.clip(np.rint(stems.sum(axis=0) * PCM_SCALE), -32768, 32767)
+    found = quantise_stems(stems, 0.0, mix)
+    assert np.array_equal(found.astype(np.int64).sum(axis=0), mix)
+    off = np.abs(found[:, : stems.shape[1]] - stems.astype(np.float64) * PCM_SCALE)
+    assert off.max(initial=0) <= 2
+
+
+def test_stems_of_another_mix_are_refused(bank: Bank) -> None:
+    stems = render_stems(Event("a", Excerpt("a", 0, 900)), bank, Fade.LINEAR)
+    with pytest.raises(CorpusError, match="do not add up"):
+        quantise_stems(stems, 0.0, np.zeros(900, dtype=np.int16))

@@ -1,0 +1,1 @@
+"""Instructions that lead from one sample of a pair to the other."""

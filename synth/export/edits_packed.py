@@ -1,0 +1,200 @@
+"""Edits with their audio in one file a shard: WebDataset shards, and Parquet for Hugging Face."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from synth.corpus.hub import LANGUAGE, size_category
+from synth.corpus.licence import parse_licence
+from synth.corpus.licence_mix import hugging_face_licence
+from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.edit_pairs import (
+    FIELDS,
+    EditGroup,
+    Side,
+    check_edits,
+    describe_edit,
+    edit_groups,
+    read_edits,
+)
+from synth.export.edits import write_readme
+from synth.export.folder import Writer
+from synth.export.items import Shard
+
+_UNLIKE = "\nOf UNLIKE pairs of a group neither becomes the other by one edit.\n"
+_HOW_TAR = f"""\
+`SPLIT/*.tar` are WebDataset shards. A sample is an edit: `before.flac` and `after.flac` (or `.wav`)
+are its audio, `before-stem0.flac`, `after-stem0.flac` and so on the sounds of each side by
+themselves, and `json` says what the edit is; `before_stems` and `after_stems` there are the labels
+of the stems.
+
+    import webdataset
+    edits = webdataset.WebDataset("FOLDER/train/train-00000.tar", shardshuffle=False)
+
+{FIELDS}{_UNLIKE}"""
+_HOW_PARQUET = f"""\
+One Parquet file a shard in `data/`, a row an edit. `before` and `after` are `Audio` columns with
+the files' bytes; `before_stems` and `after_stems` list `label` and `audio` of every sound.
+
+    from datasets import load_dataset
+    edits = load_dataset("FOLDER")
+
+{FIELDS}{_UNLIKE}"""
+
+_AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_STEMS = pa.list_(pa.struct([("label", pa.string()), ("audio", _AUDIO)]))
+_TEXT: Final = pa.string()
+_COLUMNS: Final = pa.schema(
+    [
+        ("id", _TEXT),
+        ("instruction", _TEXT),
+        ("reverse_instruction", _TEXT),
+        ("kind", _TEXT),
+        ("sounds", pa.list_(_TEXT)),
+        ("gain_db", pa.float64()),
+        ("onset_s", pa.float64()),
+        ("offset_s", pa.float64()),
+        ("before", _AUDIO),
+        ("after", _AUDIO),
+        ("before_stems", _STEMS),
+        ("after_stems", _STEMS),
+        ("before_id", _TEXT),
+        ("after_id", _TEXT),
+        ("before_caption", _TEXT),
+        ("after_caption", _TEXT),
+        ("claims", pa.list_(_TEXT)),
+        ("group", _TEXT),
+    ]
+)
+_NAMES: Final = {pa.string(): "string", pa.float64(): "float64"}
+
+
+class EditsWebDataset(ExportFormat):
+    """A tar file a shard."""
+
+    name: ClassVar[str] = "edits-webdataset"
+    version: ClassVar[int] = 1
+
+    def check(self, shards: Sequence[Shard]) -> None:
+        """The corpus must be made by recipe `edits`, and its bank be there."""
+        check_edits(shards)
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """The edits of a shard, members of each adjacent."""
+        found = read_edits(shard)
+        with (
+            out.open(f"{shard.split}/{shard.name}") as file,
+            tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+        ):
+            for group in edit_groups(shard, found.edits):
+                for edit in group.edits:
+                    row = describe_edit(edit, group)
+                    for which in ("before", "after"):
+                        side = group.sides[row[which]]
+                        row[f"{which}_stems"] = [stem.label for stem in side.stems]
+                        _add(tar, f"{edit.id}.{which}{side.item.suffix}", side.item.audio)
+                        for number, stem in enumerate(side.stems):
+                            name = f"{edit.id}.{which}-stem{number}{side.item.suffix}"
+                            _add(tar, name, stem.audio)
+                    _add(tar, f"{edit.id}.json", json_line(row))
+        with out.piece("unlike") as facts:
+            facts.write(json_line(found.unlike))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """The README."""
+        write_readme(whole, out, _HOW_TAR)
+
+
+class EditsHuggingFace(ExportFormat):
+    """A Parquet file a shard, and a card that names the splits."""
+
+    name: ClassVar[str] = "edits-hf"
+    version: ClassVar[int] = 1
+
+    def check(self, shards: Sequence[Shard]) -> None:
+        """The corpus must be made by recipe `edits`, and its bank be there."""
+        check_edits(shards)
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """The edits of a shard, a row group each group."""
+        found = read_edits(shard)
+        name = f"data/{shard.split}-{shard.number:05d}-of-{shard.of:05d}.parquet"
+        schema = _schema(shard.corpus.sample_rate)
+        samples = 0
+        with (
+            out.open(name) as file,
+            pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
+        ):
+            for group in edit_groups(shard, found.edits):
+                rows = list(_rows(group))
+                samples += len(rows)
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+        with out.piece("unlike") as facts:
+            facts.write(json_line(found.unlike))
+        with out.piece("rows") as facts:
+            facts.write(json_line(samples))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """The card."""
+        counts = (line for split in whole.splits for line in whole.lines(split, "rows"))
+        files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in whole.splits]
+        facts = {
+            "pretty_name": f"{whole.corpus.name} ({whole.corpus.version})",
+            "license": hugging_face_licence(parse_licence(whole.corpus.facts.get("licence", ""))),
+            "language": LANGUAGE,
+            "size_categories": [size_category(sum(json.loads(line) for line in counts))],
+            "task_categories": ["audio-to-audio"],
+            "tags": ["audio-editing", "source-separation", "synthetic", "segue"],
+            "configs": [{"config_name": "default", "data_files": files}],
+        }
+        write_readme(whole, out, _HOW_PARQUET, yaml.safe_dump(facts, sort_keys=False))
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))
+
+
+def _rows(group: EditGroup) -> Iterator[dict[str, Any]]:
+    for edit in group.edits:
+        row = describe_edit(edit, group)
+        for which in ("before", "after"):
+            side = group.sides[row[which]]
+            row[f"{which}_id"] = side.item.id
+            row[which] = _audio(side.item.id, side, side.item.audio)
+            row[f"{which}_stems"] = [
+                {"label": stem.label, "audio": _audio(stem.name, side, stem.audio)}
+                for stem in side.stems
+            ]
+        yield row
+
+
+def _audio(name: str, side: Side, data: bytes) -> dict[str, Any]:
+    return {"bytes": data, "path": f"{name}{side.item.suffix}"}
+
+
+def _schema(rate: int) -> pa.Schema:
+    """The columns, and what `datasets` reads of them in the file's metadata."""
+    features = {field.name: _feature(field.type, rate) for field in _COLUMNS}
+    told = json.dumps({"info": {"features": features}})
+    return _COLUMNS.with_metadata({"huggingface": told})
+
+
+def _feature(type_: pa.DataType, rate: int) -> Any:
+    """An Arrow type as a feature."""
+    if type_ == _AUDIO:
+        return {"sampling_rate": rate, "_type": "Audio"}
+    if pa.types.is_list(type_):
+        return [_feature(type_.value_type, rate)]
+    if pa.types.is_struct(type_):
+        return {field.name: _feature(field.type, rate) for field in type_}
+    return {"dtype": _NAMES[type_], "_type": "Value"}

@@ -1,0 +1,150 @@
+"""Edits on disk: what is outside of an edit is untouched, and stems are their mix."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+import soundfile
+import webdataset
+from export_corpora import built
+
+from pipelines.export.corpus import export_corpus
+from synth.audio.dsp import Pcm
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import Corpus
+from synth.derived.edits.edit import edit_from_json, fault, takes
+from synth.export.items import list_shards
+from synth.export.questions import read_clips
+
+SPEC: dict[str, Any] = {
+    "corpus": "edited",
+    "source": {"foley": {"classes": ["dog", "rain", "car_horn", "siren", "crow"], "takes": 2}},
+    "recipe": {"edits": {"pairs": {"train": 8, "test": 4}}},
+    "audio": {"length": "exact 6 s"},
+    "splits": {"train": [1], "test": [2]},
+    "shards": {"samples": 10},
+}
+KEYS = {"instruction", "reverse_instruction", "kind", "sounds", "onset_s", "offset_s", "claims"}
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return built(tmp_path_factory.mktemp("edited"), SPEC)
+
+
+@pytest.fixture(scope="module")
+def rows(exported: Callable[[Corpus, str], Path], edited: Corpus) -> list[dict[str, Any]]:
+    folder = exported(edited, "edits")
+    return [
+        json.loads(line)
+        for split in edited.splits
+        for line in (folder / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def read(path: Path) -> Pcm:
+    pcm, _ = soundfile.read(path, dtype="int16")
+    return np.asarray(pcm, dtype=np.int16)
+
+
+def test_nothing_differs_outside_of_an_edit(
+    exported: Callable[[Corpus, str], Path], edited: Corpus, rows: list[dict[str, Any]]
+) -> None:
+    folder, rate = exported(edited, "edits"), edited.sample_rate
+    assert len(rows) == 12
+    for row in rows:
+        before, after = (read(folder / row[f"{which}_audio"]) for which in ("before", "after"))
+        differing = np.flatnonzero(before != after)
+        onset, offset = round(row["onset_s"] * rate), round(row["offset_s"] * rate)
+        assert len(before) == len(after) == 6 * rate
+        assert onset <= differing[0] <= differing[-1] < offset
+
+
+def test_stems_add_up_to_their_mix(
+    exported: Callable[[Corpus, str], Path], edited: Corpus, rows: list[dict[str, Any]]
+) -> None:
+    folder = exported(edited, "edits")
+    for row in rows:
+        for which in ("before", "after"):
+            stems = [read(folder / stem["audio"]) for stem in row[f"{which}_stems"]]
+            whole = np.sum(stems, axis=0, dtype=np.int64)
+            assert np.array_equal(whole, read(folder / row[f"{which}_audio"]))
+
+
+def test_rows_hold_on_the_manifest(edited: Corpus, rows: list[dict[str, Any]]) -> None:
+    about = {
+        take.subject.id: take for shard in list_shards(edited) for take in takes(*read_clips(shard))
+    }
+    for row in rows:
+        frames = {
+            name: round(row[f"{name}_s"] * edited.sample_rate) for name in ("onset", "offset")
+        }
+        edit = edit_from_json(row | frames)
+        assert fault(edit, about[edit.before], about[edit.after]) is None
+
+
+def test_webdataset_reads_the_same(
+    exported: Callable[[Corpus, str], Path], edited: Corpus, rows: list[dict[str, Any]]
+) -> None:
+    folder = exported(edited, "edits")
+    samples = list(_read_shards(exported(edited, "edits-webdataset"), edited))
+    assert [sample["__key__"] for sample in samples] == [row["id"] for row in rows]
+    for sample, row in zip(samples, rows, strict=True):
+        told = json.loads(sample["json"])
+        assert {key: told[key] for key in KEYS} == {key: row[key] for key in KEYS}
+        for which in ("before", "after"):
+            assert sample[f"{which}.flac"] == (folder / row[f"{which}_audio"]).read_bytes()
+            stems = row[f"{which}_stems"]
+            assert told[f"{which}_stems"] == [stem["label"] for stem in stems]
+            for number, stem in enumerate(stems):
+                assert sample[f"{which}-stem{number}.flac"] == (folder / stem["audio"]).read_bytes()
+
+
+def _read_shards(folder: Path, corpus: Corpus) -> Iterator[dict[str, Any]]:
+    for split in corpus.splits:
+        shards = sorted(map(str, (folder / split).glob("*.tar")))
+        yield from webdataset.WebDataset(shards, shardshuffle=False)
+
+
+def test_datasets_reads_the_same(
+    exported: Callable[[Corpus, str], Path],
+    edited: Corpus,
+    rows: list[dict[str, Any]],
+    tmp_path: Path,
+) -> None:
+    folder = exported(edited, "edits")
+    found = datasets.load_dataset(str(exported(edited, "edits-hf")), cache_dir=str(tmp_path))
+    known = []
+    for split in edited.splits:
+        table = found[split]
+        assert isinstance(table.features["before"], datasets.Audio)
+        for which in ("before", "after"):
+            table = table.cast_column(which, datasets.Audio(decode=False))
+            stems = datasets.List(
+                {"label": datasets.Value("string"), "audio": datasets.Audio(decode=False)}
+            )
+            table = table.cast_column(f"{which}_stems", stems)
+        known += list(table)
+    assert [row["id"] for row in known] == [row["id"] for row in rows]
+    for row, told in zip(known, rows, strict=True):
+        assert {key: row[key] for key in KEYS} == {key: told[key] for key in KEYS}
+        assert row["before"]["bytes"] == (folder / told["before_audio"]).read_bytes()
+        for stem, other in zip(row["after_stems"], told["after_stems"], strict=True):
+            pcm, _ = soundfile.read(io.BytesIO(stem["audio"]["bytes"]), dtype="int16")
+            assert stem["label"] == other["label"]
+            assert np.array_equal(pcm, read(folder / other["audio"]))
+
+
+@pytest.mark.parametrize("name", ["edits", "edits-webdataset", "edits-hf"])
+def test_a_corpus_of_another_recipe_is_refused(corpus: Corpus, tmp_path: Path, name: str) -> None:
+    with pytest.raises(CorpusError, match="made with recipe triplets") as caught:
+        export_corpus(corpus, name, tmp_path / "out")
+    assert "segue new edits" in caught.value.fix
+    assert not (tmp_path / "out").exists()

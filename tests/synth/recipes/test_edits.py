@@ -1,0 +1,160 @@
+"""`edits`: pairs of scenes that differ by one edit, under one normalisation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import asked
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from synth.audio.dsp import PCM_SCALE
+from synth.base.errors import LeftOutError, PlanError
+from synth.base.rng import Randomness
+from synth.base.units import to_gain
+from synth.recipes.base import Clip, Draft, Levels, Setting
+from synth.recipes.edit_settings import EditFamily
+from synth.recipes.edits import Edits
+from synth.scene.arrangement import places
+from synth.scene.timeline import duration
+from synth.truth.change import ChangeKind, find_change, list_claims
+from tests.synth.truth.oracle import Oracle, find_borders, judge_draft
+
+RATE = asked.RATE
+FRAMES = 10 * RATE
+KINDS = {
+    EditFamily.PRESENCE: {ChangeKind.ADD, ChangeKind.REMOVE},
+    EditFamily.REPLACE: {ChangeKind.REPLACE},
+    EditFamily.LEVEL: {ChangeKind.QUIETER, ChangeKind.LOUDER},
+    EditFamily.ORDER: {ChangeKind.SWAP},
+}
+
+
+def setting(seed: int = 7, peak_db: float = -1.0) -> Setting:
+    levels = Levels(-23.0, 20.0, 15.0)
+    return Setting(
+        RATE, FRAMES, levels, 1600, Randomness(seed), least_frames=FRAMES, peak_db=peak_db
+    )
+
+
+def clips() -> list[Clip]:
+    found = [clip for clip in asked.clips() if clip.frames >= RATE]
+    return [replace(clip, peak_db=-20.0 + at % 20) for at, clip in enumerate(found)]
+
+
+def drafts(recipe: Edits, found: list[Clip] | None = None) -> list[list[Draft]]:
+    groups = recipe.groups({"train": found or clips()}, setting())["train"]
+    return [list(groups.group(index)) for index in range(len(groups))]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[list[Draft]]:
+    return drafts(Edits(pairs=120, max_events=4))
+
+
+def test_members_differ_by_one_edit_of_each_kind_equally_often(pairs: list[list[Draft]]) -> None:
+    found: Counter[EditFamily] = Counter()
+    directions: Counter[ChangeKind] = Counter()
+    rounds: list[list[EditFamily]] = []
+    for at, (before, after) in enumerate(pairs):
+        change = find_change(before.scene, after.scene)
+        assert change is not None
+        (family,) = (each for each, kinds in KINDS.items() if change.kind in kinds)
+        found[family] += 1
+        rounds += [] if at % 4 else [[]]
+        rounds[-1].append(family)
+        directions[change.kind] += 1
+        assert max(duration(before.scene), duration(after.scene)) <= FRAMES
+    assert set(found.values()) == {30}
+    assert {frozenset(each) for each in rounds} == {frozenset(EditFamily)}
+    assert len(set(map(tuple, rounds))) > 10
+    assert set(directions) == set(ChangeKind)
+
+
+def test_captions_and_claims_are_true_to_a_second_judge(pairs: list[list[Draft]]) -> None:
+    for before, after in pairs[::3]:
+        assert judge_draft(before, RATE) == judge_draft(after, RATE) == []
+        change = find_change(before.scene, after.scene)
+        assert change is not None
+        assert before.heard is not None
+        assert after.heard is not None
+        claim, then = next(list_claims(change))
+        one, other = (
+            Oracle(each.heard, 1600, find_borders(each.heard)) for each in (before, after)
+        )
+        assert one.proves(claim)
+        assert other.proves(then)
+        if not change.kind.is_level:
+            assert one.refutes(then)
+            assert other.refutes(claim)
+
+
+def test_no_sample_can_exceed_the_peak(pairs: list[list[Draft]]) -> None:
+    """Frame by frame: the peaks of all sounds that play in it, added."""
+    peaks = {clip.id: clip.peak_db for clip in clips()}
+    loudest = 0.0
+    for draft in (draft for pair in pairs[:40] for draft in pair):
+        sums = np.zeros(FRAMES)
+        for place in places(draft.scene):
+            heard = place.event.heard
+            sums[place.onset : place.offset] += to_gain(peaks[heard.clip] + heard.gain_db)
+        assert sums.max() <= to_gain(-1.0) - 1 / PCM_SCALE
+        loudest = max(loudest, sums.max())
+    assert loudest > to_gain(-1.1)
+
+
+def test_sounds_that_are_not_edited_are_the_same_samples(pairs: list[list[Draft]]) -> None:
+    for before, after in pairs:
+        change = find_change(before.scene, after.scene)
+        assert change is not None
+        kept = [
+            {place for place in places(each.scene) if place.event.label not in change.sounds}
+            for each in (before, after)
+        ]
+        assert kept[0] == kept[1]
+
+
+def test_groups_are_computed_alone() -> None:
+    groups = Edits(pairs=20).groups({"train": clips()}, setting())["train"]
+    assert list(groups.group(7)) == list(groups.group(7))
+    again = Edits(pairs=20).groups({"train": clips()}, setting())["train"]
+    assert list(again.group(7)) == list(groups.group(7))
+
+
+def test_without_anything_to_edit_a_pair_is_left_out() -> None:
+    alone = [clip for clip in clips() if clip.labels == ("Bark",)]
+    with pytest.raises(LeftOutError, match="could be proven"):
+        drafts(Edits(pairs=1), alone)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"changes": []}, "one or more"),
+        ({"changes": ["level", "level"]}, "different changes"),
+        ({"change_db": [2, 6]}, "3 to 20"),
+        ({"pause_s": [0.5, 0.2]}, "pause_s"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Edits.model_validate(changes)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "where", "said"),
+    [
+        (Edits(), replace(setting(), least_frames=0), "one length"),
+        (Edits(), replace(setting(), max_frames=None), "one length"),
+        (Edits(), setting(peak_db=-3.0), "turned down differently"),
+        (Edits(pause_s=(0.01, 0.02)), setting(), "unheard"),
+        (Edits(max_event_s=0.05), setting(), "no room"),
+    ],
+)
+def test_a_setting_that_breaks_the_promise_is_refused(
+    recipe: Edits, where: Setting, said: str
+) -> None:
+    with pytest.raises(PlanError, match=said):
+        recipe.check(where, ["train"])

@@ -1,0 +1,99 @@
+"""Changes: which single edit leads from one scene to another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.scene.activity import Stretch
+from synth.scene.arrangement import Place, arrange, places
+from synth.scene.claim import Not
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.truth.change import Change, ChangeKind, find_change, list_claims
+
+DOG, RAIN, CAT = (
+    Event(label, Excerpt(f"lib/{label}", 0, frames, -3.0))
+    for label, frames in (("dog", 100), ("rain", 300), ("cat", 50))
+)
+BASE = [Place(0, RAIN), Place(400, DOG), Place(550, CAT)]
+
+
+def louder(event: Event, gain_db: float) -> Event:
+    heard = event.heard
+    return Event(event.label, replace(heard, gain_db=heard.gain_db + gain_db))
+
+
+CHANGES = [
+    (BASE[:2], Change(ChangeKind.REMOVE, ("cat",), Stretch(550, 600))),
+    (
+        [*BASE[:2], Place(550, Event("owl", Excerpt("lib/owl", 0, 40)))],
+        Change(ChangeKind.REPLACE, ("cat", "owl"), Stretch(550, 600)),
+    ),
+    (
+        [BASE[0], Place(400, louder(DOG, 7.0)), BASE[2]],
+        Change(ChangeKind.LOUDER, ("dog",), Stretch(400, 500), 7.0),
+    ),
+    (
+        [BASE[0], Place(400, CAT), Place(500, DOG)],
+        Change(ChangeKind.SWAP, ("dog", "cat"), Stretch(400, 600)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("edited", "change"), CHANGES)
+def test_a_single_edit_is_found_and_so_is_its_reverse(edited: list[Place], change: Change) -> None:
+    before, after = arrange(BASE), arrange(edited)
+    assert find_change(before, after) == change
+    undone = replace(
+        change,
+        kind=change.kind.reverse,
+        sounds=change.sounds[::-1],
+        gain_db=-change.gain_db,
+    )
+    assert find_change(after, before) == undone
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        arrange(BASE),
+        arrange([BASE[0]]),
+        arrange([BASE[0], Place(401, DOG), BASE[2]]),
+        arrange([BASE[0], Place(400, Event("wolf", DOG.heard)), Place(560, CAT)]),
+        Concat(Concat(RAIN, DOG, -100), CAT, 10),
+        Overlay(arrange(BASE[:2]), CAT, 550, 0.5),
+    ],
+    ids=["none", "two removed", "moved", "renamed and moved", "crossfade", "mixing ratio"],
+)
+def test_anything_else_is_no_edit(after: Scene) -> None:
+    assert find_change(arrange(BASE), after) is None
+
+
+@given(data=st.data())
+def test_nothing_differs_outside_of_the_stretch(data: st.DataObject) -> None:
+    """Against a naive look at every frame: which sounds play there, and which of their frames."""
+    edited = data.draw(st.sampled_from([edited for edited, _ in CHANGES]))
+    before, after = arrange(BASE), arrange(edited)
+    change = find_change(before, after)
+    assert change is not None
+    differing = [frame for frame in range(620) if playing(before, frame) != playing(after, frame)]
+    assert change.stretch == Stretch(differing[0], differing[-1] + 1)
+
+
+def playing(scene: Scene, frame: int) -> set[tuple[str, int, float]]:
+    return {
+        (place.event.label, frame - place.onset, place.event.heard.gain_db)
+        for place in places(scene)
+        if place.onset <= frame < place.offset
+    }
+
+
+def test_what_is_claimed_of_a_sound_that_goes_tells_where_it_was() -> None:
+    change = Change(ChangeKind.REMOVE, ("dog",), Stretch(0, 1))
+    dog, rain = Event("dog"), Event("rain")
+    assert list(list_claims(change, ("rain",))) == [
+        (told, Not(dog)) for told in (dog, Concat(rain, dog), Concat(dog, rain), Overlay(dog, rain))
+    ]
