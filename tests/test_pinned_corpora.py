@@ -46,35 +46,39 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "3ecce8844ee504e4",
+        "a56931553032d519",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "2d76b97881fa69ce",
+        "8a3f577bca2bb1bb",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "265d53492ac22f6e"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "7f1c6ddc59df7dd8"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "8b2c124654978959",
+        "3fda714c025e5d60",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "896e951188ae1245",
+        "49a9e969f54b47d9",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "34343dc097f564e9",
+        "d028aa555db641e6",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "5dc6621a2ebd43fa"),
+    "edits": (
+        {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
+        "b687849aac77f4d3",
+    ),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "f21e7432432286d6"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "cb6b7c72106ee4b5",
+        "c2da1501ed1894aa",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]

@@ -25,12 +25,14 @@ class Start:
         recipe: The recipe's name.
         source: A source that comes with Segue and suits it.
         settings: What differs from the recipe's defaults.
+        audio: What differs from the defaults of `audio`.
         told: What it makes; by default what the recipe says of itself.
     """
 
     recipe: str
     source: str = LABELLED
     settings: Mapping[str, Any] = field(default_factory=dict)
+    audio: Mapping[str, Any] = field(default_factory=dict)
     told: str = ""
 
     @property
@@ -45,6 +47,7 @@ class Start:
 
 
 _KNOWN: Final[Mapping[str, Start]] = {
+    "edits": Start("edits", audio={"length": "exact 10 s"}),
     "negation": Start("negation", TAGGED),
     "tag_captions": Start("tag_captions", TAGGED),
     "stage_a": Start(

@@ -55,6 +55,7 @@ def render_spec(
         "corpus": corpus,
         "source": {chosen: given},
         "recipe": {start.recipe: start.settings},
+        "audio": start.audio,
         "splits": dict(splits.splits),
     }
     told = read_meanings(Spec)
@@ -98,10 +99,10 @@ def _render_setting(
         chosen = given[key] if key in given else _find_default(field).model_dump()
         yield from _render_choice(key, nested, told, chosen, indent)
         return
-    if nested is not None and key not in given and field.default is not None:
+    if nested is not None and field.default is not None:
         yield from _wrap_comment(read_purpose(nested), indent)
         yield f"{indent}{key}:"
-        yield from _render_block(nested, {}, indent + _INDENT)
+        yield from _render_block(nested, given.get(key, {}), indent + _INDENT)
         return
     needed = "; required" if field.is_required() else ""
     yield from _wrap_comment(f"{told} [{describe_allowed(field)}{needed}]", indent)

@@ -73,6 +73,7 @@ def test_recipes_and_sources_make_specs_with_the_defaults(
         "corpus": "mine",
         "source": {source: given},
         "recipe": {start.recipe: dict(start.settings)},
+        "audio": dict(start.audio),
         "splits": choose_splits(source).splits,
     }
     assert read == Spec.model_validate(plain)

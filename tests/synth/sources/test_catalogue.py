@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.base.errors import ClipError
-from synth.base.units import resampled_frames
+from synth.base.units import resampled_frames, to_decibels
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.catalogue import (
     Acceptance,
@@ -137,9 +137,16 @@ def test_the_active_span_leaves_digital_silence_out(tmp_path: Path, bank_rate: i
     assert len(clip.audio) == bank_rate
     if bank_rate == 16_000:
         assert np.allclose(clip.audio, audio[8000:24_000], atol=1e-6)
+        assert clip.row["peak_db"] == pytest.approx(-6.0, abs=0.1)
     assert len(clip.row["levels_db"]) == 20
     assert min(clip.row["levels_db"]) > -30
-    assert clip.row["peak_db"] == pytest.approx(-6.0, abs=0.1)
+
+
+def test_the_peak_is_that_of_what_the_corpus_plays(tmp_path: Path) -> None:
+    """Resampled noise peaks up to some dB higher than its own samples."""
+    clip = accept(tmp_path, noise(16_000), bank_rate=48_000)
+    assert clip.row["peak_db"] == pytest.approx(to_decibels(np.abs(clip.audio).max()), abs=1e-3)
+    assert clip.row["peak_db"] > -5.0
 
 
 def test_silence_around_a_sound_does_not_count_in_its_level(tmp_path: Path) -> None:
