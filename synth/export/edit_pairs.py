@@ -25,9 +25,9 @@ FIELDS: Final = """\
   about; `gain_db`: by how much a sound is raised.
 - `onset_s`, `offset_s`: outside of this stretch before and after are equal, sample for sample.
 - `claims`: two, as JSON text in the form of the corpus's manifest: what is proven before and what
-  is proven after. But for a level each is refuted of the other side.
-- Stems are the sounds of a sample by themselves, in the order of its `events`. They add up to it,
-  sample for sample, as 16-bit integers.
+  is proven after. Except for a level, each is refuted of the other side.
+- Stems are the sounds of a sample, each by itself. Added as 16-bit integers they give the sample
+  exactly.
 """
 
 

@@ -25,7 +25,7 @@ _HOW = f"""\
   `before_caption`, `after_caption`: what is said of them.
 - `before_stems`, `after_stems`: `label` and `audio` of every sound.
 {FIELDS}
-Of UNLIKE pairs of a group neither becomes the other by one edit.
+Pairs of a group that are no single edit, and so have no line: UNLIKE.
 """
 
 

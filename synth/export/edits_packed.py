@@ -29,7 +29,7 @@ from synth.export.edits import write_readme
 from synth.export.folder import Writer
 from synth.export.items import Shard
 
-_UNLIKE = "\nOf UNLIKE pairs of a group neither becomes the other by one edit.\n"
+_UNLIKE = "\nPairs of a group that are no single edit, and so are left out: UNLIKE.\n"
 _HOW_TAR = f"""\
 `SPLIT/*.tar` are WebDataset shards. A sample is an edit: `before.flac` and `after.flac` (or `.wav`)
 are its audio, `before-stem0.flac`, `after-stem0.flac` and so on the sounds of each side by
