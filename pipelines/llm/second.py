@@ -107,7 +107,8 @@ class SecondRequest:
         found = {}
         for each in digests:
             texts = [value for value in items[each].values() if isinstance(value, str)]
-            found[each] = self._make_question(items[each], max(texts, key=len, default=""))
+            guessed = self._make_question(items[each], max(texts, key=len, default=""))
+            found[each] = Question(each, guessed.fields)  # Other variants have other texts.
         return found
 
     def _make_question(self, fields: Mapping[str, Any], text: str) -> Question:
