@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from pydantic import Field
@@ -71,7 +72,7 @@ class SameClaim(Check):
 
     def tells(self, item: PromptItem) -> Mapping[str, Any]:
         """The `sounds` that a reader chooses from, in an order that says nothing."""
-        return {"sounds": list_sounds(self._claim(item), self.decoys)}
+        return {"sounds": list(list_sounds(self._claim(item), self.decoys))}
 
     def kind(self, item: PromptItem) -> str:
         """The kind of the claim."""
@@ -103,7 +104,8 @@ def _has_value(each: Mapping[str, Any]) -> bool:
     return each["says"] in VALUED
 
 
-def list_sounds(claim: Claim, decoys: int) -> list[str]:
+@lru_cache(maxsize=1 << 16)
+def list_sounds(claim: Claim, decoys: int) -> tuple[str, ...]:
     """The labels of a claim among others that none of them could be called by.
 
     Args:
@@ -119,7 +121,7 @@ def list_sounds(claim: Claim, decoys: int) -> list[str]:
             break
         if not any(are_confusable(label, other) for other in found):
             found.add(label)
-    return sorted(found, key=lambda label: uniform_hash("place", text, label))
+    return tuple(sorted(found, key=lambda label: uniform_hash("place", text, label)))
 
 
 def _list(statements: frozenset[Statement]) -> str:
