@@ -28,7 +28,7 @@ from synth.scene.statements import VALUED, Statement, complete, state
 
 Statements = frozenset[Statement]
 FRAMES: Final = {
-    "en": "{style}, as they say: {text}",
+    "en": "{text} ({style})",
     "de": "({style}) Das ist es, was man hört, und so ist es, nicht mehr und auch nicht weniger "
     "als das, wie es war und wie es ist: {text}",
     "fr": "({style}) On l'entend, c'est ce qui est dans le son, et il n'est pas plus et pas moins "
@@ -271,8 +271,8 @@ def compare(
         answers: Rows of the answers.
 
     Returns:
-        By kind of claim, error ("" for a right text) and outcome: `written` (it passed the static
-        checks), `accepted`, `unwritten` (no text passed them).
+        By kind of claim, error ("" for a right text) and outcome: `caught` (the first text broke a
+        static check), `written` (it passed them), `accepted`.
     """
     tallies: dict[tuple[str, str, str], Tally] = defaultdict(Tally)
     distinct = {(row["caption"], row["style"], row["language"]): row for row in answers}
@@ -291,9 +291,9 @@ def compare(
             back = sum(complete(one) == every[0].means for one in wrong) / len(wrong)
             taken = (1 - model.rates.read) if not each.error else model.rates.read * back
             here, key = row["text"] == text, (row["kind"], each.error)
+            caught = not good and model.write(row, False) is each
+            tallies[(*key, "caught")].add(chance * (not good), caught)
             accepted = here and row["verdict"] == "accepted"
             tallies[(*key, "written")].add(written, here)
             tallies[(*key, "accepted")].add(written * taken, accepted)
-        refused = row["verdict"] == "refused_by_checks"
-        tallies[row["kind"], "", "unwritten"].add((again - 1) ** 2, refused)
     return tallies
