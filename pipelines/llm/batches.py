@@ -47,6 +47,7 @@ class BatchRunner:
         store: Where the tickets are.
         poll_s: Seconds between looks.
         observer: Told of the progress.
+        phase: What the observer is told it is.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class BatchRunner:
         store: Store,
         poll_s: float,
         observer: Observer,
+        phase: str = PHASE,
     ) -> None:
         self._task = task
         self._items = items
@@ -68,6 +70,7 @@ class BatchRunner:
         self._tickets = Tickets(store, ledger)
         self._poll_s = poll_s
         self._observer = observer
+        self._phase = phase
         self._wake = asyncio.Event()
         self._barren: Fault | None = None
         self._rounds = 0
@@ -81,7 +84,7 @@ class BatchRunner:
 
     async def run(self, waiting: Mapping[str, ItemState]) -> None:
         """Hand in, and collect, until all is settled or the run is stopped."""
-        self._observer.start(PHASE, len(waiting), "items", done=0)
+        self._observer.start(self._phase, len(waiting), "items", done=0)
         try:
             await self._fetch_all()
             while self.stopped is None and self._hand_in():
@@ -89,7 +92,7 @@ class BatchRunner:
         except Fault as fault:
             self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
         if self.stopped is None:
-            self._observer.finish(PHASE)
+            self._observer.finish(self._phase)
 
     async def _fetch_all(self) -> None:
         """See all tickets through."""
@@ -118,7 +121,7 @@ class BatchRunner:
     def _make_orders(self, queue: Queue, owner: str) -> list[Order]:
         """Requests up to what a batch may hold and the budget can pay."""
         orders: list[Order] = []
-        size, room = 0, self._ledger.compute_room()
+        size, room = 0, self._budget.compute_room()
         for digests in queue.take_all():
             states = self._ledger.claim(digests, owner)
             if not states:
@@ -126,7 +129,7 @@ class BatchRunner:
             some = make_members(list(states), self._items)
             order = self._make_order(self._task.make_request(some, states), some)
             size += 2 * sum(len(text.encode()) for _, text in order.messages)
-            room = None if room is None else room - order.worst
+            room = None if room is None else room - self._budget.compute_need(order)
             too_dear = room is not None and room < 0
             if too_dear or size > MOST_BYTES or len(orders) == _MOST_REQUESTS:
                 self._ledger.release(states, owner)
@@ -196,7 +199,7 @@ class BatchRunner:
                 self._budget.record_fault(each.purchase, fault, each.worst)
                 after = self._update_states(fault, each, states)
             self._ledger.record_states(after, each.purchase)
-            self._observer.advance(PHASE, count_settled(after))
+            self._observer.advance(self._phase, count_settled(after))
 
     def _update_states(
         self, fault: Fault, sent: SentRequest, states: Mapping[str, ItemState]

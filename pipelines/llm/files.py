@@ -1,39 +1,30 @@
-"""What is read and what is written: items from data files and corpora, answers to Parquet."""
+"""What is read: items from data files and corpora."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.llm.money.records import ItemState
-from pipelines.llm.tasks import PromptTask, item_digest
+from pipelines.llm.tasks import item_digest
 from pipelines.store.manifest import find_manifest
-from synth.base.atomic import replacing
 from synth.base.errors import SceneError, SourceError, SpecError
-from synth.corpus.schema import AUDIBLE, canonical_json
+from synth.base.rng import uniform_hash
+from synth.corpus.schema import AUDIBLE
 from synth.llm.checks.truth_check import events_timeline
 from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
 
-ANSWERS: Final = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("texts", pa.list_(pa.string()), nullable=False),
-        pa.field("answer", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("generator", pa.string(), nullable=False),
-        pa.field("attempts", pa.int32(), nullable=False),
-    ]
-)
 _NUMBERS: Final[Mapping[str, type]] = {"integer": int, "number": float}
+_CAPTION: Final = "caption"
 _KINDS: Final = "a .csv, .parquet or .jsonl file, or a corpus's manifest folder"
 
 
@@ -63,6 +54,8 @@ class Input:
         constants: Values of fields that are the same for all rows.
         split: Of a corpus; all by default.
         limit: So many rows at most.
+        positives: Of a corpus: its further true captions too, each as a row of its own.
+        variants: Items of a row; each is dealt other values of the fields that a prompt deals.
     """
 
     path: Path
@@ -71,6 +64,8 @@ class Input:
     constants: Mapping[str, str] = field(default_factory=dict)
     split: str | None = None
     limit: int | None = None
+    positives: bool = False
+    variants: int = 1
 
 
 def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
@@ -82,26 +77,53 @@ def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
         SpecError: If a column is missing.
     """
     found: list[InputRow] = []
-    seen: dict[str, str] = {}
+    seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
     _check_fields(source, columns)
     columns |= source.columns
-    for place, values in _read_values(source):
-        if source.limit is not None and len(found) >= source.limit:
-            break
+    for place, values in islice(_read_values(source), source.limit):
         where = f"{source.path}: {place}"
         if not found:
-            _check_present(source, prompt, columns, values)
+            deal = _find_dealt(source, prompt, columns, values)
+            _check_present(source, prompt, columns, values, deal)
         name = str("" if (given := values.get(source.id_column)) is None else given)
-        if not name or name in seen:
-            told = f"the id {name!r} is also that of {seen[name]}" if name else "lacks an id"
+        key = (name, values[_CAPTION] if source.positives else "")
+        if not name or key in seen:
+            told = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
             raise SourceError(f"{where}: {told}", fix="give every row an id of its own")
-        seen[name] = place
-        cells = {key: values.get(column) for key, column in columns.items()}
-        found.append(_make_row(name, cells | dict(source.constants), prompt, where))
+        seen[key] = place
+        cells = {name: values.get(column) for name, column in columns.items()}
+        for variant in range(source.variants):
+            dealt = {each: _deal(prompt, each, key, variant) for each in deal}
+            fields = cells | dealt | dict(source.constants)
+            found.append(_make_row(name, fields, prompt, where))
     if not found:
         raise SourceError(f"{source.path}: holds no rows", fix=f"name {_KINDS}")
     return found
+
+
+def _find_dealt(
+    source: Input, prompt: Prompt, columns: Mapping[str, str], first: Mapping[str, Any]
+) -> list[str]:
+    """The fields whose values are dealt: neither the rows nor the options give them."""
+    deal = [
+        name
+        for name in prompt.file.deal
+        if name not in source.constants and columns[name] not in first
+    ]
+    most = math.lcm(*(len(prompt.file.fields[name]["enum"]) for name in deal))
+    if source.variants > most:
+        told = f"{' and '.join(deal)} have {most} combinations" if deal else "nothing is dealt"
+        raise SpecError(f"--variants {source.variants}: {told}", fix=f"give at most {most}")
+    return deal
+
+
+def _deal(prompt: Prompt, name: str, row: tuple[str, str], variant: int) -> str:
+    """The value of a field for a row: by chance the first, and the next one each variant."""
+    values = prompt.file.fields[name]["enum"]
+    return str(
+        values[(int(uniform_hash("deal", name, *row) * len(values)) + variant) % len(values)]
+    )
 
 
 def _check_fields(source: Input, columns: Mapping[str, str]) -> None:
@@ -114,7 +136,11 @@ def _check_fields(source: Input, columns: Mapping[str, str]) -> None:
 
 
 def _check_present(
-    source: Input, prompt: Prompt, columns: Mapping[str, str], first: Mapping[str, Any]
+    source: Input,
+    prompt: Prompt,
+    columns: Mapping[str, str],
+    first: Mapping[str, Any],
+    deal: Iterable[str],
 ) -> None:
     present = ", ".join(str(name) for name in first)
     if source.id_column not in first:
@@ -123,7 +149,7 @@ def _check_present(
             fix=f"give --id-column one of: {present}",
         )
     for name in prompt.file.fields:
-        if name not in source.constants and columns[name] not in first:
+        if name not in {*source.constants, *deal} and columns[name] not in first:
             raise SpecError(
                 f"{source.path}: no column {columns[name]!r}, which prompt {prompt.id} needs",
                 fix=f"give --column {name}=COLUMN with one of: {present}; or --set {name}=VALUE",
@@ -169,8 +195,11 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         table = pq.read_table(find_manifest(path), filters=split)
         audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
         extra = {} if audible is None else {"audible": int(audible)}
-        yield from _number_rows(row | extra for row in table.to_pylist())
+        rows = (row | extra for row in table.to_pylist())
+        yield from _number_rows(_add_positives(rows) if source.positives else rows)
         return
+    if source.positives:
+        raise SpecError("--positives is for corpora", fix=f"drop it: {path} is a file")
     if source.split is not None:
         raise SpecError("--split is for corpora", fix=f"drop it: {path} is a file")
     if not path.is_file():
@@ -183,6 +212,13 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
     except (ValueError, csv.Error, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
+
+
+def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for row in rows:
+        yield row
+        for each in row["positives"]:
+            yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -216,26 +252,3 @@ def _parse_object(line: str, number: int) -> Mapping[str, Any]:
 def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, values in enumerate(rows, start=1):
         yield f"row {number}", values
-
-
-def write_answers(
-    out: Path, rows: Sequence[InputRow], states: Mapping[str, ItemState], task: PromptTask
-) -> None:
-    """Write what became of every row, in the order of the input."""
-    table = [_make_answer_row(row, states.get(row.digest, ItemState()), task) for row in rows]
-    facts = {"task": task.prompt.id, "digest": task.prompt.digest, "generator": task.generator}
-    schema = ANSWERS.with_metadata(facts)
-    with replacing(out) as partial:
-        pq.write_table(pa.Table.from_pylist(table, schema=schema), partial, compression="zstd")
-
-
-def _make_answer_row(row: InputRow, state: ItemState, task: PromptTask) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "status": str(state.status),
-        "texts": [] if state.answer is None else task.prompt.texts(state.answer),
-        "answer": "" if state.answer is None else canonical_json(state.answer),
-        "reason": state.reason,
-        "generator": task.generator,
-        "attempts": state.attempts,
-    }

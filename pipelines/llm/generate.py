@@ -2,74 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from pipelines.llm.batches import BatchRunner
-from pipelines.llm.files import InputRow, read_rows, write_answers
-from pipelines.llm.money.budget import Budget
-from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.prices import Price, estimate_tokens, find_price, to_nanos
+from pipelines.llm.money.budget import Account, Budget
+from pipelines.llm.money.prices import to_nanos
 from pipelines.llm.money.records import ItemState, Status
 from pipelines.llm.money.store import Store
-from pipelines.llm.preparation import prepare_endpoint
-from pipelines.llm.runner import ItemRunner, recover
+from pipelines.llm.run import Books, Run
+from pipelines.llm.second import count_verdicts
 from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
-from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import classify_reason
-from pipelines.llm.wire.address import check_address, identify_endpoint
-from pipelines.llm.wire.endpoint import Endpoint
-from pipelines.store.output import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.llm.prompt import load_prompt
 
 _LEAST_OUTPUT: Final = 4
-
-
-class Buyer(Protocol):
-    """What asks for items: one by one, or in batches."""
-
-    stopped: Stop | None
-
-    def stop(self, stop: Stop) -> None:
-        """End soon."""
-        ...
-
-    async def run(self, waiting: Mapping[str, ItemState]) -> None:
-        """Ask for items."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A run whose settings are good.
-
-    Args:
-        settings: What it was told.
-        task: What is asked.
-        rows: The input.
-        price: Of the model.
-    """
-
-    settings: GenerateSettings
-    task: PromptTask
-    rows: Sequence[InputRow]
-    price: Price
-
-    @property
-    def items(self) -> dict[str, Mapping[str, object]]:
-        """Fields by digest; rows that are equal are one item."""
-        return {row.digest: row.fields for row in self.rows}
 
 
 def estimate(settings: GenerateSettings) -> GenerateEstimate:
@@ -78,25 +29,33 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
     Raises:
         SegueError: If the run could not start.
     """
-    run = _check_settings(settings)
+    run = Run.check(settings)
     states: dict[str, ItemState] = {}
+    read: dict[str, ItemState] = {}
+    settled: set[str] = set()
     if settings.store.is_file():
         with Store.open(settings.store) as store:
-            ledger = Ledger(store, store.find_scope(run.task.scope, adopt=False), "", None)
-            states = _read_states(run, ledger, keep=False)
-    queue = Queue(run.task.prompt.batch)
-    queue.put(_select_open(run, states))
-    requests = sent = answered = 0
-    for digests in queue.take_all():
-        some = make_members(digests, run.items)
-        request = run.task.make_request(some, {each: ItemState() for each in digests})
-        requests += 1
-        sent += estimate_tokens([*(text for _, text in request.messages), request.schema])
-        answered += request.max_output_tokens
-    done = sum(row.digest in states and not _is_open(states[row.digest]) for row in run.rows)
-    low = run.price.compute_cost(sent, answered // _LEAST_OUTPUT, in_batch=settings.batch)
-    high = run.price.compute_cost(2 * sent, 2 * answered, in_batch=settings.batch)
-    return GenerateEstimate(len(run.rows), done, requests, sent, answered, low, high)
+            books = Books(run, store)
+            outcomes = books.load(check=True)
+            states, read = books.states, books.read
+            settled = {each for each, found in outcomes.items() if not _is_open(found.state)}
+    found = [(run.first, run.first.estimate(states))]
+    if run.second is not None:
+        guessed = run.second.guess_questions(run.first.items, run.first.select_open(states))
+        asked = run.second.make_questions(run.first.items, states) | guessed
+        second = run.make_second_stage(asked.values())
+        found.append((second, second.estimate(read)))
+    batch = settings.batch
+    return GenerateEstimate(
+        items=len(run.rows),
+        from_store=sum(row.digest in settled for row in run.rows),
+        requests=sum(each.requests for _, each in found),
+        second_requests=sum(each.requests for _, each in found[1:]),
+        input_tokens=sum(each.input_tokens for _, each in found),
+        output_tokens=sum(each.output_tokens for _, each in found),
+        low=sum(each.compute_cost(stage.price, _LEAST_OUTPUT, batch) for stage, each in found),
+        high=sum(2 * each.compute_cost(stage.price, 1, batch) for stage, each in found),
+    )
 
 
 def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
@@ -105,136 +64,88 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     Raises:
         SegueError: If the run cannot start. What ends it later is in the summary.
     """
-    run = _check_settings(settings)
+    run = Run.check(settings)
     if settings.budget is not None and not math.isfinite(settings.budget):
         raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")
-    if settings.budget is None and not run.price.free:
+    asked = [(run.first.task.model, run.first.price)]
+    if run.second is not None:
+        asked.append((run.second.task.model, run.second.price))
+    dear = next((model for model, price in asked if not price.free), "")
+    if settings.budget is None and dear:
         raise SpecError(
-            f"no budget is given, but model {run.task.model} costs money",
+            f"no budget is given, but model {dear} costs money",
             fix="give --budget DOLLARS; --dry-run estimates the cost",
         )
     with Store.open(settings.store) as store:
         return _generate(run, store, observer)
 
 
-def _check_settings(settings: GenerateSettings) -> _Run:
-    check_output(settings.out, settings.source.path)
-    asked = settings.endpoint
-    check_address(asked.base_url)
-    where = identify_endpoint(asked.base_url)
-    task = PromptTask(load_prompt(settings.task), asked.model, settings.seed, where)
-    price = find_price(task.model, settings.prices, settings.local)
-    return _Run(settings, task, read_rows(settings.source, task.prompt), price)
-
-
-def _generate(run: _Run, store: Store, observer: Observer) -> GenerateSummary:
+def _generate(run: Run, store: Store, observer: Observer) -> GenerateSummary:
     begun = time.monotonic()
-    settings, task = run.settings, run.task
+    settings = run.settings
     limit = None if settings.budget is None else to_nanos(settings.budget)
-    ledger = Ledger(store, store.find_scope(task.scope), str(settings.out.resolve()), limit)
-    budget = Budget(ledger, run.price, settings.batch)
-    recover(task, ledger)
+    books = Books(run, store, str(settings.out.resolve()), limit)
+    books.recover()
     if settings.retry_failed:
-        ledger.reopen(list(run.items))
-    before = _read_states(run, ledger, keep=True)
-    waiting = _select_open(run, before)
-    stopped = None
+        books.reopen()
+    before = books.load(check=True)
+    account = Account()
     try:
-        if waiting:
-            stopped = asyncio.run(_buy(run, store, ledger, budget, waiting, observer))
+        stopped = _buy_first(run, books, store, account, observer)
+        if run.second is not None and (stopped is None or stopped.kind is StopKind.BUDGET):
+            stopped = _buy_second(run, books, store, account, observer) or stopped
     except KeyboardInterrupt:
-        write_answers(settings.out, run.rows, ledger.read_states(list(run.items)), task)
+        books.write()
         raise
-    states = ledger.read_states(list(run.items))
-    write_answers(settings.out, run.rows, states, task)
-    of_rows = [states.get(row.digest, ItemState()) for row in run.rows]
-    still = [each for each, state in states.items() if _is_open(state)]
+    outcomes = books.write()
+    of_rows = [outcomes[row.digest].state for row in run.rows]
     failed = Counter(
         classify_reason(each.reason) for each in of_rows if each.status is Status.FAILED
     )
     return GenerateSummary(
-        generator=task.generator,
+        generator=run.first.task.generator,
         items=len(run.rows),
         answered=sum(each.status is Status.ANSWERED for each in of_rows),
         failed=dict(failed.most_common()),
         left=sum(_is_open(each) for each in of_rows),
-        travelling=ledger.count_travelling(still),
-        from_store=sum(not _is_open(before.get(row.digest, ItemState())) for row in run.rows),
-        account=budget.account,
-        spent=ledger.compute_spent(),
+        travelling=books.count_travelling(),
+        from_store=sum(not _is_open(before[row.digest].state) for row in run.rows),
+        account=account,
+        spent=books.first.compute_spent(),
         seconds=time.monotonic() - begun,
         stopped=stopped,
         out=settings.out,
+        verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.second else {},
     )
+
+
+def _buy_first(
+    run: Run, books: Books, store: Store, account: Account, observer: Observer
+) -> Stop | None:
+    waiting = run.first.select_open(books.states)
+    held = None
+    if run.second is not None and waiting:
+        asked = books.questions
+        due = {each for each in asked if _is_due(books.read.get(asked[each].digest))}
+        held = run.second.reserve(run.first.items, due, run.settings.batch)
+    budget = Budget(books.first, run.first.price, run.settings.batch, account, held)
+    return run.first.buy(run.settings, store, books.first, budget, waiting, observer)
+
+
+def _buy_second(
+    run: Run, books: Books, store: Store, account: Account, observer: Observer
+) -> Stop | None:
+    """Have the answers verified that there are, even if the budget has no room for others."""
+    books.load()
+    stage = run.make_second_stage(books.questions.values())
+    budget = Budget(books.second, stage.price, run.settings.batch, account)
+    waiting = stage.select_open(books.read)
+    return stage.buy(run.settings, store, books.second, budget, waiting, observer)
+
+
+def _is_due(read: ItemState | None) -> bool:
+    return read is None or _is_open(read)
 
 
 def _is_open(state: ItemState) -> bool:
     return state.status is Status.OPEN
-
-
-def _read_states(run: _Run, ledger: Ledger, keep: bool) -> dict[str, ItemState]:
-    """The items' states; answers that a check of today refuses are open again."""
-    found = ledger.read_states(list(run.items))
-    states = {each: run.task.recheck(state, run.items[each]) for each, state in found.items()}
-    changed = {each: state for each, state in states.items() if state != found[each]}
-    if keep and changed:
-        ledger.record_states(changed)
-    return states
-
-
-def _select_open(run: _Run, states: Mapping[str, ItemState]) -> dict[str, ItemState]:
-    every = {each: states.get(each, ItemState()) for each in run.items}
-    return {each: state for each, state in every.items() if _is_open(state)}
-
-
-async def _buy(
-    run: _Run,
-    store: Store,
-    ledger: Ledger,
-    budget: Budget,
-    waiting: Mapping[str, ItemState],
-    observer: Observer,
-) -> Stop | None:
-    settings = run.settings
-    async with Endpoint(settings.endpoint) as endpoint:
-        stop = await prepare_endpoint(endpoint, store, ledger, budget, run.price)
-        if stop is not None:
-            return stop
-        buyer: Buyer
-        common = (run.task, run.items, ledger, budget)
-        if settings.batch:
-            buyer = BatchRunner(*common, endpoint, store, settings.poll_s, observer)
-        else:
-            how = (endpoint.ask, settings.policy, settings.concurrency)
-            buyer = ItemRunner(*common, *how, observer)
-        with _stop_on_signals(buyer):
-            await buyer.run(waiting)
-        if buyer.stopped is not None and buyer.stopped.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(run.task.endpoint, run.task.model)
-        return buyer.stopped
-
-
-@contextmanager
-def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
-    """The first Ctrl-C lets what is sent come back; the second one ends at once."""
-    loop = asyncio.get_running_loop()
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-
-    def release() -> None:
-        for each, handler in before.items():
-            if loop.remove_signal_handler(each):
-                signal.signal(each, handler)
-
-    def stop() -> None:
-        buyer.stop(Stop.for_interrupt())
-        release()
-
-    # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
-    with suppress(NotImplementedError, ValueError, RuntimeError):
-        for each in before:
-            loop.add_signal_handler(each, stop)
-    try:
-        yield
-    finally:
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            release()

@@ -57,6 +57,7 @@ class ItemRunner:
         policy: When a request is given up.
         concurrency: Requests at a time.
         observer: Told of the progress.
+        phase: What the observer is told it is.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class ItemRunner:
         policy: Policy,
         concurrency: int,
         observer: Observer,
+        phase: str = PHASE,
     ) -> None:
         self._task = task
         self._items = items
@@ -77,6 +79,7 @@ class ItemRunner:
         self._ask = ask
         self._policy = policy
         self._observer = observer
+        self._phase = phase
         self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
         self._queue = Queue(task.prompt.batch)
@@ -101,14 +104,14 @@ class ItemRunner:
         Args:
             waiting: States of the items that are not settled.
         """
-        self._observer.start(PHASE, len(waiting), "items", done=0)
+        self._observer.start(self._phase, len(waiting), "items", done=0)
         self._queue.put(waiting)
         try:
             await self._loop()
         finally:
             await self._drain()
         if self.stopped is None:
-            self._observer.finish(PHASE)
+            self._observer.finish(self._phase)
 
     async def _loop(self) -> None:
         while self.stopped is None:
@@ -203,7 +206,7 @@ class ItemRunner:
 
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
         self._ledger.record_states(after, purchase)
-        self._observer.advance(PHASE, count_settled(after))
+        self._observer.advance(self._phase, count_settled(after))
         self._queue.put({each: s for each, s in after.items() if s.status is Status.OPEN})
 
     def _give_back(self, batch: _Batch) -> None:
@@ -217,7 +220,7 @@ class ItemRunner:
         recover(self._task, self._ledger)
         states = self._ledger.read_states(list(self._elsewhere))
         waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        self._observer.advance(PHASE, len(self._elsewhere) - len(waiting))
+        self._observer.advance(self._phase, len(self._elsewhere) - len(waiting))
         self._elsewhere.clear()
         if self._ledger.count_travelling(list(waiting)) == len(waiting):
             return False

@@ -29,6 +29,7 @@ class GenerateSettings:
         retry_failed: Ask again for items that failed.
         poll_s: How often to look after a batch.
         policy: When a request is given up.
+        verify_model: Whom second requests ask, at the same endpoint; the same model by default.
     """
 
     task: str
@@ -45,3 +46,4 @@ class GenerateSettings:
     retry_failed: bool = False
     poll_s: float = 30.0
     policy: Policy = field(default_factory=lambda: Policy(attempts=8))
+    verify_model: str = ""

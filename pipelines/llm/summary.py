@@ -29,6 +29,7 @@ class GenerateSummary:
         seconds: That this run took.
         stopped: Why it ended early, if it did.
         out: The file that was written.
+        verdicts: Where texts are verified, by kind of item: `asked`, and the rows by `Verdict`.
     """
 
     generator: str
@@ -43,6 +44,7 @@ class GenerateSummary:
     seconds: float
     stopped: Stop | None
     out: Path
+    verdicts: Mapping[str, Mapping[str, int]]
 
     @property
     def bought(self) -> int:
@@ -74,7 +76,7 @@ class GenerateSummary:
             "message": self.stopped.message if self.stopped else "",
             "fix": self.stopped.fix if self.stopped else "",
             "out": str(self.out),
-        }
+        } | ({"kinds": self.verdicts} if self.verdicts else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class GenerateEstimate:
         items: Rows of the input.
         from_store: Rows that are settled.
         requests: To be sent, if every answer is good.
+        second_requests: Of these, those that verify answers.
         input_tokens: About.
         output_tokens: At most, if every answer is good.
         low: Its cost, if answers take a quarter of what they may.
@@ -94,6 +97,7 @@ class GenerateEstimate:
     items: int
     from_store: int
     requests: int
+    second_requests: int
     input_tokens: int
     output_tokens: int
     low: Nano
@@ -105,6 +109,7 @@ class GenerateEstimate:
             "items": self.items,
             "from_store": self.from_store,
             "requests": self.requests,
+            "second_requests": self.second_requests,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "low": self.low / NANOS,

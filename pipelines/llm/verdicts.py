@@ -18,6 +18,7 @@ MAX_ATTEMPTS: Final = 2
 _QUOTED: Final = re.compile(r'"[^"]*"|\B\'[^\']*\'\B')
 _NUMBER: Final = re.compile(r"\d+")
 MISSING: Final = "the reply left it out"
+_UNUSABLE: Final = "unusable reply"
 
 
 def judge_reply(
@@ -34,7 +35,7 @@ def judge_reply(
     try:
         answers = prompt.parse(text)
     except AnswerError as error:
-        return apply_fault(members, states, f"unusable reply: {error.message}", ask_again=True)
+        return apply_fault(members, states, f"{_UNUSABLE}: {error.message}", ask_again=True)
     after: dict[str, ItemState] = {}
     for member in members:
         before = states.get(member.digest, ItemState())
@@ -83,6 +84,16 @@ def apply_fault(
 def count_settled(states: Mapping[str, ItemState]) -> int:
     """How many of the items are answered or have failed."""
     return sum(state.status is not Status.OPEN for state in states.values())
+
+
+def is_refused(state: ItemState) -> bool:
+    """Whether an item failed as its answer broke the prompt's schema or checks."""
+    told = "; ".join(state.complaints)
+    return (
+        state.status is Status.FAILED
+        and told == state.reason != MISSING
+        and not told.startswith(_UNUSABLE)
+    )
 
 
 def classify_reason(reason: str) -> str:

@@ -24,7 +24,8 @@ from synth.corpus.schema import Sample
 from synth.llm.checks.truth_check import scene_fields
 from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt
-from synth.scene.claim import Claim, Not
+from synth.llm.verification import Verification, load_verification
+from synth.scene.claim import Claim, Not, claim_to_json
 from synth.scene.notation import parse
 
 RESTATEMENT: Final = "restatement"
@@ -32,6 +33,7 @@ _KINDS: Final = {
     "order-negatives": "reorder",
     "binding-negatives": "rebind",
     "paraphrase": RESTATEMENT,
+    "rewrite": RESTATEMENT,
 }
 _ANSWERED: Final = "answered"
 _MEND: Final = "run `segue llm run` on a plan of this spec without `enrich`, and give its file"
@@ -46,12 +48,23 @@ class ModelAnswer:
         value: The answer.
         generator: Prompt, version and model.
         path: The file that holds it.
+        row: The row of the file.
+        verification: How the prompt's texts are verified, None if they are not.
     """
 
     prompt: Prompt
     value: Mapping[str, Any]
     generator: str
     path: Path
+    row: Mapping[str, Any]
+    verification: Verification | None = None
+
+    def find_original(self, sample: Sample) -> Caption | None:
+        """The true caption of the sample that it is about; None if the sample has it no more."""
+        if self.verification is None:
+            return sample.caption
+        every = (sample.caption, *sample.positives)
+        return next((each for each in every if each.text == self.row["caption"]), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,29 +110,44 @@ class Enrichment:
         """
         positives, negatives = list(sample.positives), list(sample.negatives)
         for answer in self.answers.get(sample.id, ()):
-            self._check(answer, sample)
+            original = self._check(answer, sample)
             contrary = negatives if _KINDS[answer.prompt.id] == RESTATEMENT else positives
             _refuse_shared(answer, sample, {each.text for each in contrary})
             known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
             kind = _KINDS[answer.prompt.id]
             found = [
-                each for each in _make_captions(answer, sample, kind) if each.text not in known
+                each for each in _make_captions(answer, original, kind) if each.text not in known
             ]
             (positives if kind == RESTATEMENT else negatives).extend(found)
         return replace(sample, positives=tuple(positives), negatives=tuple(negatives))
 
-    def _check(self, answer: ModelAnswer, sample: Sample) -> None:
-        fields = {"caption": sample.caption.text} | scene_fields(
-            sample.scene, sample.activity, self.audible
+    def _check(self, answer: ModelAnswer, sample: Sample) -> Caption:
+        """The caption of the sample that an answer is about, if it fits."""
+        original = answer.find_original(sample)
+        faults = [f"it has no true caption {answer.row.get('caption')!r}"]
+        if original is not None:
+            faults = self._find_faults(answer, sample, original)
+            if not faults:
+                return original
+        raise PlanError(
+            f"{answer.path}: {sample.id}: the answer does not fit the sample: {faults[0]}",
+            fix=_MEND,
         )
+
+    def _find_faults(self, answer: ModelAnswer, sample: Sample, original: Caption) -> list[str]:
+        fields = {
+            "caption": original.text,
+            "claim": claim_to_json(original.claim),
+            "sample_rate": sample.sample_rate,
+            **{name: answer.row[name] for name in answer.prompt.file.deal},
+            **scene_fields(sample.scene, sample.activity, self.audible),
+        }
         wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
         item = PromptItem(sample.id, {name: fields[name] for name in wanted & fields.keys()})
         faults = answer.prompt.faults(item, answer.value)
-        if faults:
-            raise PlanError(
-                f"{answer.path}: {sample.id}: the answer does not fit the sample: {faults[0]}",
-                fix=_MEND,
-            )
+        if faults or answer.verification is None:
+            return faults
+        return answer.verification.faults(item, json.loads(answer.row["read"]))
 
 
 def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> None:
@@ -152,8 +180,8 @@ def enrichment_digest(paths: Sequence[Path]) -> str:
         ) from error
 
 
-def _make_captions(answer: ModelAnswer, sample: Sample, kind: str) -> Iterator[Caption]:
-    """The captions of an answer.
+def _make_captions(answer: ModelAnswer, original: Caption, kind: str) -> Iterator[Caption]:
+    """The captions of an answer about a caption.
 
     A negative that comes with its notation claims that; one without is false as far as the model
     and the checks can tell, and is written as the denial of the true caption.
@@ -163,11 +191,11 @@ def _make_captions(answer: ModelAnswer, sample: Sample, kind: str) -> Iterator[C
         for each in answer.value.get("negatives", ())
     ]
     for number, text in enumerate(answer.prompt.texts(answer.value)):
-        claim: Claim = sample.caption.claim
+        claim: Claim = original.claim
         if kind != RESTATEMENT:
             notation = notations[number] if number < len(notations) else None
             claim = parse(notation) if notation else Not(claim)
-        yield Caption(text, claim, kind, sample.caption.connective, answer.generator)
+        yield Caption(text, claim, kind, original.connective, answer.generator)
 
 
 def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
@@ -186,8 +214,14 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
         )
     try:
         prompt = load_prompt(task)
+        verification = load_verification(prompt)
     except SegueError as error:
         raise SpecError(f"enrich: {path}: {error}") from error
+    wanted = () if verification is None else ("caption", "read", *prompt.file.deal)
+    for name in wanted:
+        if name not in table.column_names:
+            raise SpecError(f"enrich: {path}: column {name!r} is missing", fix=_MEND)
     for row in table.to_pylist():
         if row["status"] == _ANSWERED:
-            yield row["id"], ModelAnswer(prompt, json.loads(row["answer"]), row["generator"], path)
+            value, maker = json.loads(row["answer"]), row["generator"]
+            yield row["id"], ModelAnswer(prompt, value, maker, path, row, verification)

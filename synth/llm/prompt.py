@@ -142,7 +142,7 @@ class Prompt:
         if broken:
             return broken
         case = Case(item, answer, self.texts(answer))
-        found = chain.from_iterable(check.faults(case) for check in self.checks)
+        found = chain.from_iterable(each.faults(case) for each in self.checks if each.applies(case))
         return list(dict.fromkeys(found))
 
     def texts(self, answer: Mapping[str, Any]) -> list[str]:
@@ -252,7 +252,7 @@ def _check_places(prompt: Prompt) -> None:
         for path in sorted(check.paths()):
             if not reaches(file.answer, path):
                 raise SpecError(f"{where}: an answer has no texts at {path!r}")
-        for name in sorted(check.fields()):
+        for name in sorted({*check.fields(), *check.when}):
             if name not in file.fields:
                 raise SpecError(f"{where}: {name!r} is not among the fields that an item must have")
         for name in sorted(check.optional_fields()):

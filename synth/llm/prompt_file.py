@@ -6,7 +6,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from synth.base.errors import SpecError
 from synth.base.names import nearest
@@ -45,6 +52,20 @@ class Example(_Part):
     answer: dict[str, Any]
 
 
+class Verify(_Part):
+    """A second request about each generated text, and what its answer must be.
+
+    Args:
+        prompt: Of the second request: an id, or a path from the file's folder. Its items have the
+            fields that it asks for: `text`, those of the first item and what the checks tell.
+        checks: What its answer must pass, beside the checks of its own, for the text to be taken.
+            They see the first item. What they find is told to no model.
+    """
+
+    prompt: str
+    checks: list[Any] = Field(min_length=1)
+
+
 class PromptFile(_Part):
     """What a prompt's file holds.
 
@@ -59,6 +80,8 @@ class PromptFile(_Part):
         optional: The same of the fields that it may have.
         answer: The JSON schema of one answer, without its id.
         texts: Where in an answer the generated texts are.
+        deal: Fields whose values, of their `enum`, are dealt to rows that do not have them.
+        verify: A second request that decides whether an answer is taken.
         messages: The last one asks; those before it are said once.
         checks: What an answer must pass.
         examples: Shown as a request and its reply before the items.
@@ -74,6 +97,8 @@ class PromptFile(_Part):
     optional: dict[str, dict[str, Any]] = Field(default_factory=dict)
     answer: dict[str, Any]
     texts: str
+    deal: list[str] = Field(default_factory=list)
+    verify: Verify | None = None
     messages: tuple[Message, ...] = Field(min_length=1, strict=False)
     checks: list[Any]
     examples: tuple[Example, ...] = Field(min_length=1, strict=False)
@@ -93,6 +118,14 @@ class PromptFile(_Part):
     def _of_a_reply(cls, answer: dict[str, Any]) -> dict[str, Any]:
         reply_schema(answer)
         return make_strict(answer)
+
+    @field_validator("deal")
+    @classmethod
+    def _of_enums(cls, deal: list[str], info: ValidationInfo) -> list[str]:
+        for name in deal:
+            if "enum" not in info.data.get("fields", {}).get(name, {}):
+                raise ValueError(f"{name!r} must be among the fields, with an enum")
+        return deal
 
     @field_validator("messages")
     @classmethod

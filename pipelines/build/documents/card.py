@@ -119,9 +119,9 @@ def _by_whom(generators: Mapping[str, int]) -> str:
     if not any(name.startswith(MODEL) for name in generators):
         return "Captions were made by rule; no language model took part."
     return (
-        "Some were written by a language model and put to checks: paraphrases are true as far as "
-        "these can tell, and so are exchanged sources (`rebind`) false; new orders were proven "
-        "false like all others."
+        "Some were written by a language model and put to checks: paraphrases and rewrites are "
+        "true as far as these can tell, and so are exchanged sources (`rebind`) false; new orders "
+        "were proven false like all others."
     )
 
 

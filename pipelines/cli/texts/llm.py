@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.markup import escape
+from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
@@ -74,6 +75,15 @@ def llm_run_command(
     split: Annotated[
         str | None, typer.Option(help="Split of a corpus: train, val or test.")
     ] = None,
+    positives: Annotated[
+        bool, typer.Option("--positives", help="Also the further true captions of a corpus.")
+    ] = False,
+    variants: Annotated[
+        int, typer.Option(min=1, help="Items of a row, each in another style and language.")
+    ] = 1,
+    verify_model: Annotated[
+        str, typer.Option(help="Model of the second request, if the task has one; else --model.")
+    ] = "",
     id_column: Annotated[str, typer.Option(help="Column with row ids.")] = "id",
     column: Annotated[
         list[str] | None, typer.Option(help="FIELD=COLUMN, if the names differ.")
@@ -109,6 +119,8 @@ def llm_run_command(
             _parse_pairs("--set", set_),
             split,
             limit,
+            positives,
+            variants,
         ),
         out=out,
         endpoint=EndpointSettings(base_url, model, key_variable, timeout),
@@ -121,6 +133,7 @@ def llm_run_command(
         batch=batch,
         retry_failed=retry_failed,
         poll_s=poll,
+        verify_model=verify_model,
     )
     if dry_run:
         _show_estimate(estimate(settings), model, as_json)
@@ -166,6 +179,8 @@ def llm_tasks_command(as_json: JsonOption = False) -> None:
                 "about": each.file.about,
                 "fields": list(each.file.fields),
                 "optional": list(each.file.optional),
+                "dealt": list(each.file.deal),
+                "verified_by": each.file.verify.prompt if each.file.verify else "",
                 "batch": each.batch,
             }
             for each in prompts
@@ -176,7 +191,9 @@ def llm_tasks_command(as_json: JsonOption = False) -> None:
     for each in prompts:
         console.print(f"[bold]{each.id}[/]  {escape(each.file.about)}")
         takes = f"; takes {', '.join(each.file.optional)}" if each.file.optional else ""
-        console.print(f"  needs {', '.join(each.file.fields)}{takes}", markup=False)
+        needed = [name for name in each.file.fields if name not in each.file.deal]
+        dealt = f"; deals {', '.join(each.file.deal)}" if each.file.deal else ""
+        console.print(f"  needs {', '.join(needed)}{takes}{dealt}", markup=False)
 
 
 def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
@@ -196,7 +213,8 @@ def _show_estimate(found: GenerateEstimate, model: str, as_json: bool) -> None:
     console = make_console()
     console.print(
         f"{found.items:,} items, {found.from_store:,} of them settled; {found.requests:,} requests "
-        f"to {model}",
+        f"to {model}"
+        + (f", {found.second_requests:,} of them to verify" * bool(found.second_requests)),
         markup=False,
     )
     console.print(
@@ -218,6 +236,8 @@ def _show_summary(found: GenerateSummary) -> None:
     )
     for reason, count in found.failed.items():
         console.print(f"  {count:,} {reason}", markup=False)
+    if found.verdicts:
+        console.print(_make_verdict_table(found.verdicts))
     console.print(
         f"{found.bought:,} settled now, {found.from_store:,} from the store; "
         f"{account.requests:,} requests, {account.input_tokens:,} tokens in "
@@ -244,6 +264,18 @@ def _show_summary(found: GenerateSummary) -> None:
     console.print(f"wrote {found.out}", markup=False)
     if not found.left:
         print_read(console, found.out)
+
+
+def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
+    """By kind of claim, how many were asked for, accepted and refused; with the sums."""
+    columns = list(next(iter(verdicts.values())))
+    table = Table("kind", box=None, header_style="bold")
+    for name in columns:
+        table.add_column(name.replace("_", " "), justify="right")
+    sums = {name: sum(counts[name] for counts in verdicts.values()) for name in columns}
+    for kind, counts in [*verdicts.items(), ("all", sums)]:
+        table.add_row(kind, *(f"{counts[name]:,}" for name in columns))
+    return table
 
 
 def _show_stats(found: Iterable[Stat]) -> None:

@@ -75,6 +75,9 @@ class EnrichSettings(_Model):
         limit: The first so many samples only.
         concurrency: Requests at a time.
         timeout_s: Longest that one attempt may take.
+        positives: The further true captions too.
+        variants: Items of a caption, of a task that deals styles and languages.
+        verify_model: Whom second requests ask; the same model by default.
     """
 
     task: str
@@ -90,6 +93,9 @@ class EnrichSettings(_Model):
     limit: int | None = Field(default=None, ge=1)
     concurrency: int = Field(default=16, ge=1, le=1024)
     timeout_s: float = Field(default=60.0, ge=1)
+    positives: bool = False
+    variants: int = Field(default=1, ge=1)
+    verify_model: str = ""
 
 
 class TrainSettings(_Model):

@@ -65,7 +65,13 @@ def buy(
 def _settings(task: EnrichSettings, corpus: Path) -> GenerateSettings:
     return GenerateSettings(
         task=task.task,
-        source=Input(corpus, split=task.split, limit=task.limit),
+        source=Input(
+            corpus,
+            split=task.split,
+            limit=task.limit,
+            positives=task.positives,
+            variants=task.variants,
+        ),
         out=task.out,
         endpoint=EndpointSettings(task.base_url, task.model, task.key_variable, task.timeout_s),
         store=task.store or task.out.with_name(STORE),
@@ -73,4 +79,5 @@ def _settings(task: EnrichSettings, corpus: Path) -> GenerateSettings:
         prices=task.prices,
         local=task.local,
         concurrency=task.concurrency,
+        verify_model=task.verify_model,
     )

@@ -48,6 +48,26 @@ class Account:
         self.uncertain += cost if uncertain else 0
 
 
+@dataclass(slots=True)
+class SecondRequests:
+    """What is kept for second requests, so that no text is paid for that cannot be verified.
+
+    Args:
+        worst: The most that one of them can cost.
+        items: How many items it is about.
+        due: Items, by digest, whose text has no second answer yet.
+    """
+
+    worst: Nano
+    items: int
+    due: set[str]
+
+    def compute_worst(self, more: Sequence[Order] = ()) -> Nano:
+        """The most that they can cost, with those about the items of further orders."""
+        asked = {member.digest for order in more for member in order.members}
+        return -(-(len(self.due) + len(asked - self.due)) // self.items) * self.worst
+
+
 class Budget:
     """Pays for requests: reserves the worst case before, settles with the true usage after.
 
@@ -58,13 +78,23 @@ class Budget:
         ledger: The account.
         price: The model's price.
         in_batch: Requests travel in batches, at their price.
+        account: What the run has paid for before.
+        second: What second requests about the items will cost.
     """
 
-    def __init__(self, ledger: Ledger, price: Price, in_batch: bool = False) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        price: Price,
+        in_batch: bool = False,
+        account: Account | None = None,
+        second: SecondRequests | None = None,
+    ) -> None:
         self._ledger = ledger
         self._price = price
         self._in_batch = in_batch
-        self.account = Account()
+        self._second = second
+        self.account = Account() if account is None else account
 
     def bound_cost(self, request: Request) -> Nano:
         """The most a request can cost."""
@@ -91,9 +121,27 @@ class Budget:
             Their numbers.
 
         Raises:
-            DoesNotFitError: If the worst case of all of them together is above the budget.
+            DoesNotFitError: If the worst case of all of them together, and of the second requests
+                about their items, is above the budget.
         """
-        return self._ledger.reserve(orders, owner)
+        if self._second is None:
+            return self._ledger.reserve(orders, owner)
+        bought = self._ledger.reserve(orders, owner, self._second.compute_worst(orders))
+        self._second.due.update(member.digest for order in orders for member in order.members)
+        return bought
+
+    def compute_room(self) -> Nano | None:
+        """What may be spent beside the second requests that are due; None: there is no limit."""
+        room = self._ledger.compute_room()
+        if room is None or self._second is None:
+            return room
+        return room - self._second.compute_worst()
+
+    def compute_need(self, order: Order) -> Nano:
+        """The most that a request can cost, with the second requests about its items."""
+        if self._second is None:
+            return order.worst
+        return order.worst + -(-len(order.members) // self._second.items) * self._second.worst
 
     def settle(self, purchase: int, reply: Reply) -> None:
         """Keep a reply, before anything is made of it."""

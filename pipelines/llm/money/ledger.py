@@ -111,12 +111,13 @@ class Ledger:
         query = "SELECT 1 FROM tickets WHERE id = ? AND state != 'done'"
         return bool(self._store.select(query, number))
 
-    def reserve(self, orders: Sequence[Order], owner: str = "") -> list[int]:
+    def reserve(self, orders: Sequence[Order], owner: str = "", kept: Nano = 0) -> list[int]:
         """Write requests down as sent, and the most they can cost as spent.
 
         Args:
             orders: The requests.
             owner: Who sends them; this process by default.
+            kept: What must be left after it for other requests.
 
         Returns:
             Their numbers.
@@ -129,7 +130,7 @@ class Ledger:
         with self._store.transaction() as connection:
             connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
             (spent,) = connection.execute(_SPEND, (worst, self.job)).fetchone()
-            if self.limit is not None and spent > self.limit:
+            if self.limit is not None and spent + kept > self.limit:
                 raise DoesNotFitError
             rows = [self._make_row(order, sender) for order in orders]
             return [connection.execute(_BUY, row).lastrowid or 0 for row in rows]

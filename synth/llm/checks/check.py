@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from synth.llm.item import PromptItem
 
@@ -39,6 +39,7 @@ class Check(BaseModel, ABC):
     Args:
         of: Where in the answer the checked texts are, as "negatives.caption"; the prompt's texts
             by default.
+        when: Values that fields of the item must have for the check to apply, as `{language: en}`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,6 +48,11 @@ class Check(BaseModel, ABC):
     """The setting that a bare value in the file stands for, "" for none."""
 
     of: str = ""
+    when: Mapping[str, str] = Field(default_factory=dict)
+
+    def applies(self, case: Case) -> bool:
+        """Whether the item is one that is checked."""
+        return all(case.field(name) == value for name, value in self.when.items())
 
     @abstractmethod
     def faults(self, case: Case) -> list[str]:
@@ -67,6 +73,18 @@ class Check(BaseModel, ABC):
     def paths(self) -> frozenset[str]:
         """The places in an answer that it looks at."""
         return frozenset({self.of} - {""})
+
+    def tells(self, item: PromptItem) -> Mapping[str, Any]:
+        """Of a second request (`verify`): further fields for it, made of the first item."""
+        return {}
+
+    def kind(self, item: PromptItem) -> str:
+        """Of a second request: under which kind the item is counted, "" for none.
+
+        Raises:
+            SceneError: If the item cannot be compared with anything.
+        """
+        return ""
 
 
 def texts_at(value: Any, path: str) -> Iterator[str]:

@@ -25,11 +25,13 @@ class SameOrder(Check):
 
     Args:
         source: The item's field that holds the original.
+        unclear: Whether a text is refused whose order cannot be read.
     """
 
     name: ClassVar[str] = "same_order"
     main: ClassVar[str] = "source"
     source: str = "caption"
+    unclear: bool = True
 
     def fields(self) -> frozenset[str]:
         """The original."""
@@ -41,7 +43,8 @@ class SameOrder(Check):
         original = parse_content(caption)
         found = []
         for text in self.select_texts(case):
-            fault = _explain_change(align(parse_content(text), original), original)
+            content = align(parse_content(text), original)
+            fault = _explain_change(content, original, self.unclear)
             if fault:
                 found.append(f"{quote(text)} {fault}")
             if bool(find_denials(text)) is not bool(find_denials(caption)):
@@ -49,14 +52,14 @@ class SameOrder(Check):
         return found
 
 
-def _explain_change(content: Content, original: Content) -> str:
+def _explain_change(content: Content, original: Content, unclear: bool) -> str:
     """How a text tells another order than its original, "" where it does not."""
     ours, theirs = parse_order(content), parse_order(original)
     wanted = {} if theirs is None else theirs.relations()
     if not wanted:
         return ""
     if ours is None:
-        return "tells its order unclearly; use then, before, after, while or followed by"
+        return unclear * "tells its order unclearly; use then, before, after, while or followed by"
     given = ours.relations()
     changed = min(
         (pair for pair, sign in wanted.items() if given.get(pair, sign) != sign), default=None

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from synth.base.names import suggestion
 from synth.llm.checks.check import Check
+from synth.llm.checks.claim_checks import Reading, SameClaim
 from synth.llm.checks.figure_checks import Figures, Names
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
 from synth.llm.checks.measure_checks import Measures
@@ -23,6 +24,7 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
         *(Plain, Differs, Distinct, Words, MaxWords, Count, Language),
         *(Reordered, Rebound, SameOrder, NotationTold, Shares),
         *(ScenesCheck, Recomposed, TagsCheck, Figures, Names, Measures, Truth),
+        *(Reading, SameClaim),
     )
 }
 

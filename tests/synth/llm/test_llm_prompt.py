@@ -16,7 +16,7 @@ from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
-    *("strong-caption", "tag-caption", "translate"),
+    *("read-claim", "rewrite", "strong-caption", "tag-caption", "translate"),
 ]
 NASTY = '{{ 7 * 7 }} {% for x in y %} "}], "id": "b" \\ \n```\n {# # äöü 音 \u2028'
 

@@ -1,0 +1,152 @@
+"""What verified rewriting lets through: captions of plans, rewritten by a model with known errors.
+
+Run from the repository root: `python -m benchmarks.rewrite`. README.md tells what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.build.build import plan_library
+from pipelines.llm.files import Input
+from pipelines.llm.generate import generate
+from pipelines.llm.settings import GenerateSettings
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.spec.spec import Spec
+from synth.base.progress import Silent
+from synth.base.rng import uniform_hash
+from synth.llm.prompt import load_prompt
+
+if TYPE_CHECKING:
+    from rewriter import Tally
+
+MOST: Final = 700
+"""Captions of a recipe."""
+
+RIGHT: Final = ("right caught", "right written", "right accepted")
+WRONG: Final = ("wrong caught", "wrong written", "wrong accepted")
+HELPERS: Final = Path(__file__).resolve().parents[1] / "tests" / "helpers"
+RECIPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "triplets": {"triplets": {"style": "natural", "most_groups": 500}},
+    "scenes": {"scenes": {"scenes": 160}},
+    "negation": {"scenes": {"scenes": 120, "variants": 2, "max_events": 3}},
+    "counts": {"counts": {"repeats": 1}},
+    "attributes": {"attributes": {"pairs": 200}},
+}
+WRITE: Final = {
+    **{"order": 0.05, "relation": 0.05, "renamed": 0.04, "added": 0.03, "lost": 0.03},
+    **{"negation": 0.05, "count": 0.10, "measure": 0.10},
+}
+
+
+def plan_rows(folder: Path) -> Iterator[dict[str, Any]]:
+    """True captions of five corpora over the sounds that ship, each with what refutes it."""
+    for name, recipe in RECIPES.items():
+        spec = Spec.model_validate(
+            {
+                "corpus": name,
+                "seed": 7,
+                "source": {"foley": {"takes": 12}},
+                "recipe": recipe,
+                "audio": {"sample_rate": 16000},
+                "splits": {"train": 1.0},
+            }
+        )
+        _, places, _ = plan_library(spec, folder, 0, Silent())
+        yield from pq.read_table(places.manifests / "plan.parquet").to_pylist()
+
+
+def choose_captions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most so many captions of each recipe, drawn by chance, in an order that mixes them."""
+    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"]):
+            said = {"id": each["text"], "caption": each["text"], "claim": each["claim"]}
+            found[row["recipe"]][each["text"]] = said | {"sample_rate": row["sample_rate"]}
+    chosen = (sorted(each.values(), key=_place)[:MOST] for each in found.values())
+    every = {each["caption"]: each for some in chosen for each in some}
+    return sorted(every.values(), key=_place)
+
+
+def _place(row: Mapping[str, Any]) -> float:
+    return uniform_hash("place", row["caption"])
+
+
+def measure(folder: Path, rows: list[dict[str, Any]], texts: int, read: float) -> None:
+    """One run over so many rewrites, and its tables."""
+    from llm_server import LlmServer
+    from llm_tasks import KEY, KEY_VARIABLE
+    from rewriter import Rates, Rewriter, compare
+
+    os.environ[KEY_VARIABLE] = KEY
+    captions = choose_captions(rows)
+    source, out = folder / "captions.parquet", folder / f"rewrites-{read}.parquet"
+    pq.write_table(pa.Table.from_pylist(captions), source)
+    variants = -(-texts // len(captions))
+    model = Rewriter(rows, Rates(WRITE, read))
+    with LlmServer(model, key=KEY) as server:
+        settings = GenerateSettings(
+            task="rewrite",
+            source=Input(source, variants=variants, limit=-(-texts // variants)),
+            out=out,
+            endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
+            store=folder / f"store-{read}.sqlite",
+            local=True,
+        )
+        summary = generate(settings, Silent())
+    print(f"\n## Reader errs in {read:.0%} of texts: {summary.items:,} rewrites")
+    print(f"\n{summary.account.requests:,} requests, {summary.seconds:.0f} s.")
+    found = compare(model, load_prompt("rewrite"), pq.read_table(out).to_pylist())
+    _show("kind of claim", 0, (*RIGHT, *WRONG), found)
+    _show("error of the writer", 1, WRONG, found)
+
+
+def _show(
+    title: str,
+    part: int,
+    columns: tuple[str, ...],
+    found: Mapping[tuple[str, str, str], Tally],
+) -> None:
+    from rewriter import Tally
+
+    sums: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    for key, tally in found.items():
+        what = "right" if not key[1] else "wrong"
+        for row in (key[part], "all"):
+            whole = sums[row, f"{what} {key[2]}"]
+            whole.expected += tally.expected
+            whole.variance += tally.variance
+            whole.measured += tally.measured
+    print(f"\n| {title} | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    for row in [*sorted({name for name, _ in sums} - {"", "all"}), "all"]:
+        cells = [sums[row, column] for column in columns]
+        told = [f"{each.measured:,} ({each.expected:,.1f} ± {each.sd:.1f})" for each in cells]
+        print(f"| {row} | {' | '.join(told)} |")
+
+
+def main() -> None:
+    """Plan, rewrite with readers of several rates, and print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rewrite", description=__doc__)
+    parser.add_argument("--texts", type=int, default=5000)
+    parser.add_argument("--read", type=float, nargs="+", default=[0.05, 0.3, 1.0])
+    given = parser.parse_args()
+    sys.path.insert(0, str(HELPERS))
+    print("# Verified rewrites of captions, by a model with known errors")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = list(plan_rows(Path(folder)))
+        for read in given.read:
+            measure(Path(folder), rows, given.texts, read)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The second request: what it asks about the answers of the first, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from pipelines.llm.files import InputRow
+from pipelines.llm.money.budget import SecondRequests
+from pipelines.llm.money.prices import Price, bound_tokens
+from pipelines.llm.money.records import ItemState, Status
+from pipelines.llm.tasks import PromptTask, item_digest, make_members
+from pipelines.llm.verdicts import is_refused
+from synth.base.errors import SceneError, SourceError
+from synth.corpus.schema import canonical_json
+from synth.llm.item import PromptItem
+from synth.llm.verification import TEXT, Verification
+
+PHASE: Final = "verify"
+_BYTES_A_TOKEN: Final = 4
+
+
+class Verdict(StrEnum):
+    """What became of an item whose texts are verified."""
+
+    ACCEPTED = "accepted"
+    CHECKS = "refused_by_checks"
+    SECOND = "refused_by_second"
+    FAILED = "failed"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an item.
+
+    Args:
+        verdict: In a word.
+        state: Its state: answered only if its text is accepted.
+        text: Its text, "" for none.
+        read: The answer to the second request.
+    """
+
+    verdict: Verdict
+    state: ItemState
+    text: str = ""
+    read: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A second item: its digest in the store, and its fields."""
+
+    digest: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondRequest:
+    """How the answers of a task are verified.
+
+    Args:
+        first: What is asked first.
+        task: What is asked second.
+        verification: What the second request is told, and what its answer must be.
+        price: Of the second request's model.
+    """
+
+    first: PromptTask
+    task: PromptTask
+    verification: Verification
+    price: Price
+
+    def find_kinds(self, rows: Sequence[InputRow]) -> dict[str, str]:
+        """The kind of each item, by digest.
+
+        Raises:
+            SourceError: If a row cannot be compared with anything; the message names it.
+        """
+        found = {}
+        for row in rows:
+            try:
+                found[row.digest] = self.verification.kind(PromptItem(row.id, row.fields))
+            except SceneError as error:
+                message = f"row {row.id!r}: {error.message}"
+                raise SourceError(message, fix=error.fix or "fix or remove the row") from error
+        return found
+
+    def make_questions(
+        self, items: Mapping[str, Mapping[str, Any]], states: Mapping[str, ItemState]
+    ) -> dict[str, Question]:
+        """The second items, by the digests of the first; of those that are answered."""
+        found = {}
+        for each, state in states.items():
+            if state.answer is not None:
+                (text,) = self.first.prompt.texts(state.answer)
+                found[each] = self._make_question(items[each], text)
+        return found
+
+    def guess_questions(
+        self, items: Mapping[str, Mapping[str, Any]], digests: Iterable[str]
+    ) -> dict[str, Question]:
+        """The second items of some that are not answered, as if a text were as long as its item."""
+        found = {}
+        for each in digests:
+            texts = [value for value in items[each].values() if isinstance(value, str)]
+            guessed = self._make_question(items[each], max(texts, key=len, default=""))
+            found[each] = Question(each, guessed.fields)  # Other variants have other texts.
+        return found
+
+    def _make_question(self, fields: Mapping[str, Any], text: str) -> Question:
+        told = self.verification.make_fields(PromptItem("", fields), text)
+        return Question(item_digest(told), told)
+
+    def reserve(
+        self, items: Mapping[str, Mapping[str, Any]], due: set[str], in_batch: bool
+    ) -> SecondRequests:
+        """What is to be kept of the budget while the first requests are sent.
+
+        Args:
+            items: All first items.
+            due: Of them, those that are answered and not verified.
+            in_batch: The second requests travel in batches.
+        """
+        most = self.task.prompt.batch
+        longest = "x" * (_BYTES_A_TOKEN * self.first.prompt.max_output_tokens_per_item)
+        told = [self._make_question(fields, "").fields for fields in items.values()]
+        told.sort(key=lambda fields: len(canonical_json(fields)), reverse=True)
+        fullest = {str(at): {**fields, TEXT: longest} for at, fields in enumerate(told[:most])}
+        request = self.task.make_request(
+            make_members(list(fullest), fullest), dict.fromkeys(fullest, ItemState())
+        )
+        sent = bound_tokens([*(text for _, text in request.messages), request.schema])
+        worst = self.price.compute_cost(sent, request.max_output_tokens, in_batch=in_batch)
+        return SecondRequests(worst, len(fullest), due)
+
+    def settle(
+        self, fields: Mapping[str, Any], state: ItemState, read: ItemState | None
+    ) -> Outcome:
+        """What becomes of an item.
+
+        Args:
+            fields: Its fields.
+            state: Its state after the first request.
+            read: The state of its second item; None if that was never asked.
+        """
+        if state.answer is None:
+            open_or_failed = Verdict.OPEN if state.status is Status.OPEN else Verdict.FAILED
+            return Outcome(Verdict.CHECKS if is_refused(state) else open_or_failed, state)
+        (text,) = self.first.prompt.texts(state.answer)
+        pending = replace(state, status=Status.OPEN, answer=None)
+        if read is None or read.status is Status.OPEN:
+            return Outcome(Verdict.OPEN, replace(pending, reason=read.reason if read else ""), text)
+        failed = replace(pending, status=Status.FAILED)
+        if read.answer is None:
+            reason = f"second request: {read.reason}"
+            return Outcome(Verdict.FAILED, replace(failed, reason=reason), text)
+        faults = self.verification.faults(PromptItem("", fields), read.answer)
+        if faults:
+            refused = replace(failed, reason="; ".join(faults))
+            return Outcome(Verdict.SECOND, refused, text, read.answer)
+        return Outcome(Verdict.ACCEPTED, state, text, read.answer)
+
+
+def count_verdicts(
+    rows: Sequence[InputRow], outcomes: Mapping[str, Outcome], kinds: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """By kind of item, how many rows were asked about, and how many have each verdict."""
+    counts: dict[str, Counter[Verdict]] = {}
+    for row in rows:
+        counts.setdefault(kinds[row.digest], Counter())[outcomes[row.digest].verdict] += 1
+    return {
+        kind: {"asked": found.total(), **{str(each): found[each] for each in Verdict}}
+        for kind, found in sorted(counts.items())
+    }

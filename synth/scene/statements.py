@@ -1,0 +1,185 @@
+"""What a claim states, taken apart into single facts: equal for all ways to put the same.
+
+A composition of sounds is stated pair by pair. A scene that names each label once is a
+series-parallel order, which its pairs determine, so nothing is lost and brackets are not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final, NamedTuple, assert_never
+
+from synth.base.errors import SceneError
+from synth.scene.claim import (
+    And,
+    Claim,
+    Count,
+    Measured,
+    Not,
+    Only,
+    Part,
+    Quantity,
+    claim_labels,
+    claim_to_text,
+)
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
+
+
+class Statement(NamedTuple):
+    """A fact about one or two sounds.
+
+    Args:
+        says: What is said, a key of `SOUNDS`.
+        sounds: Of which sounds, by their labels.
+        value: How often, or seconds to a tenth; 0 where nothing is counted or timed.
+    """
+
+    says: str
+    sounds: tuple[str, ...]
+    value: float = 0.0
+
+    def __str__(self) -> str:
+        value = f" {self.value:g}" if self.says in VALUED else ""
+        return f"{self.says}{value} {', '.join(self.sounds)}"
+
+
+_TIMED: Final = {Quantity.DURATION: "lasts", Quantity.ONSET: "begins", Quantity.GAP: "pause"}
+_PARTS: Final = {Part.START: "at_start", Part.MIDDLE: "in_middle", Part.END: "at_end"}
+_SIGNED: Final = {
+    Quantity.TREND: ("gets_louder", "gets_quieter"),
+    Quantity.AGAIN_LOUDER: ("again_louder", "again_quieter"),
+    Quantity.AGAIN_FARTHER: ("again_farther", "again_closer"),
+    Quantity.AGAIN_ROOMIER: ("again_larger_room", "again_smaller_room"),
+    Quantity.AGAIN_HIGHER: ("again_higher", "again_lower"),
+    Quantity.AGAIN_FASTER: ("again_faster", "again_slower"),
+}
+_PAIRED: Final = ("before", "together", "pause", "longer", "louder")
+VALUED: Final = frozenset({"times", *_TIMED.values()})
+"""What comes with a value."""
+
+SOUNDS: Final = dict.fromkeys(_PAIRED, 2) | dict.fromkeys(
+    (
+        *("heard", "absent", "only", "times", "lasts", "begins", *_PARTS.values()),
+        *(said for both in _SIGNED.values() for said in both),
+    ),
+    1,
+)
+"""Of how many sounds each thing is said."""
+
+
+def state(claim: Claim, rate: int | None = None) -> frozenset[Statement]:
+    """All that a claim states, with what follows from it.
+
+    Args:
+        claim: The claim.
+        rate: In Hz; needed where the claim tells a time.
+
+    Raises:
+        SceneError: If a time is told and the rate is not.
+    """
+    return complete(_state(claim, rate))
+
+
+def complete(statements: Iterable[Statement]) -> frozenset[Statement]:
+    """Statements with what follows from them, in one order of the sounds and rounded.
+
+    What is told of a sound says that it is heard. A pause after a sound says that it is before the
+    other. What is compared with itself is heard twice. What is before another is before all that
+    the other is before.
+    """
+    found = {_arrange(each) for each in statements}
+    heard = (sound for each in found if each.says != "absent" for sound in each.sounds)
+    found |= {Statement("heard", (sound,)) for sound in list(heard)}
+    found |= {Statement("before", each.sounds) for each in found if each.says == "pause"}
+    again = [each.sounds for each in found if each.says.startswith("again_")]
+    found |= {Statement("times", sounds, 2.0) for sounds in again}
+    return frozenset(found | set(_chain(each.sounds for each in found if each.says == "before")))
+
+
+def classify(claim: Claim) -> str:
+    """The kind of a claim, for counting.
+
+    Returns:
+        `negation`, `count`, `measured`, `order`, `together`, `order and together` or `presence`,
+        the first that fits.
+    """
+    said = {each.says for each in _state(claim, 1)}
+    if said & {"absent", "only", "denied"}:
+        return "negation"
+    if "times" in said:
+        return "count"
+    if said - {"heard", "before", "together"}:
+        return "measured"
+    return " and ".join(
+        name for name, key in (("order", "before"), ("together", "together")) if key in said
+    ) or ("presence")
+
+
+def _state(claim: Claim, rate: int | None) -> Iterator[Statement]:
+    match claim:
+        case Event() | Concat() | Overlay():
+            yield from _state_scene(claim)
+        case And(first, second):
+            yield from _state(first, rate)
+            yield from _state(second, rate)
+        case Not(Event(label)):
+            yield Statement("absent", (label,))
+        case Not():
+            yield Statement("denied", (claim_to_text(claim.claim),))
+        case Only(inner):
+            yield from _state(inner, rate)
+            yield from (Statement("only", (label,)) for label in claim_labels(inner))
+        case Count(event, times):
+            yield Statement("times", (event.label,), times)
+        case Measured():
+            yield _state_measure(claim, rate)
+        case _:
+            assert_never(claim)
+
+
+def _state_scene(scene: Scene) -> Iterator[Statement]:
+    if isinstance(scene, Event):
+        yield Statement("heard", (scene.label,))
+        return
+    said = "before" if isinstance(scene, Concat) else "together"
+    for pair in product(labels(scene.first), labels(scene.second)):
+        yield Statement(said, pair)
+    yield from _state_scene(scene.first)
+    yield from _state_scene(scene.second)
+
+
+def _state_measure(claim: Measured, rate: int | None) -> Statement:
+    of = tuple(event.label for event in claim.of)
+    if claim.quantity.is_time:
+        if rate is None:
+            raise SceneError(
+                f"the {claim.quantity.value} of {of[0]!r} is in frames of an unknown rate",
+                fix="give the row a `sample_rate`",
+            )
+        return Statement(_TIMED[claim.quantity], of, claim.value / rate)
+    if claim.quantity is Quantity.POSITION:
+        return Statement(_PARTS[Part(claim.value)], of)
+    if claim.quantity.arity == 2:
+        return Statement(claim.quantity.value, of if claim.value > 0 else of[::-1])
+    return Statement(_SIGNED[claim.quantity][claim.value < 0], of)
+
+
+def _arrange(each: Statement) -> Statement:
+    sounds = tuple(sorted(each.sounds)) if each.says == "together" else each.sounds
+    return Statement(each.says, sounds, round(each.value, 1) if each.says in VALUED else 0.0)
+
+
+def _chain(pairs: Iterable[tuple[str, ...]]) -> Iterator[Statement]:
+    """What is before what, by way of others."""
+    after: dict[str, set[str]] = {}
+    for first, second in pairs:
+        after.setdefault(first, set()).add(second)
+    for first in after:
+        reached, waiting = set(), list(after[first])
+        while waiting:
+            sound = waiting.pop()
+            if sound not in reached:
+                reached.add(sound)
+                waiting += after.get(sound, ())
+        yield from (Statement("before", (first, sound)) for sound in reached)

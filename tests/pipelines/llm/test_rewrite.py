@@ -1,0 +1,322 @@
+"""`rewrite`: what a second request does not read back is not taken, and nothing is paid twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from builds import TINY, merged
+from llm_commands import Command
+from llm_server import LlmServer
+from llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, items_of, write_rows
+from rewriter import Rates, Rewriter, frame
+from typer.testing import CliRunner
+
+from pipelines.build.build import build, plan_library
+from pipelines.checks.audit import audit
+from pipelines.cli.texts import llm
+from pipelines.llm.files import Input, read_rows
+from pipelines.llm.generate import estimate, generate
+from pipelines.llm.money.prices import NANOS
+from pipelines.llm.settings import GenerateSettings
+from pipelines.llm.stops import StopKind
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.spec.spec import Spec
+from synth.base.errors import PlanError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
+from synth.llm.item import PromptItem
+from synth.llm.prompt import load_prompt
+from synth.scene.claim import claim_from_json
+from synth.scene.statements import Statement, complete, state
+
+SCENES = {"scenes": {"scenes": 16, "max_event_s": 1.0}}
+RECIPES = (SCENES, {"counts": {"repeats": 1}}, {"attributes": {"pairs": 16}})
+WRITE = dict.fromkeys(
+    ("order", "relation", "renamed", "added", "lost", "negation", "count", "measure"), 0.1
+)
+RATES = Rates(WRITE, 0.3)
+
+
+def spec(recipe: dict[str, Any], **changes: Any) -> Spec:
+    audio = {"sample_rate": 16000, "length": "natural"}
+    given = {"recipe": recipe, "audio": audio, "splits": {"train": 1.0}}
+    classes = {"foley": {"classes": ["dog", "rain", "siren", "wind", "cat"], "takes": 5}}
+    return Spec.model_validate(merged(TINY, given | {"source": classes} | changes))
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Manifest folders of small corpora: scenes, counts, attributes."""
+    out = tmp_path_factory.mktemp("plans")
+    return [plan_library(spec(each), out, 0, Silent())[1].manifests for each in RECIPES]
+
+
+@pytest.fixture(scope="module")
+def rows(plans: list[Path]) -> list[dict[str, Any]]:
+    return [row for each in plans for row in pq.read_table(each / "plan.parquet").to_pylist()]
+
+
+def captions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every true caption once."""
+    found = {}
+    for row in rows:
+        for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"]):
+            told = {"caption": each["text"], "claim": each["claim"]}
+            found[each["text"]] = told | {"sample_rate": row["sample_rate"]}
+    return [{"id": f"c{at}", **each} for at, each in enumerate(found.values())]
+
+
+def settings(folder: Path, server: LlmServer, source: Input, **changes: Any) -> GenerateSettings:
+    prices = folder / "prices.yaml"
+    prices.write_text(PRICES)
+    given = GenerateSettings(
+        task="rewrite",
+        source=source,
+        out=folder / "out.parquet",
+        endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
+        store=folder / "store.sqlite",
+        budget=100.0,
+        prices=prices,
+        policy=QUICK,
+        poll_s=0.01,
+    )
+    return replace(given, **changes)
+
+
+def asked(server: LlmServer) -> Counter[tuple[str, ...]]:
+    """How often each item of either request was asked, for the first time and again."""
+    names = ("text", "caption", "style", "language", "refused")
+    return Counter(
+        tuple(item.get(name, "") for name in names)
+        for body in server.bodies
+        for item in items_of(body)
+    )
+
+
+def expected(model: Rewriter, row: dict[str, Any]) -> tuple[str, str]:
+    """The text and the verdict of an item, one step after the other."""
+    prompt = load_prompt("rewrite")
+    for again in (False, True):
+        told = model.write(row, again)
+        text = frame(row, told)
+        if not prompt.faults(PromptItem("", row), {"text": text}):
+            break
+    else:
+        return "", "refused_by_checks"
+    read = model.read({"text": text, "sounds": model.sounds[text]})
+    got = complete(Statement(each["says"], tuple(each["sounds"]), each["value"]) for each in read)
+    same = got == state(claim_from_json(json.loads(row["claim"])), 16_000)
+    return text, "accepted" if same else "refused_by_second"
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_200_rewrites_have_the_verdicts_that_the_draws_give(
+    tmp_path: Path, rows: list[dict[str, Any]], batch: bool
+) -> None:
+    model = Rewriter(rows, RATES)
+    source = write_rows(tmp_path / "captions.jsonl", captions(rows))
+    with LlmServer(model, key=KEY) as server:
+        run = settings(tmp_path, server, Input(source, variants=2, limit=100), batch=batch)
+        guess = estimate(run)
+        done = generate(run, Silent())
+        counts = asked(server)
+        again = generate(run, Silent())
+    assert (guess.items, guess.requests, guess.second_requests) == (200, 40, 20)
+    found = pq.read_table(run.out).to_pylist()
+    assert [(row["text"], row["verdict"]) for row in found] == [expected(model, r) for r in found]
+    verdicts = Counter(row["verdict"] for row in found)
+    assert min(verdicts[each] for each in ("accepted", "refused_by_second")) > 50
+    false = [r for r in found if model.means.get(r["text"]) != model.said[r["caption"]][0].means]
+    assert len(false) > 40
+    assert sum(row["verdict"] == "accepted" for row in false) <= 3
+    assert (done.answered, done.left) == (verdicts["accepted"], 0)
+    assert sum(done.failed.values()) == 200 - done.answered
+    kinds = {"order", "together", "order and together", "presence", "negation", "count", "measured"}
+    assert set(done.verdicts) <= kinds
+    assert len(done.verdicts) >= 6
+    for kind, told in done.verdicts.items():
+        mine = Counter(row["verdict"] for row in found if row["kind"] == kind)
+        assert told == {"asked": mine.total(), **{name: mine[name] for name in list(told)[1:]}}
+    assert set(counts.values()) == {1}
+    assert (again.account.requests, again.from_store) == (0, 200)
+    accepted = [row for row in found if row["verdict"] == "accepted"]
+    assert all(row["texts"] == [row["text"]] for row in accepted)
+    assert {row["status"] for row in accepted} == {"answered"}
+    assert len({row["style"] for row in found}) == 8
+    assert len({row["language"] for row in found}) == 5
+
+
+def test_styles_and_languages_are_dealt(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    path = write_rows(tmp_path / "captions.jsonl", captions(rows)[:10])
+    prompt = load_prompt("rewrite")
+
+    def deal(**changes: Any) -> list[tuple[str, ...]]:
+        found = read_rows(Input(path, **changes), prompt)
+        return [(row.id, row.fields["style"], row.fields["language"]) for row in found]
+
+    every = deal(variants=40)
+    assert len(set(every)) == 400
+    assert deal(variants=3) == [each for at, each in enumerate(every) if at % 40 < 3]
+    assert deal(variants=1, limit=4) == deal()[:4]
+    assert {language for _, _, language in deal(constants={"language": "it"})} == {"it"}
+    with pytest.raises(SpecError, match="have 40 combinations"):
+        deal(variants=41)
+    with pytest.raises(SpecError, match="style have 8 combinations"):
+        deal(variants=9, constants={"language": "it"})
+    with pytest.raises(SpecError, match="nothing is dealt"):
+        read_rows(Input(path, variants=2), load_prompt("paraphrase"))
+
+
+def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    model = Rewriter(rows, Rates({}, 0.0))
+    source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)), limit=100)
+    for batch in (False, True):
+        (folder := tmp_path / str(batch)).mkdir()
+        with LlmServer(model, key=KEY) as server:
+            run = settings(folder, server, source, batch=batch, budget=0.2, concurrency=2)
+            done = generate(run, Silent())
+            assert done.stopped is not None
+            assert done.stopped.kind is StopKind.BUDGET
+            assert 0 < done.answered < 100
+            assert done.spent <= 0.2 * NANOS
+            texts = [row["text"] for row in pq.read_table(run.out).to_pylist()]
+            assert sum(map(bool, texts)) == done.answered  # Whatever was written was verified.
+            rest = generate(replace(run, budget=20.0), Silent())
+        assert (rest.answered, rest.left, rest.from_store) == (100, 0, done.answered)
+        assert set(asked(server).values()) == {1}
+
+
+def _command(folder: Path, server: LlmServer, source: Path, patch: str) -> Command:
+    (folder / "prices.yaml").write_text(PRICES)
+    given = {
+        "--out": folder / "out.parquet",
+        "--model": "tiny",
+        "--base-url": server.base_url,
+        "--key-variable": KEY_VARIABLE,
+        "--budget": "10",
+        "--prices": folder / "prices.yaml",
+        "--store": folder / "store.sqlite",
+        "--concurrency": "1",
+    }
+    options = [str(part) for pair in given.items() for part in pair]
+    printed = Path(tempfile.mkdtemp(dir=folder))
+    return Command(printed, ["rewrite", str(source), *options, "--json"], patch)
+
+
+def test_a_death_while_texts_are_verified_costs_nothing(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    source = write_rows(tmp_path / "captions.jsonl", captions(rows)[:40])
+    with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
+        patch = (
+            "runner.judge_reply = dies(runner.judge_reply, 6)"  # 4 first requests, 2 second ones
+        )
+        assert _command(tmp_path, server, source, patch).end()[0] == -signal.SIGKILL
+        assert sum("sounds" in item for body in server.bodies for item in items_of(body)) == 30
+        status, told, wrong = _command(tmp_path, server, source, "").end()
+        counts = asked(server)
+    assert status == 0, wrong
+    done = json.loads(told.splitlines()[-1])
+    assert (done["answered"], done["left"]) == (40, 0)
+    assert set(counts.values()) == {1}
+
+
+def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)[:10]))
+    with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
+        run = settings(tmp_path, server, source, verify_model="reader")
+        with pytest.raises(SpecError, match="the price of model 'reader' is unknown"):
+            generate(run, Silent())
+        run.prices.write_text(PRICES + PRICES.replace("tiny", "reader"))  # type: ignore[union-attr]
+        assert generate(run, Silent()).answered == 10
+        models = {(b["model"], "sounds" in i) for b in server.bodies for i in items_of(b)}
+        with pytest.raises(SpecError, match="has no `verify`"):
+            generate(replace(run, task="paraphrase"), Silent())
+    assert models == {("tiny", False), ("reader", True)}
+
+
+def test_what_was_refused_can_be_asked_for_again(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    model = Rewriter(rows, Rates({"added": 0.5}, 0.0))
+    source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)), limit=40)
+    with LlmServer(model, key=KEY) as server:
+        run = settings(tmp_path, server, source)
+        first = generate(run, Silent())
+        second = generate(replace(run, retry_failed=True), Silent())
+    assert first.failed == {"read otherwise": 40 - first.answered}
+    assert first.answered < second.answered <= 40
+    assert second.from_store == first.answered
+
+
+def _invoke(command: Callable[..., None], *arguments: object) -> str:
+    app = typer.Typer()
+    app.command()(command)
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_corpus_takes_accepted_rewrites_as_true_captions(
+    tmp_path: Path, rows: list[dict[str, Any]], plans: list[Path]
+) -> None:
+    model, out = Rewriter(rows, RATES), tmp_path / "out.parquet"
+    paths = ("--out", out, "--store", tmp_path / "store.sqlite", "--local")
+    with LlmServer(model, key=KEY) as server:
+        where = ("--model", "tiny", "--base-url", server.base_url, "--key-variable", KEY_VARIABLE)
+        given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
+        dry = _invoke(llm.llm_run_command, *given, "--dry-run")
+        told = _invoke(llm.llm_run_command, *given)
+    assert "of them to verify" in dry
+    for part in ("kind", "asked", "accepted", "refused by", "negation", "all"):
+        assert part in told
+    stats = _invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite")
+    assert "llm:rewrite@1/tiny" in stats
+    assert "llm:read-claim@1/tiny" in stats
+    answers = pq.read_table(out).to_pylist()
+    assert {row["kind"] for row in answers} >= {"order", "together", "presence", "negation"}
+
+    summary = build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)
+    manifests = Path(summary.paths["manifests"])
+    assert not audit(manifests).violations
+    made = [
+        (row["id"], each["text"], json.loads(each["claim"]))
+        for row in Corpus.open(manifests).samples().to_pylist()
+        for each in row["positives"]
+        if each["generator"] == "llm:rewrite@1/tiny"
+    ]
+    bought = {
+        (row["id"], row["text"]): json.loads(row["claim"])
+        for row in answers
+        if row["verdict"] == "accepted"
+    }
+    assert {(name, text): claim for name, text, claim in made} == bought
+    assert len(made) == len(bought) > 30
+
+    with pytest.raises(PlanError, match="the answer does not fit the sample: it has no true"):
+        build(spec(SCENES, enrich=[str(out)], seed=8), tmp_path / "built", 0)
+    table = pq.read_table(out)
+    turned = json.dumps({"statements": [{"says": "heard", "sounds": ["dog"], "value": 0}]})
+    read = [turned] * table.num_rows
+    at = table.column_names.index("read")
+    pq.write_table(table.set_column(at, table.schema.field(at), [read]), out)
+    with pytest.raises(PlanError, match="does not fit the sample: read otherwise"):
+        build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)
+    pq.write_table(table.drop_columns(["read"]), out)
+    with pytest.raises(SpecError, match="column 'read' is missing"):
+        build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)
