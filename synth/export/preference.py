@@ -51,7 +51,8 @@ rejected one, however the words are read:
   wrong answer is right.
 
 `SPLIT_audios.jsonl` is for ms-swift alone: the answer stays, `rejected_audios` is a recording of
-the same minimal-pair group of which it is refuted. Use it by itself or beside the other file.
+the same minimal-pair group of which it is refuted. Train on one file at a time: of two, ms-swift
+(4.6) fills in the keys that one lacks, and stops at them.
 
 Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
 order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
