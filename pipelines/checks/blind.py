@@ -9,7 +9,7 @@ never on both sides.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +53,26 @@ def run_blind_test(
     observer = observer or Silent()
     recipe, rows = _draw_rows(find_manifest(path), most_samples, seed)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
-    parts = {split: _Part.of(each, numbers) for split, each in rows.items()}
+    parts = {split: Part.of(each, numbers) for split, each in rows.items()}
+    figures = measure_parts(path, parts, [*numbers], seed, observer)
+    return BlindResult(recipe, figures)
+
+
+def measure_parts(
+    path: Path, parts: Mapping[str, Part], texts: Sequence[str], seed: int, observer: Observer
+) -> tuple[BlindFigure, ...]:
+    """What a classifier tells of sentences by their text alone.
+
+    Args:
+        path: Where they are from, for an error.
+        parts: By split.
+        texts: By number.
+        seed: Of the folds.
+        observer: Told of the progress.
+
+    Raises:
+        CorpusError: If no split has enough groups.
+    """
     tasks = [
         (split, part, kind)
         for split, part in parts.items()
@@ -65,13 +84,13 @@ def run_blind_test(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
         )
     observer.start("blind", len(tasks), "comparisons")
-    classify = _Classifier([*numbers], seed)
+    classify = _Classifier(texts, seed)
     figures: list[BlindFigure] = []
     for split, part, kind in tasks:
         figures += part.measure(split, kind, classify)
         observer.advance("blind")
     observer.finish("blind", f"{len(figures)} figures")
-    return BlindResult(recipe, tuple(figures))
+    return tuple(figures)
 
 
 def _draw_rows(
@@ -93,7 +112,7 @@ def _draw_rows(
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """The sentences of one split.
 
     Args:
@@ -105,7 +124,8 @@ class _Part:
     compared: Sequence[Comparison]
 
     @classmethod
-    def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> _Part:
+    def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> Part:
+        """Those of rows of a manifest; `numbers` are given to texts."""
         groups: dict[str, int] = defaultdict(lambda: len(groups))
         told: list[tuple[int, bool, int]] = []
         compared: dict[tuple[int, str, int], list[int]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -40,6 +40,7 @@ class ExportSummary:
         skipped: Parts that were there.
         seconds: That this run took.
         paths: The folder, and its README.
+        counts: What the format counts besides, such as rows that were left out.
     """
 
     format: str
@@ -49,6 +50,7 @@ class ExportSummary:
     skipped: int
     seconds: float
     paths: dict[str, str]
+    counts: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -102,8 +104,8 @@ def export_corpus(
         _write_parts(made, pending, folder, stamp, worker_count, observer)
         if pending or not _is_certified(folder, folder.finished, stamp):
             writer = Writer(folder)
-            made.finish(Whole(corpus, shards, folder), writer)
-            _certify(folder.finished, stamp, writer)
+            counts = made.finish(Whole(corpus, shards, folder), writer)
+            _certify(folder.finished, stamp, writer, counts or {})
         observer.finish(PHASE)
     return ExportSummary(
         format=format_name,
@@ -113,6 +115,7 @@ def export_corpus(
         skipped=len(shards) - len(pending),
         seconds=round(time.monotonic() - started, 2),
         paths={"export": str(folder.root), "readme": str(folder.root / "README.md")},
+        counts=_read_json(folder.finished).get("counts", {}),
     )
 
 
@@ -213,8 +216,11 @@ def _is_certified(folder: Folder, receipt: Path, stamp: str) -> bool:
     return all(_measure_size(folder.root / name) == size for name, size in files.items())
 
 
-def _certify(receipt: Path, stamp: str, writer: Writer) -> None:
-    write_text(receipt, canonical_json({"digest": stamp, "files": writer.files}))
+def _certify(
+    receipt: Path, stamp: str, writer: Writer, counts: Mapping[str, int] | None = None
+) -> None:
+    told = {} if counts is None else {"counts": dict(counts)}
+    write_text(receipt, canonical_json({"digest": stamp, "files": writer.files} | told))
 
 
 def _measure_size(path: Path) -> int:

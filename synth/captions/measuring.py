@@ -83,7 +83,7 @@ def say_measure(
         rate: In Hz.
         frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
     """
-    value = _say_value(claim, rate)
+    value = say_value(claim, rate)
     said = dict(zip("ab", (phrases(event.label) for event in claim.of), strict=False))
     text = _find_frames(claim.quantity, style)[frame].format(**said, value=value)
     generator = f"rule:{claim.quantity.value}/{style.value}/{frame}"
@@ -124,7 +124,16 @@ def _finish(text: str, style: Style) -> str:
     return text if style is Style.PAPER else capitalise(text)
 
 
-def _say_value(claim: Measured, rate: int) -> str:
+def say_value(claim: Measured, rate: int) -> str:
+    """The words for a value as captions have them: "two seconds", "at the end", "louder".
+
+    Args:
+        claim: Of the value.
+        rate: In Hz.
+
+    Raises:
+        SceneError: If a time is no whole tenths of a second.
+    """
     if not claim.quantity.is_time:
         return _VALUES[claim.quantity][claim.value]
     seconds = say_seconds(claim.value, rate)

@@ -33,6 +33,11 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "synth.export.edits_packed:EditsHuggingFace",
         "the same as Parquet, for Hugging Face datasets",
     ),
+    "chat": ("synth.export.chat:Chat", "proven conversations for ms-swift, LLaMA-Factory and TRL"),
+    "preference": (
+        "synth.export.preference:Preference",
+        "proven against refuted answers for ms-swift, LLaMA-Factory and TRL",
+    ),
     "esc": ("synth.export.esc:Esc", "a folder like ESC-50, one class per composition"),
 }
 """Where each format is, and what it is in a few words."""

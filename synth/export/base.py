@@ -41,8 +41,12 @@ class ExportFormat(Protocol):
         """
         ...
 
-    def finish(self, whole: Whole, out: Writer) -> None:
-        """Join the pieces, and write what is said of the whole."""
+    def finish(self, whole: Whole, out: Writer) -> Mapping[str, int] | None:
+        """Join the pieces, and write what is said of the whole.
+
+        Returns:
+            What the summary of the export tells besides, such as rows that were left out.
+        """
         ...
 
 

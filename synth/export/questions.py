@@ -48,7 +48,7 @@ class Questions(ExportFormat):
     """JSON lines and the stored audio files."""
 
     name: ClassVar[str] = "questions"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's questions, which are made together."""

@@ -11,9 +11,14 @@ from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
 from synth.derived.questions.asking import Asked, ask
 from synth.derived.questions.subject import Subject, subjects
+from synth.labels.treatment import Treatment, treated_id
+from synth.recipes.attribute_kinds import Attribute
+from synth.recipes.attributes import Attributes
 from synth.recipes.base import Clip, Levels, Recipe, Setting
+from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
+from synth.truth.envelope import Envelope
 
 RATE = 16_000
 AUDIBLE = 1_600
@@ -106,10 +111,57 @@ def triplets() -> tuple[Subject, ...]:
     return tuple(planned(Triplets(), [clip for clip in found if clip.frames >= RATE]))
 
 
+BLOCK = 800
+_SOUNDS = {
+    "rain": (-20.0,) * 100,
+    "vacuum_cleaner": (-20.0,) * 100,
+    "dog": (-14.0, *(-20.0,) * 19),
+    "rooster": (-14.0, *(-20.0,) * 19),
+}
+_RISING = tuple(-30 + 18 * at / 40 for at in range(40))
+_TREATED = {
+    Treatment.RISING: _RISING,
+    Treatment.FALLING: _RISING[::-1],
+    Treatment.FAR: (-35.0,) * 40,
+}
+
+
+def heard_clip(
+    label: str, levels: tuple[float, ...], treatment: str = "", attacks: tuple[int, ...] = ()
+) -> Clip:
+    """A clip of these levels, in dB a block."""
+    frames = BLOCK * len(levels)
+    sound = Envelope(levels, levels, BLOCK, frames, attacks)
+    name = treated_id(f"lib/{label}", Treatment(treatment)) if treatment else f"lib/{label}"
+    return Clip(name, (label,), (), label, frames, -23.0, sound, (), treatment)
+
+
+@cache
+def attributes() -> tuple[Subject, ...]:
+    """Four groups of each attribute."""
+    found = [heard_clip(label, levels) for label, levels in _SOUNDS.items()]
+    found += [
+        heard_clip(label, _TREATED.get(treatment, (-20.0,) * 40), treatment)
+        for label in ("dog", "rooster")
+        for treatment in Treatment
+    ]
+    recipe = Attributes(pairs=4 * len(Attribute), attributes=tuple(Attribute))
+    return tuple(planned(recipe, found))
+
+
+@cache
+def counts() -> tuple[Subject, ...]:
+    """12 groups of one sound, heard once to three times."""
+    levels = (-20.0, -22.0, -30.0, -60.0)
+    found = [heard_clip(label, levels, attacks=(1, 0, 0, 0)) for label in ("dog", "cat", "frog")]
+    return tuple(planned(Counts(repeats=4), found))
+
+
 CORPORA = {"scenes": scenes, "triplets": triplets}
+MEASURED = {"attributes": attributes, "counts": counts}
 
 
 @cache
 def questions(name: str) -> Asked:
     """What is asked of one of the corpora."""
-    return ask(CORPORA[name](), Randomness(0))
+    return ask((CORPORA | MEASURED)[name](), Randomness(0))

@@ -66,6 +66,16 @@ def audit_command(
             show_default=False,
         ),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="FOLDER",
+            help="Judge each line of an export of the corpus instead: questions, differences, "
+            "chat or preference.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a corpus's captions: prove them true and their negatives false from its manifest.
@@ -76,10 +86,12 @@ def audit_command(
     Takes a finished corpus or a plan. Exits with status 1 if a caption fails its check. `--audio`
     also decodes samples and checks their captions against the measured sounds. `--leakage` compares
     the clips that samples use instead, by recording, bytes and sound, and exits with status 1 if
-    any is shared.
+    any is shared. `--export` proves each line of an export again, and exits with status 1 if one
+    does not hold.
 
     Examples: `segue audit data_manifests/scenes --blind`,
     `segue audit data_manifests/scenes --audio 500`,
+    `segue audit data_manifests/scenes --export exported/preference`,
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
     if leakage:
@@ -92,6 +104,11 @@ def audit_command(
             "only one corpus can be audited at a time", fix="or compare two with --leakage"
         )
     (corpus,) = corpora
+    if export is not None:
+        if audio is not None:
+            raise SpecError("--export does not decode audio", fix="give --audio without it")
+        _run_export(corpus, export, samples if blind else None, as_json)
+        return
     if audio is not None:
         find_rendered(corpus)
     with show_progress(as_json) as observer:
@@ -108,6 +125,43 @@ def audit_command(
         _print_next(corpus, found, heard)
     if found.violations or (heard and heard.findings):
         raise typer.Exit(1)
+
+
+def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) -> None:
+    """Judge an export, and end with status 1 where a line does not hold.
+
+    Args:
+        corpus: Of which it is.
+        folder: Where it lies.
+        samples: How many lines a blind test takes at most; None for no blind test.
+        as_json: Print JSON.
+    """
+    from pipelines.checks.exported import audit_export
+
+    with show_progress(as_json) as observer:
+        found = audit_export(corpus, folder, observer)
+        told = _run_blind_export(folder, samples, observer) if samples is not None else None
+    if as_json:
+        print_json(found.to_json() | ({"blind": told.to_json()} if told else {}))
+    else:
+        console = make_console()
+        console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} audio files")
+        for fault in found.faults[:SHOWN]:
+            console.print(f"  {fault.file}:{fault.line} {fault.row}: {fault.why}", markup=False)
+        if len(found.faults) > SHOWN:
+            console.print(f"  and {len(found.faults) - SHOWN:,} more")
+        colour = "red" if found.faults else "green"
+        console.print(f"[{colour}]{len(found.faults):,} violations[/]")
+        if told:
+            _print_blind(console, told)
+    if found.faults:
+        raise typer.Exit(1)
+
+
+def _run_blind_export(folder: Path, lines: int, observer: Observer) -> BlindResult:
+    from pipelines.checks.blind_export import run_blind_export
+
+    return run_blind_export(folder, lines, observer=observer)
 
 
 def _run_leakage(corpora: list[Path], as_json: bool) -> None:

@@ -118,6 +118,8 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
         f"{summary.written:,} parts written, {summary.skipped:,} already there, "
         f"{summary.seconds:.1f} s"
     )
+    if summary.counts:
+        console.print(", ".join(f"{name}: {count:,}" for name, count in summary.counts.items()))
     console.print(f"export  {summary.paths['export']}", markup=False)
     console.print(f"next: read {summary.paths['readme']}", markup=False)
 

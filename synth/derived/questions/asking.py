@@ -16,12 +16,15 @@ import numpy as np
 
 from synth.base.rng import Randomness
 from synth.derived.questions.choosing import Choosing
+from synth.derived.questions.measuring import ask_measured, count_telling
 from synth.derived.questions.question import (
     ANCHORED,
     ENDS,
+    MEASURED,
     NO,
     NUMBERS,
     YES,
+    YES_NO,
     Question,
     QuestionKind,
     count_claim,
@@ -40,7 +43,8 @@ class Asked:
 
     Args:
         questions: Those of one sample next to each other, samples in the order they were given.
-        unasked: For each kind, how many samples have no question of it.
+        unasked: For each kind, how many samples have no question of it; for measures, how many of
+            those whose captions tell of them.
     """
 
     questions: tuple[Question, ...]
@@ -59,7 +63,7 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
         randomness: The source of all that is drawn.
     """
     if not subjects:
-        return Asked((), dict.fromkeys(QuestionKind, 0))
+        return Asked((), dict.fromkeys((*YES_NO, *ENDS, *ANCHORED, QuestionKind.COUNT), 0))
     sheet = Sheet(subjects, randomness.at(f"questions/{subjects[0].id}", 0))
     alone = [members[0] for members in group_members(subjects) if len(members) == 1]
     for members in group_members(subjects):
@@ -72,10 +76,13 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
     for kind in (*ENDS, *ANCHORED):
         Choosing(sheet, kind).ask()
     _ask_count(sheet)
+    ask_measured(sheet)
     questions = sheet.questions()
     has = {(question.sample, question.kind) for question in questions}
     found = Counter(kind for _, kind in has)
-    return Asked(questions, {kind.value: len(subjects) - found[kind] for kind in QuestionKind})
+    could = {kind: len(subjects) for kind in QuestionKind if kind not in MEASURED}
+    could.update(count_telling(subjects))
+    return Asked(questions, {kind.value: could[kind] - found[kind] for kind in could})
 
 
 def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator) -> list[Scene]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from synth.derived.questions.question import (
+    MEASURED,
     NO,
     NUMBERS,
     YES,
@@ -66,6 +67,8 @@ def fault(question: Question, subject: Subject) -> str | None:
         why = _yes_no_fault(question)
     elif question.kind is QuestionKind.COUNT:
         why = _count_fault(question, subject)
+    elif question.kind in MEASURED:
+        why = _measured_fault(question)
     else:
         why = _choice_fault(question, subject)
     if why is None and not is_worded(question, subject):
@@ -84,7 +87,15 @@ def _yes_no_fault(question: Question) -> str | None:
     return None
 
 
+def _measured_fault(question: Question) -> str | None:
+    if question_labels(question) is None:
+        return f"its claims are not all on one measure of kind {question.kind.value!r}"
+    return None
+
+
 def _count_fault(question: Question, subject: Subject) -> str | None:
+    if not set(question.options) <= set(NUMBERS):
+        return "expected numbers as options"
     right = count_claim(subject.heard.labels())
     for option, claim in zip(question.options, question.claims, strict=True):
         if claim != (right if option == question.answer else Not(right)):

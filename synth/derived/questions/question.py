@@ -10,7 +10,16 @@ from typing import Any, Final
 
 from synth.base.errors import CorpusError, SceneError
 from synth.corpus.schema import canonical_json
-from synth.scene.claim import And, Claim, Only, claim_from_text, claim_to_json
+from synth.scene.claim import (
+    And,
+    Claim,
+    Count,
+    Measured,
+    Only,
+    Quantity,
+    claim_from_text,
+    claim_to_json,
+)
 from synth.scene.scene import Concat, Event, Overlay
 
 
@@ -18,7 +27,8 @@ class QuestionKind(StrEnum):
     """What a question asks.
 
     `order`, `together`, `presence`: yes or no. `first`, `last`, `after`, `before`, `with`: which
-    sound. `count`: how many different sounds.
+    sound. `count`: how many different sounds. `times`: how often one sound is heard. The rest are
+    quantities of `synth.scene.claim`, asked of one sound, of two, or of one that is heard twice.
     """
 
     ORDER = "order"
@@ -30,6 +40,19 @@ class QuestionKind(StrEnum):
     BEFORE = "before"
     WITH = "with"
     COUNT = "count"
+    TIMES = "times"
+    DURATION = "duration"
+    ONSET = "onset"
+    POSITION = "position"
+    TREND = "trend"
+    GAP = "gap"
+    LONGER = "longer"
+    LOUDER = "louder"
+    AGAIN_LOUDER = "again_louder"
+    AGAIN_FARTHER = "again_farther"
+    AGAIN_ROOMIER = "again_roomier"
+    AGAIN_HIGHER = "again_higher"
+    AGAIN_FASTER = "again_faster"
 
 
 YES: Final = "yes"
@@ -37,6 +60,8 @@ NO: Final = "no"
 YES_NO: Final = (QuestionKind.ORDER, QuestionKind.TOGETHER, QuestionKind.PRESENCE)
 ENDS: Final = (QuestionKind.FIRST, QuestionKind.LAST)
 ANCHORED: Final = (QuestionKind.AFTER, QuestionKind.BEFORE, QuestionKind.WITH)
+COMPARED: Final = (QuestionKind.LONGER, QuestionKind.LOUDER)
+MEASURED: Final = (QuestionKind.TIMES, *(QuestionKind(each.value) for each in Quantity))
 NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -144,12 +169,27 @@ def count_claim(heard: Collection[str]) -> Claim:
     return Only(reduce(And, every))
 
 
+def find_topic(claim: Claim) -> tuple[QuestionKind, tuple[str, ...]] | None:
+    """What a claim on a measure answers: a kind of question, and the labels that it names.
+
+    Of two sounds that are compared the one with more comes first. None for any other claim.
+    """
+    match claim:
+        case Count(event, _):
+            return QuestionKind.TIMES, (event.label,)
+        case Measured(quantity, of, value):
+            named = tuple(event.label for event in of)
+            kind = QuestionKind(quantity.value)
+            return kind, named[::-1] if kind in COMPARED and value < 0 else named
+    return None
+
+
 def question_labels(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
     """The labels that a question is about: the one it is anchored at, and the rest.
 
     Returns:
-        For yes or no the labels of its claim; for which-questions those of its options. None where
-        the claims are not of the question's kind.
+        For yes or no, and for measures, the labels of its claim; for which-questions those of its
+        options. None where the claims are not of the question's kind.
     """
     if question.kind is QuestionKind.COUNT:
         return None, ()
@@ -162,6 +202,14 @@ def question_labels(question: Question) -> tuple[str | None, tuple[str, ...]] | 
             case QuestionKind.PRESENCE, Event(label):
                 return None, (label,)
         return None
+    if question.kind in MEASURED:
+        topics = [find_topic(claim) for claim in question.claims]
+        if question.kind in COMPARED:
+            # Each option is that another of the two has more.
+            topics[1:] = [each and (each[0], each[1][::-1]) for each in topics[1:]]
+        one = topics[0]
+        same = one is not None and one[0] == question.kind and set(topics) == {one}
+        return (None, one[1]) if one is not None and same else None
     found = [_choice(question.kind, claim) for claim in question.claims]
     anchors = {each[0] for each in found if each}
     if None in found or len(anchors) != 1:

@@ -20,6 +20,11 @@ def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
     return [values[i] for i in rng.permutation(len(values))]
 
 
+def pick(values: Sequence[T], rng: np.random.Generator) -> T:
+    """One of the values, each as likely as the others."""
+    return values[int(rng.integers(len(values)))]
+
+
 def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
     """The positions of the members of each group, in order."""
     found: dict[str, list[int]] = {}
@@ -44,7 +49,7 @@ class Sheet:
 
     def pick(self, values: Sequence[T]) -> T:
         """One of the values, each as likely as the others."""
-        return values[int(self.rng.integers(len(values)))]
+        return pick(values, self.rng)
 
     def has(self, index: int, label: str) -> bool:
         """`Subject.has`, judged once."""

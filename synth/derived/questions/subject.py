@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from synth.base.units import Frames
-from synth.corpus.schema import read_timeline
+from synth.captions.dense import DenseCaption, dense_captions
+from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.labels.treatment import heard_tags
 from synth.scene.claim import Claim, claim_from_text, claim_labels
@@ -16,6 +17,13 @@ from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+
+
+class Sentence(NamedTuple):
+    """A sentence that passes for true of a sample, and its claim."""
+
+    text: str
+    claim: Claim
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,9 @@ class Subject:
             is none of them.
         sentences: Those of its labels that are whole captions of a clip. They say nothing of what
             is absent, and a question quotes them.
+        told: Its true captions, the main one first.
+        dense: Its dense captions, made anew from its activity; none where its recipe makes none.
+        rate: Frames a second.
     """
 
     id: str
@@ -39,6 +50,9 @@ class Subject:
     tolerance: Tolerance
     sounds: tuple[str, ...]
     sentences: frozenset[str] = frozenset()
+    told: tuple[Sentence, ...] = ()
+    dense: tuple[DenseCaption, ...] = ()
+    rate: int = 1
 
     def proves(self, claim: Claim) -> bool:
         """Whether the claim is true of it under every reading."""
@@ -66,8 +80,7 @@ def subjects(
     """Samples as they are asked about, in the order of their rows.
 
     Args:
-        rows: Rows of `schema.PLAN` or `schema.SAMPLES`; id, group, scene, activity and claim are
-            read.
+        rows: Rows of `schema.PLAN` or `schema.SAMPLES`.
         clips: Rows of `schema.CLIPS` by clip id; labels, captions and tags are read.
         audible: Shortest overlap that can be heard, as the manifest's metadata says.
     """
@@ -80,6 +93,8 @@ def _subject(
     scene = from_text(row["scene"])
     named = claim_labels(claim_from_text(row["claim"]))
     found = list(events(scene))
+    placed = read_timeline(row)
+    is_dense = bool(read_dense(row)) and row.get("activity") is not None
     tags = {
         event.heard.clip: [tag.name for tag in heard_tags(clips[event.heard.clip]["tags"])]
         for event in found
@@ -87,12 +102,18 @@ def _subject(
     return Subject(
         id=row["id"],
         group=row["group"],
-        heard=annotate(read_timeline(row), tags),
+        heard=annotate(placed, tags),
         tolerance=Tolerance(audible=audible),
         sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
         sentences=frozenset(
             event.label for event in found if _is_sentence(event.label, clips[event.heard.clip])
         ),
+        told=tuple(
+            Sentence(each["text"], claim_from_text(each["claim"]))
+            for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"])
+        ),
+        dense=dense_captions(placed, row["frames"], audible) if is_dense else (),
+        rate=row["sample_rate"],
     )
 
 

@@ -10,10 +10,26 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from synth.base.errors import SceneError
 from synth.captions.caption import capitalise
-from synth.derived.questions.question import YES_NO, Question, QuestionKind, question_labels
+from synth.captions.counting import TIMES
+from synth.captions.measuring import say_seconds, say_value
+from synth.derived.questions.question import (
+    COMPARED,
+    MEASURED,
+    YES_NO,
+    Question,
+    QuestionKind,
+    find_topic,
+    question_labels,
+)
 from synth.derived.questions.subject import Subject
+from synth.scene.claim import Claim, Count, Measured, Quantity
 
+_AGAIN: Final = (
+    "How do you hear {a.noun} the second time, compared with the first?",
+    "You hear {a.noun} twice: how do you hear the second one, compared with the first?",
+)
 _SLOT: Final = re.compile(r"\{(?P<sound>[abc])\.(?P<form>noun|clause)\}")
 
 FRAMES: Final[Mapping[QuestionKind, tuple[str, ...]]] = {
@@ -71,6 +87,48 @@ FRAMES: Final[Mapping[QuestionKind, tuple[str, ...]]] = {
         "How many different sounds are there in the recording?",
         "How many different sounds does the recording contain?",
     ),
+    QuestionKind.TIMES: (
+        "How often do you hear {a.noun}?",
+        "How many times do you hear {a.noun}?",
+        "How many times does the recording contain {a.noun}?",
+    ),
+    QuestionKind.DURATION: (
+        "How long do you hear {a.noun}?",
+        "For how long can you hear {a.noun}?",
+        "For how much of the recording do you hear {a.noun}?",
+    ),
+    QuestionKind.ONSET: (
+        "When do you first hear {a.noun}?",
+        "At what time do you begin to hear {a.noun}?",
+        "At which second do you first hear {a.noun}?",
+    ),
+    QuestionKind.POSITION: (
+        "In which part of the recording do you hear {a.noun}?",
+        "Where in the recording do you hear {a.noun}?",
+        "Where in the recording does it happen that {a.clause}?",
+    ),
+    QuestionKind.TREND: (
+        "Do you hear {a.noun} get louder or quieter?",
+        "While {a.clause}, does the sound get louder or quieter?",
+    ),
+    QuestionKind.GAP: (
+        "How long is the pause between {a.noun} and {b.noun}?",
+        "How long a pause do you hear between {a.noun} and {b.noun}?",
+        "First you hear {a.noun}, then {b.noun}. How long is the pause between them?",
+    ),
+    QuestionKind.LONGER: (
+        "Which sound lasts longer, {a.noun} or {b.noun}?",
+        "Which do you hear for a longer time, {a.noun} or {b.noun}?",
+    ),
+    QuestionKind.LOUDER: (
+        "Which sound is louder, {a.noun} or {b.noun}?",
+        "Which of the two is louder, {a.noun} or {b.noun}?",
+    ),
+    QuestionKind.AGAIN_LOUDER: _AGAIN,
+    QuestionKind.AGAIN_FARTHER: _AGAIN,
+    QuestionKind.AGAIN_ROOMIER: _AGAIN,
+    QuestionKind.AGAIN_HIGHER: _AGAIN,
+    QuestionKind.AGAIN_FASTER: _AGAIN,
 }
 
 
@@ -99,6 +157,28 @@ def wordings(kind: QuestionKind, named: Iterable[str], subject: Subject) -> list
     return sayings(FRAMES[kind], dict(zip("ab", named, strict=False)), subject)
 
 
+def say_measured(claim: Claim, subject: Subject) -> str:
+    """The answer that makes a claim on a measure: "twice", "for about two seconds", "louder".
+
+    Raises:
+        SceneError: If it is no claim on a measure, or its value has no words.
+    """
+    match claim, find_topic(claim):
+        case Count(_, times), _:
+            return TIMES[times - 1] if times <= len(TIMES) else f"{times} times"
+        case Measured(), (kind, (more, *_)) if kind in COMPARED:
+            return subject.phrase(more).noun
+        case Measured(Quantity.DURATION, _, value), _:
+            return f"for about {say_seconds(value, subject.rate)}"
+        case Measured(Quantity.ONSET, _, value), _:
+            return f"at about {say_seconds(value, subject.rate)}"
+        case Measured(Quantity.GAP, _, value), _:
+            return f"about {say_seconds(value, subject.rate)}" if value else "no pause at all"
+        case Measured(), _:
+            return say_value(claim, subject.rate)
+    raise SceneError("not a claim on a measure", fix="ask about a count or a quantity")
+
+
 def is_worded(question: Question, subject: Subject) -> bool:
     """Whether a stored question's text asks for, and its options name, what it claims."""
     about = question_labels(question)
@@ -107,6 +187,14 @@ def is_worded(question: Question, subject: Subject) -> bool:
     anchor, labels = about
     if question.kind in YES_NO:
         return question.text in wordings(question.kind, labels, subject)
+    if question.kind in MEASURED:
+        try:
+            said = tuple(say_measured(claim, subject) for claim in question.claims)
+        except SceneError:
+            return False
+        return (
+            question.text in wordings(question.kind, labels, subject) and question.options == said
+        )
     named = () if anchor is None else (anchor,)
     if question.text not in wordings(question.kind, named, subject):
         return False

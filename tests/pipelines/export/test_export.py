@@ -102,7 +102,8 @@ def test_command_ends_with_one_json_line(manifests: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     last = json.loads(done.stdout.splitlines()[-1])
-    assert set(last) == {"format", "samples", "parts", "written", "skipped", "seconds", "paths"}
+    keys = {"format", "samples", "parts", "written", "skipped", "seconds", "paths", "counts"}
+    assert set(last) == keys
     assert (last["format"], last["samples"], last["parts"]) == ("nemo", 144, 12)
     assert Path(last["paths"]["readme"]).is_file()
 

@@ -8,6 +8,8 @@ audio since 4.2:
     pip install -c constraints.txt -e '.[dev]' sed_eval 'setuptools<81' megatron-energon av
     pip install -c constraints.txt torchvision torchaudio timm ftfy torchlibrosa h5py wget
     pip install --no-deps laion_clap==1.1.7 ./open_clip
+
+ms-swift, llamafactory and trl need other versions of common packages: each in one more environment.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from export_corpora import WIDE, built
 
 from pipelines.export.corpus import export_corpus
 from synth.corpus.corpus import Corpus
+from synth.export.conversations import assistant
 
 Exported = Callable[[Corpus, str], Path]
 CLIP_FRAMES = 480_000
@@ -296,6 +299,62 @@ def test_lhotse_reads_every_cut(short: Corpus, exported: Exported) -> None:
         stored = short.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         assert cut.id == row["id"]
         assert np.array_equal(np.round(cut.load_audio()[0] * 32768), stored)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "train_audios.jsonl"])
+def test_ms_swift_reads_every_preference(
+    short: Corpus, exported: Exported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path))
+    swift = pytest.importorskip("swift.dataset", reason="ms-swift is not installed")
+    inputs = importlib.import_module("swift.template.template_inputs").TemplateInputs
+    path = exported(short, "preference") / name
+    found, _ = swift.load_dataset([str(path)], split_dataset_ratio=0, strict=True)
+    for row, line in zip(map(inputs.from_dict, found), lines(path), strict=True):
+        assert row.chosen.messages == line["messages"]
+        assert row.chosen.audios == line["audios"]
+        assert row.rejected.audios == line.get("rejected_audios", line["audios"])
+        said = line.get("rejected_response", line["messages"][-1]["content"])
+        assert row.rejected.messages == [line["messages"][0], assistant(said)]
+
+
+@pytest.mark.parametrize("name", ["chat", "preference"])
+def test_llamafactory_reads_every_row(
+    short: Corpus, exported: Exported, tmp_path: Path, torchaudio: None, name: str
+) -> None:
+    factory = pytest.importorskip("llamafactory.data.loader")
+    parser = importlib.import_module("llamafactory.data.parser")
+    arguments = importlib.import_module("llamafactory.hparams").DataArguments
+    transformers = importlib.import_module("transformers")
+    folder = exported(short, name)
+    (attribute,) = parser.get_dataset_list(["short_test"], str(folder))
+    model = Namespace(cache_dir=str(tmp_path), hf_hub_token=None, trust_remote_code=False)
+    training = transformers.Seq2SeqTrainingArguments(output_dir=str(tmp_path), report_to=[])
+    data = arguments(dataset="short_test", dataset_dir=str(folder))
+    found = factory._load_single_dataset(attribute, model, data, training)
+    for row, line in zip(found, lines(folder / "test.jsonl"), strict=True):
+        *prompt, answer = line["messages"]
+        rejected = [assistant(line["rejected_response"])] if name == "preference" else []
+        assert row["_prompt"] == prompt
+        assert row["_response"] == [answer, *rejected]
+        assert row["_audios"] == [str(folder / path) for path in line["audios"]]
+
+
+def test_trl_takes_preferences_as_they_are(
+    short: Corpus, exported: Exported, tmp_path: Path
+) -> None:
+    trl = pytest.importorskip("trl")
+    datasets = importlib.import_module("datasets")
+    path = exported(short, "preference") / "test.jsonl"
+    found = datasets.load_dataset("json", data_files=str(path), cache_dir=str(tmp_path))["train"]
+    for row, line in zip(found, lines(path), strict=True):
+        assert trl.is_conversational(row)
+        assert row["prompt"] + row["chosen"] == line["messages"]
+        assert row["rejected"] == [assistant(line["rejected_response"])]
 
 
 def test_datasets_reads_every_row(short: Corpus, exported: Exported, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from synth.derived.questions.judge import fault, only_answer
 from synth.derived.questions.question import (
     ANCHORED,
     ENDS,
+    MEASURED,
     NUMBERS,
     YES_NO,
     Question,
@@ -268,7 +269,7 @@ def test_counts_are_equally_frequent_and_not_asked_where_all_are_the_same() -> N
 def test_every_kind_is_asked_of_a_corpus_of_scenes_and_what_is_not_is_counted() -> None:
     who = asked.scenes()
     told = asked.questions("scenes")
-    for kind in QuestionKind:
+    for kind in set(QuestionKind) - set(MEASURED):
         having = {each.sample for each in told.questions if each.kind is kind}
         assert having
         assert told.unasked[kind.value] == len(who) - len(having)
@@ -298,6 +299,42 @@ def test_questions_are_a_function_of_their_batch_and_seed() -> None:
     assert ask(who, Randomness(3)) == ask(who, Randomness(3))
     assert ask(who, Randomness(3)) != ask(who, Randomness(4))
     assert ask([], Randomness(3)).questions == ()
+
+
+@pytest.mark.parametrize("name", asked.MEASURED)
+def test_measures_are_asked_of_a_group_in_the_same_words_once_for_each_answer(name: str) -> None:
+    who = {each.id: each for each in asked.MEASURED[name]()}
+    told = asked.questions(name)
+    found = [each for each in told.questions if each.kind in MEASURED]
+    kinds = {each.kind for each in found}
+    assert kinds == ({QuestionKind.TIMES} if name == "counts" else set(MEASURED[1:]))
+    asks: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for question in found:
+        read = question_from_json(json.loads(json.dumps(question.to_json())))
+        assert fault(read, who[read.sample]) is None, read
+        asks[who[question.sample].group, question.text, question.options].append(question.answer)
+    for (_, _, options), answers in asks.items():
+        assert sorted(answers) == sorted(options)
+        assert len(options) == (3 if name == "counts" else 2)
+    assert all(told.unasked[kind] == 0 for kind in kinds)
+
+
+def test_answers_to_measures_read_as_people_speak() -> None:
+    said = {
+        (each.kind.value, answer)
+        for name in asked.MEASURED
+        for each in asked.questions(name).questions
+        for answer in each.options
+        if each.kind in MEASURED
+    }
+    assert {
+        ("times", "once"), ("times", "three times"), ("gap", "no pause at all"),
+        ("position", "at the end"), ("trend", "louder"), ("louder", "rain"),
+        ("again_roomier", "in a larger room"), ("again_faster", "more slowly"),
+    } <= said  # fmt: skip
+    assert {answer for kind, answer in said if kind == "duration"} & {
+        f"for about {seconds} seconds" for seconds in ("two", "three", "four", "five")
+    }
 
 
 # What must not be asked
@@ -413,9 +450,17 @@ def test_single_sounds_are_counted_and_asked_for_but_never_put_in_order() -> Non
 # The judge
 
 
+def corpus_of(kind: QuestionKind) -> str:
+    """A corpus that is asked this."""
+    if kind is QuestionKind.TIMES:
+        return "counts"
+    return "attributes" if kind in MEASURED else "scenes"
+
+
 def one_of(kind: QuestionKind) -> tuple[Question, Subject]:
-    who = {each.id: each for each in asked.scenes()}
-    found = next(each for each in asked.questions("scenes").questions if each.kind is kind)
+    name = corpus_of(kind)
+    who = {each.id: each for each in (asked.CORPORA | asked.MEASURED)[name]()}
+    found = next(each for each in asked.questions(name).questions if each.kind is kind)
     return found, who[found.sample]
 
 
@@ -491,9 +536,10 @@ def test_a_row_that_is_no_question_is_refused(broken: dict[str, object]) -> None
 
 def test_every_kind_has_several_frames_and_each_is_used() -> None:
     assert set(FRAMES) == set(QuestionKind)
-    assert all(len(set(frames)) >= 3 for frames in FRAMES.values())
+    assert all(len(set(frames)) >= 3 for kind, frames in FRAMES.items() if kind not in MEASURED)
+    assert all(len(set(frames)) >= 2 for frames in FRAMES.values())
     texts = {each.text for each in asked.questions("scenes").questions}
-    for frames in FRAMES.values():
+    for frames in (frames for kind, frames in FRAMES.items() if kind not in MEASURED):
         for frame in frames:
             start = frame.split("{")[0].lower()
             assert any(text.lower().startswith(start) for text in texts), frame

@@ -211,7 +211,10 @@ def _rows(groups: list[list[Draft]]) -> tuple[list[dict[str, Any]], dict[str, di
             "id": f"s-{number}-{place}",
             "group": str(number),
             "scene": canonical_json(to_json(draft.scene)),
+            "caption": draft.captions.caption.text,
             "claim": canonical_json(claim_to_json(draft.captions.caption.claim)),
+            "positives": [],
+            "sample_rate": 16_000,
         }
         for number, group in enumerate(groups)
         for place, draft in enumerate(group)

@@ -1,0 +1,83 @@
+"""The blind test of an export: are right answers told from wrong ones without any audio?"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipelines.checks.blind import Part, measure_parts
+from pipelines.checks.blind_figures import BlindResult, Comparison
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Observer, Silent
+from synth.base.rng import Randomness
+from synth.export.folder import Folder
+
+
+def run_blind_export(
+    out: Path, most_lines: int, seed: int = 0, observer: Observer | None = None
+) -> BlindResult:
+    """Try to tell right answers from wrong ones by the texts of an export of chat or preferences.
+
+    What is compared are a prompt with its right answer, and the same with its wrong one, by kind.
+    In a conversation what was said before stands before it.
+
+    Args:
+        out: The folder of the export.
+        most_lines: Groups are drawn until they hold about this many lines of a split.
+        seed: Of the draw and the folds.
+        observer: Told of the progress.
+
+    Raises:
+        SpecError: If the folder holds no such export.
+        CorpusError: If there are too few groups.
+    """
+    identity = json.loads(Folder(out).identity.read_bytes())
+    name = identity["format"]
+    if name not in ("chat", "preference"):
+        raise SpecError(
+            f"{out}: exports as {name} have no wrong answers by themselves",
+            fix="give --blind for chat or preference, or for the corpus",
+        )
+    numbers: dict[str, int] = defaultdict(lambda: len(numbers))
+    parts = {
+        split: Part(None, list(_compare(_draw(out / f"{split}.jsonl", most_lines, seed), numbers)))
+        for split in identity["splits"]
+    }
+    if not any(part.compared for part in parts.values()):
+        raise CorpusError(f"{out}: no line has a wrong answer", fix="export a corpus of groups")
+    texts = [*numbers]
+    return BlindResult(name, measure_parts(out, parts, texts, seed, observer or Silent()))
+
+
+def _draw(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
+    """The lines of some groups."""
+    with path.open("rb") as file:
+        rows = [json.loads(line) for line in file]
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    order = Randomness(seed).at("blind/export", 0).permutation(len(groups))
+    wanted = max(1, round(most_lines * len(groups) / max(1, len(rows))))
+    chosen = {groups[i] for i in order[:wanted]}
+    return [row for row in rows if row["group"] in chosen]
+
+
+def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Comparison]:
+    """Each right answer and its wrong one; each counts for its kind, and among all.
+
+    Both sides of a contrast count for one group: else a classifier would learn from one what is
+    not so of the other.
+    """
+    groups: dict[str, int] = defaultdict(lambda: len(groups))
+    known = {row["samples"][0]: row["group"] for row in rows if "proofs" in row}
+    for row in rows:
+        earlier = ""
+        for place, proof in enumerate(row.get("proofs") or [row["proof"]]):
+            said = f"{earlier}{proof['prompt']} "
+            group = known.get(min((*proof["samples"], *proof["others"])), row["group"])
+            if proof["wrong"]:
+                pair = numbers[said + proof["answer"]], numbers[said + proof["wrong"]]
+                for kind in ("", "later turns" if place else proof["kind"]):
+                    yield Comparison(groups[group], kind, pair[0], (pair[1],))
+            earlier = f"{said}{proof['answer']} "

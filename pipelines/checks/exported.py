@@ -1,0 +1,242 @@
+"""Audit of an export: does every line hold, judged anew from the manifest of its corpus?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Observer, Silent
+from synth.corpus.corpus import Corpus
+from synth.derived.differences.difference import difference_from_json
+from synth.derived.differences.difference import fault as difference_fault
+from synth.derived.questions.judge import fault as question_fault
+from synth.derived.questions.question import question_from_json
+from synth.derived.questions.subject import Subject
+from synth.export.chat import fault as chat_fault
+from synth.export.folder import Folder
+from synth.export.items import list_shards
+from synth.export.preference import fault as preference_fault
+from synth.export.questions import subjects_of
+
+Judge: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Subject]], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A line that does not hold.
+
+    Args:
+        file: Its file, from the folder of the export.
+        line: Its number, from 1.
+        row: Its id, "" where it has none.
+        why: What does not hold.
+    """
+
+    file: str
+    line: int
+    row: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportAudit:
+    """What the audit of an export found.
+
+    Args:
+        format: Of the export.
+        rows: Lines that were judged.
+        files: Audio files that were compared with the manifest.
+        faults: Lines that do not hold.
+    """
+
+    format: str
+    rows: int
+    files: int
+    faults: tuple[Fault, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `faults` is their number, `examples` the first ten."""
+        return asdict(self) | {
+            "faults": len(self.faults),
+            "examples": [asdict(each) for each in self.faults[:10]],
+        }
+
+
+def _judge_question(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None:
+    question = question_from_json(row)
+    if question.sample not in subjects:
+        return f"the corpus has no sample {question.sample!r}"
+    return question_fault(question, subjects[question.sample])
+
+
+def _judge_difference(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None:
+    difference = difference_from_json(row)
+    for sample in (difference.first, difference.second):
+        if sample not in subjects:
+            return f"the corpus has no sample {sample!r}"
+    return difference_fault(difference, subjects[difference.first], subjects[difference.second])
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """How the lines of a format are judged.
+
+    Args:
+        judge: Of one line.
+        files: Names of the files of a split, without `.jsonl`.
+        samples: Keys that name samples.
+        audio: Keys that lead to the audio of these samples, in this order.
+    """
+
+    judge: Judge
+    samples: tuple[str, ...]
+    audio: tuple[str, ...]
+    files: tuple[str, ...] = ("{split}",)
+
+
+_FORMATS: Final[Mapping[str, _Lines]] = {
+    "questions": _Lines(_judge_question, ("sample",), ("audio",)),
+    "differences": _Lines(_judge_difference, ("first", "second"), ("first_audio", "second_audio")),
+    "chat": _Lines(chat_fault, ("samples",), ("audios",)),
+    "preference": _Lines(
+        preference_fault, ("samples",), ("audios",), ("{split}", "{split}_audios")
+    ),
+}
+
+
+def audit_export(path: Path, out: Path, observer: Observer | None = None) -> ExportAudit:
+    """Judge every line of an export, and compare the audio that it names with the manifest.
+
+    Args:
+        path: The corpus, as `Corpus.open` takes it.
+        out: The folder of the export.
+        observer: Told of the progress.
+
+    Raises:
+        SpecError: If the folder holds no export that can be judged, or one of another corpus.
+        CorpusError: If a file of it is missing, or a line is no JSON.
+    """
+    observer = observer or Silent()
+    corpus = Corpus.open(path)
+    name, splits = _read_identity(corpus, out)
+    lines = _FORMATS[name]
+    tasks = [(split, file.format(split=split)) for split in splits for file in lines.files]
+    rows, faults, heard = 0, [], _Audio(out)
+    observer.start("audit", len(tasks), "files")
+    for split, file in tasks:
+        about = _Shelf(corpus, split)
+        for number, row in _read_lines(out / f"{file}.jsonl"):
+            rows += 1
+            why = _judge_row(lines, row, about, heard)
+            if why is not None:
+                faults.append(Fault(f"{file}.jsonl", number, str(row.get("id", "")), why))
+        observer.advance("audit")
+    observer.finish("audit", f"{len(faults)} faults")
+    return ExportAudit(name, rows, len(heard.known), tuple(faults))
+
+
+def _read_identity(corpus: Corpus, out: Path) -> tuple[str, list[str]]:
+    """Format and splits of an export of this corpus."""
+    try:
+        found = json.loads(Folder(out).identity.read_bytes())
+        name, splits, digest = found["format"], found["splits"], found["corpus_digest"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SpecError(
+            f"{out}: holds no export of a corpus", fix="give the --out of `segue export`"
+        ) from error
+    if name not in _FORMATS:
+        raise SpecError(
+            f"{out}: exports as {name} have no lines that could be judged",
+            fix=f"give one of {', '.join(_FORMATS)}",
+        )
+    if digest != corpus.facts["digest"]:
+        raise SpecError(
+            f"{out}: is an export of {found.get('corpus')} {found.get('version')}, not of "
+            f"{corpus.name} {corpus.version}",
+            fix="give the version of the corpus that was exported",
+        )
+    return name, splits
+
+
+def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if not path.is_file():
+        raise CorpusError(f"{path}: missing", fix="export again")
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise CorpusError(
+                    f"{path}: line {number} is no JSON: {error}", fix="export again"
+                ) from error
+            if not isinstance(row, dict):
+                raise CorpusError(f"{path}: line {number} is no object", fix="export again")
+            yield number, row
+
+
+class _Shelf:
+    """The samples of a split, a shard at a time: lines come in the order of the shards."""
+
+    def __init__(self, corpus: Corpus, split: str) -> None:
+        self._shards = list_shards(corpus, [split])
+        self._next = 0
+        self.subjects: dict[str, Subject] = {}
+        self.digests: dict[str, str] = {}
+
+    def fetch(self, sample: str) -> None:
+        """Go on to the shard of a sample, and once round where no shard has it."""
+        for _ in self._shards:
+            if sample in self.subjects:
+                return
+            shard = self._shards[self._next]
+            self._next = (self._next + 1) % len(self._shards)
+            self.subjects = {subject.id: subject for subject in subjects_of(shard)}
+            self.digests = {row["id"]: row["sha256"] for row in shard.rows()}
+
+
+class _Audio:
+    """The audio files of an export, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self.known: dict[str, str] = {}
+        self._root = root
+
+    def fault(self, path: str, digest: str) -> str | None:
+        """Why a file is not that of a sample."""
+        if path not in self.known:
+            file = self._root / path
+            if not file.is_file():
+                return f"there is no {path}"
+            self.known[path] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return None if self.known[path] == digest else f"{path} is not the audio of its sample"
+
+
+def _judge_row(lines: _Lines, row: Mapping[str, Any], about: _Shelf, heard: _Audio) -> str | None:
+    samples, paths = (_read_texts(row, keys) for keys in (lines.samples, lines.audio))
+    for sample in samples[:1]:
+        about.fetch(sample)
+    try:
+        why = lines.judge(row, about.subjects)
+    except CorpusError as error:
+        return str(error)
+    if why is not None:
+        return why
+    if len(paths) != len(samples):
+        return "it has not as many audio files as samples"
+    found = (
+        heard.fault(path, about.digests[sample])
+        for sample, path in zip(samples, paths, strict=True)
+    )
+    return next((each for each in found if each is not None), None)
+
+
+def _read_texts(row: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
+    """The texts under some keys, each a text or a list of texts."""
+    found = [row.get(key) for key in keys]
+    flat = [each for value in found for each in (value if isinstance(value, list) else [value])]
+    return [each for each in flat if isinstance(each, str)]

@@ -1,0 +1,1 @@
+"""Contrasts: a prompt that two recordings answer differently, each answer proven and refuted."""

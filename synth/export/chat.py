@@ -1,0 +1,149 @@
+"""Conversations about recordings, as JSON lines for trainers of audio language models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.derived.contrasts.chat import Conversation, find_conversations
+from synth.derived.contrasts.exchange import exchange_from_json, say
+from synth.derived.contrasts.finding import find_contrasts
+from synth.derived.contrasts.judge import fault as exchange_fault
+from synth.derived.questions.subject import Subject
+from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.conversations import (
+    LEFT_OUT,
+    assistant,
+    paths_fault,
+    row_fault,
+    sum_counts,
+    tabulate,
+    user,
+    write_counts,
+    write_dataset_info,
+)
+from synth.export.folder import Writer
+from synth.export.items import Shard
+from synth.export.questions import SEED, store_audio, subjects_of
+
+_LAYOUT: Final = {
+    "formatting": "sharegpt",
+    "columns": {"messages": "messages", "audios": "audios"},
+    "tags": {
+        "role_tag": "role",
+        "content_tag": "content",
+        "user_tag": "user",
+        "assistant_tag": "assistant",
+    },
+}
+_HOW: Final = """\
+`SPLIT.jsonl` has a line per conversation; those of a sample follow each other:
+
+- `messages`: turns of user and assistant. `<audio>` in the first stands for a recording, two of
+  them for two.
+- `audios`: the recordings; paths start at this folder.
+- `id`, `kind`, `group`, `samples`; `proofs`: for each answer the prompt, what it claims of the
+  samples, as JSON text in the form of the corpus's manifest, and a wrong answer with its claims.
+
+`kind` is `describe` (a caption), `timestamps` (dense captions), a kind of question, `difference` or
+`which` (of two recordings), or `conversation`: up to four questions about one recording. Each but
+the first is asked, after the very same words, of another recording that answers it differently.
+
+Each prompt but those of `describe` and `timestamps` is asked of two recordings (or of two in either
+order) that answer it differently, as often with one answer as with the other. So text alone answers
+none. What finds no such recording is left out:
+
+TABLE
+
+    swift sft --dataset train.jsonl ...                       # here, or with ROOT_IMAGE_DIR=FOLDER
+    llamafactory-cli train ... --stage sft --dataset_dir FOLDER --dataset CORPUS_train
+    SFTTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
+    segue audit MANIFEST --export FOLDER                      # prove every line again
+
+TRL knows no audio (1.16): a collator of your own puts the recordings in place of `<audio>`.
+"""
+
+
+class Chat(ExportFormat):
+    """JSON lines and the stored audio files."""
+
+    name: ClassVar[str] = "chat"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files, and the conversations about this shard's samples."""
+        paths = store_audio(shard, out)
+        about = subjects_of(shard)
+        found = find_contrasts(about, Randomness(SEED), one_way=True)
+        turns: Counter[str] = Counter()
+        with out.piece("conversations") as lines:
+            for each in find_conversations(about, found.contrasts, Randomness(SEED)):
+                lines.write(json_line(chat_row(each, paths)))
+                turns.update(exchange.kind for exchange in each.exchanges)
+        write_counts(out, {"answers": turns, LEFT_OUT: found.left_out})
+
+    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
+        """One file a split, and what LLaMA-Factory asks for."""
+        for split in whole.splits:
+            whole.join(out, f"{split}.jsonl", split, "conversations")
+        write_dataset_info(whole, out, _LAYOUT)
+        counts = sum_counts(whole)
+        whole.readme(
+            out, _HOW.replace("TABLE", tabulate(counts)).replace("CORPUS", whole.corpus.name)
+        )
+        return {column: each.total() for column, each in counts.items()}
+
+
+def chat_row(conversation: Conversation, paths: Mapping[str, str]) -> dict[str, Any]:
+    """A conversation as a row.
+
+    Args:
+        conversation: What is said.
+        paths: Where the audio of each sample lies.
+    """
+    samples = conversation.exchanges[0].samples
+    messages = []
+    for place, exchange in enumerate(conversation.exchanges):
+        messages.append(user(exchange.prompt, 0 if place else len(samples)))
+        messages.append(assistant(say(exchange.answer)))
+    return {
+        "id": conversation.id,
+        "kind": conversation.kind,
+        "group": conversation.group,
+        "samples": list(samples),
+        "messages": messages,
+        "audios": [paths[each] for each in samples],
+        "proofs": [exchange.to_json() for exchange in conversation.exchanges],
+    }
+
+
+def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None:
+    """Why a stored row of this export does not hold; None where it does.
+
+    Args:
+        row: As it was read.
+        subjects: The samples by id, those that it names at least.
+
+    Raises:
+        CorpusError: If its proofs cannot be read.
+    """
+    proofs = row.get("proofs")
+    if not isinstance(proofs, list) or not proofs:
+        raise CorpusError(f"not a conversation: {row!r}"[:300], fix="expected a list of proofs")
+    exchanges = tuple(map(exchange_from_json, proofs))
+    samples = exchanges[0].samples
+    if any(exchange.samples != samples for exchange in exchanges):
+        return "its answers are about different recordings"
+    for exchange in exchanges:
+        why = exchange_fault(exchange, subjects)
+        if why is not None:
+            return why
+    why = paths_fault(row.get("audios"), samples)
+    if why is not None:
+        return why
+    paths = dict(zip(samples, row["audios"], strict=True))
+    told = Conversation(str(row.get("id")), subjects[samples[0]].group, exchanges)
+    return row_fault(row, chat_row(told, paths))

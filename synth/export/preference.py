@@ -1,0 +1,202 @@
+"""Preferences: a proven answer and a refuted one to the same prompt, as JSON lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from synth.base.rng import Randomness
+from synth.derived.contrasts.exchange import Exchange, exchange_from_json, say
+from synth.derived.contrasts.finding import find_contrasts
+from synth.derived.contrasts.judge import fault as exchange_fault
+from synth.derived.contrasts.judge import refute_any
+from synth.derived.questions.subject import Subject
+from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.conversations import (
+    LEFT_OUT,
+    assistant,
+    paths_fault,
+    row_fault,
+    sum_counts,
+    tabulate,
+    user,
+    write_counts,
+    write_dataset_info,
+)
+from synth.export.folder import Writer
+from synth.export.items import Shard
+from synth.export.questions import SEED, store_audio, subjects_of
+
+_LAYOUT: Final = {
+    "ranking": True,
+    "columns": {
+        "prompt": "query",
+        "chosen": "response",
+        "rejected": "rejected_response",
+        "audios": "audios",
+    },
+}
+_HOW: Final = """\
+`SPLIT.jsonl` has a line per preference. The recordings prove the chosen answer and refute the
+rejected one, however the words are read:
+
+- `messages`, `audios`, `rejected_response`: for ms-swift. `<audio>` in a prompt stands for a
+  recording; paths start at this folder.
+- `query`, `response`, `rejected_response`, `audios`: for LLaMA-Factory, by `dataset_info.json`.
+- `prompt`, `chosen`, `rejected`: messages for TRL, which knows no audio (1.16): a collator of
+  your own puts the recordings of `audios` in place of `<audio>`.
+- `id`, `kind`, `group`, `samples`; `proof`: the prompt, both answers, and what each claims of the
+  samples, as JSON text in the form of the corpus's manifest. `others` are the samples of which the
+  wrong answer is right.
+
+`SPLIT_audios.jsonl` is for ms-swift alone: the answer stays, `rejected_audios` is a recording of
+the same minimal-pair group of which it is refuted. Train on one file at a time: of two, ms-swift
+(4.6) fills in the keys that one lacks, and stops at them.
+
+Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
+order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
+What finds no mirror is left out:
+
+TABLE
+
+    swift rlhf --rlhf_type dpo --dataset train.jsonl ...      # here, or with ROOT_IMAGE_DIR=FOLDER
+    llamafactory-cli train ... --stage dpo --dataset_dir FOLDER --dataset CORPUS_train
+    DPOTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
+    segue audit MANIFEST --export FOLDER                      # prove every line again
+"""
+
+
+class Preference(ExportFormat):
+    """JSON lines and the stored audio files."""
+
+    name: ClassVar[str] = "preference"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files, and both sides of each contrast of this shard."""
+        paths = store_audio(shard, out)
+        about = {subject.id: subject for subject in subjects_of(shard)}
+        found = find_contrasts([*about.values()], Randomness(SEED))
+        counts: dict[str, Counter[str]] = {"text": Counter(), "audio": Counter()}
+        numbers: Counter[str] = Counter()
+        with out.piece("texts") as texts, out.piece("audios") as audios:
+            for contrast in found.contrasts:
+                first = contrast[0].samples[0]
+                for side in contrast:
+                    name = f"{first}-p{numbers[first]:03d}"
+                    numbers[first] += 1
+                    group = about[first].group
+                    texts.write(json_line(text_row(name, group, side, paths)))
+                    counts["text"][side.kind] += 1
+                if all(audio_fault(side, about) is None for side in contrast):
+                    for side in contrast:
+                        name = f"{first}-p{numbers[first]:03d}"
+                        numbers[first] += 1
+                        audios.write(json_line(audio_row(name, group, side, paths)))
+                        counts["audio"][side.kind] += 1
+        write_counts(out, counts | {LEFT_OUT: found.left_out})
+
+    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
+        """Two files a split, and what LLaMA-Factory asks for."""
+        for split in whole.splits:
+            whole.join(out, f"{split}.jsonl", split, "texts")
+            whole.join(out, f"{split}_audios.jsonl", split, "audios")
+        write_dataset_info(whole, out, _LAYOUT)
+        counts = sum_counts(whole)
+        whole.readme(
+            out, _HOW.replace("TABLE", tabulate(counts)).replace("CORPUS", whole.corpus.name)
+        )
+        return {column: each.total() for column, each in counts.items()}
+
+
+def text_row(name: str, group: str, exchange: Exchange, paths: Mapping[str, str]) -> dict[str, Any]:
+    """A row whose rejected side is another answer.
+
+    Args:
+        name: Its id.
+        group: The minimal-pair group of the contrast.
+        exchange: What is asked and answered.
+        paths: Where the audio of each sample lies.
+    """
+    asked = user(exchange.prompt, len(exchange.samples))
+    chosen, rejected = assistant(say(exchange.answer)), assistant(say(exchange.wrong))
+    return {
+        **_head(name, group, exchange, [asked, chosen], paths),
+        "rejected_response": rejected["content"],
+        "prompt": [asked],
+        "chosen": [chosen],
+        "rejected": [rejected],
+        "query": asked["content"],
+        "response": chosen["content"],
+        "proof": exchange.to_json(),
+    }
+
+
+def audio_row(
+    name: str, group: str, exchange: Exchange, paths: Mapping[str, str]
+) -> dict[str, Any]:
+    """A row whose rejected side is other audio, of which the answer is refuted."""
+    asked = user(exchange.prompt, len(exchange.samples))
+    return {
+        **_head(name, group, exchange, [asked, assistant(say(exchange.answer))], paths),
+        "rejected_audios": [paths[each] for each in exchange.others],
+        "proof": exchange.to_json(),
+    }
+
+
+def _head(
+    name: str,
+    group: str,
+    exchange: Exchange,
+    messages: list[dict[str, str]],
+    paths: Mapping[str, str],
+) -> dict[str, Any]:
+    return {
+        "id": name,
+        "kind": exchange.kind,
+        "group": group,
+        "samples": list(exchange.samples),
+        "messages": messages,
+        "audios": [paths[each] for each in exchange.samples],
+    }
+
+
+def audio_fault(exchange: Exchange, subjects: Mapping[str, Subject]) -> str | None:
+    """Why the audio of the other recordings is not to be rejected for an answer."""
+    about, others = ([subjects[i] for i in ids] for ids in (exchange.samples, exchange.others))
+    if {subject.group for subject in about} != {subject.group for subject in others}:
+        return "the rejected audio is of another group"
+    if not refute_any(others, exchange.claims):
+        return "the timeline of the rejected audio does not refute the answer"
+    return None
+
+
+def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None:
+    """Why a stored row of this export does not hold; None where it does.
+
+    Args:
+        row: As it was read.
+        subjects: The samples by id, those that it names at least.
+
+    Raises:
+        CorpusError: If its proof cannot be read.
+    """
+    exchange = exchange_from_json(row.get("proof"))
+    why = exchange_fault(exchange, subjects) or paths_fault(row.get("audios"), exchange.samples)
+    if why is not None:
+        return why
+    if not exchange.wrong:
+        return "it has no wrong answer"
+    paths = dict(zip(exchange.samples, row["audios"], strict=True))
+    name, group = str(row.get("id")), subjects[exchange.samples[0]].group
+    if "rejected_audios" not in row:
+        # Of recordings of two groups the row names that of the first of its contrast.
+        groups = {subjects[i].group for i in (*exchange.samples, *exchange.others)}
+        group = row["group"] if row.get("group") in groups else group
+        return row_fault(row, text_row(name, group, exchange, paths))
+    why = paths_fault(row["rejected_audios"], exchange.others) or audio_fault(exchange, subjects)
+    if why is not None:
+        return why
+    paths |= dict(zip(exchange.others, row["rejected_audios"], strict=True))
+    return row_fault(row, audio_row(name, group, exchange, paths))

@@ -1,0 +1,189 @@
+"""Contrasts and conversations: each answer holds, and no text betrays which."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import asked
+import pytest
+
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.derived.contrasts.chat import MOST_TURNS, Conversation, find_conversations
+from synth.derived.contrasts.exchange import (
+    DESCRIBE,
+    DIFFERENCE,
+    KINDS,
+    TIMESTAMPS,
+    WHICH,
+    Exchange,
+    exchange_from_json,
+    say,
+)
+from synth.derived.contrasts.finding import FoundContrasts, find_contrasts
+from synth.derived.contrasts.judge import fault
+from synth.derived.questions.question import MEASURED, QuestionKind
+from synth.derived.questions.subject import Subject
+from synth.scene.claim import Not
+from synth.scene.scene import Concat, Event
+
+NAMES = (*asked.CORPORA, *asked.MEASURED)
+SEED = Randomness(0)
+
+
+@cache
+def subjects(name: str) -> tuple[Subject, ...]:
+    """Half of a corpus."""
+    who = (asked.CORPORA | asked.MEASURED)[name]()
+    groups = list(dict.fromkeys(each.group for each in who))
+    few = set(groups if name in asked.MEASURED else groups[: len(groups) // 2])
+    return tuple(each for each in who if each.group in few)
+
+
+@cache
+def found(name: str, *, one_way: bool = False) -> FoundContrasts:
+    return find_contrasts(subjects(name), SEED, one_way=one_way)
+
+
+@cache
+def spoken(name: str) -> tuple[Conversation, ...]:
+    return find_conversations(subjects(name), found(name, one_way=True).contrasts, SEED)
+
+
+def by_id(name: str) -> dict[str, Subject]:
+    return {each.id: each for each in subjects(name)}
+
+
+def one_of(kind: str) -> tuple[Exchange, dict[str, Subject]]:
+    for name in NAMES:
+        sides = (side for contrast in found(name).contrasts for side in contrast)
+        side = next((side for side in sides if side.kind == kind), None)
+        if side is not None:
+            return side, by_id(name)
+    raise AssertionError(kind)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_answer_is_proven_and_its_counterpart_refuted(name: str) -> None:
+    who = by_id(name)
+    sides = [side for contrast in found(name).contrasts for side in contrast]
+    turns = [each for conversation in spoken(name) for each in conversation.exchanges]
+    assert sides
+    for exchange in (*sides, *turns):
+        read = exchange_from_json(json.loads(json.dumps(exchange.to_json())))
+        assert read == exchange
+        assert fault(read, who) is None, read
+        about = [who[each] for each in read.samples]
+        assert all(a.proves(claim) for a, claim in zip(about, read.claims, strict=False))
+        if read.wrong:
+            assert any(a.refutes(c) for a, c in zip(about, read.wrong_claims, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_contrast_is_followed_by_its_mirror(name: str) -> None:
+    for one, other in found(name).contrasts:
+        assert (one.kind, one.prompt) == (other.kind, other.prompt)
+        assert (one.answer, one.wrong) == (other.wrong, other.answer)
+        assert (one.samples, one.others) == (other.others, other.samples)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_of_a_conversation_tells_what_is_answered_next(name: str) -> None:
+    """Whatever was said before, each pair of answers is right as often one way as the other."""
+    told: Counter[tuple[str, str, str]] = Counter()
+    for conversation in spoken(name):
+        said = ""
+        for exchange in conversation.exchanges:
+            said += f"U: {exchange.prompt} "
+            if exchange.wrong:
+                told[said, exchange.answer, exchange.wrong] += 1
+            said += f"A: {exchange.answer} "
+    assert told
+    for (said, answer, wrong), count in told.items():
+        assert told[said, wrong, answer] == count, said
+
+
+def test_conversations_have_several_turns_where_a_group_gives_it() -> None:
+    for name in ("scenes", "triplets"):
+        turns = Counter(len(each.exchanges) for each in spoken(name))
+        assert turns[2] > 10
+        assert max(turns) <= MOST_TURNS
+    kinds = {each.kind for each in spoken("scenes")}
+    assert kinds >= {DESCRIBE, DIFFERENCE, WHICH, "conversation"}
+
+
+def test_all_kinds_are_made() -> None:
+    """But for dense captions, which plans of tests have none of."""
+    kinds = {contrast[0].kind for name in NAMES for contrast in found(name).contrasts}
+    assert kinds == set(KINDS) - {TIMESTAMPS}
+
+
+def test_described_sides_differ_in_few_words() -> None:
+    pairs = [each for each in found("counts").contrasts if each[0].kind == DESCRIBE]
+    for one, _ in pairs:
+        assert len(set(one.answer.split()) ^ set(one.wrong.split())) <= 3
+
+
+def test_what_has_no_counterpart_is_counted() -> None:
+    alone = find_contrasts(subjects("triplets")[:1], SEED)
+    assert alone.contrasts == ()
+    assert sum(alone.left_out.values()) > 0
+    assert find_contrasts((), SEED) == FoundContrasts((), {})
+    assert find_conversations((), (), SEED) == ()
+
+
+def test_contrasts_are_a_function_of_their_batch_and_seed() -> None:
+    who = subjects("triplets")
+    assert find_contrasts(who, SEED) == found("triplets")
+    assert find_contrasts(who, Randomness(1)) != found("triplets")
+
+
+# The judge
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != TIMESTAMPS])
+def test_the_judge_finds_what_was_changed(kind: str) -> None:
+    side, who = one_of(kind)
+    assert fault(side, who) is None
+    another = Concat(Event("thunder of another kind"), Event("rain of another kind"))
+    changed: Sequence[Exchange] = (
+        replace(side, answer=side.wrong, wrong=side.answer),
+        replace(side, claims=side.wrong_claims, wrong_claims=side.claims),
+        replace(side, samples=side.others, others=side.samples),
+        replace(side, samples=("another",)),
+        replace(side, samples=()),
+        replace(side, prompt="What is it?"),
+        replace(side, answer="another"),
+        replace(side, wrong="another"),
+        replace(side, claims=(another,) * len(side.claims)),
+        replace(side, claims=(Not(another),) * len(side.claims)),
+        replace(side, wrong_claims=(another,) * len(side.claims)),
+        replace(side, claims=()),
+    )
+    for each in changed:
+        assert fault(each, who) is not None, each
+
+
+def test_the_judge_takes_no_question_of_another_kind() -> None:
+    side, who = one_of(QuestionKind.FIRST.value)
+    for kind in (QuestionKind.LAST, QuestionKind.ORDER, *MEASURED):
+        assert fault(replace(side, kind=kind.value), who) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "another"}, {"claims": ["{}"]}, {"claims": "x"}, {"prompt": None}, {"others": [1]}],
+)
+def test_what_is_no_proof_is_said_so(change: dict[str, object]) -> None:
+    side, _ = one_of(DESCRIBE)
+    with pytest.raises(CorpusError):
+        exchange_from_json(side.to_json() | change)
+
+
+def test_answers_are_sentences() -> None:
+    assert say("a dog barks") == "A dog barks."
+    assert say("Is it a dog?") == "Is it a dog?"

@@ -1,0 +1,123 @@
+"""Chat and preferences as JSON lines: judged from the files against the corpus's manifest."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import soundfile
+
+from pipelines.export.corpus import export_corpus
+from synth.corpus.corpus import Corpus
+from synth.derived.questions.subject import Subject
+from synth.export.chat import fault as chat_fault
+from synth.export.items import list_shards
+from synth.export.preference import fault as preference_fault
+from synth.export.questions import subjects_of
+
+Exported = Callable[[Corpus, str], Path]
+NAMES = ("chat", "preference")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def about(corpus: Corpus) -> dict[str, Subject]:
+    """The corpus's samples, by id."""
+    return {each.id: each for shard in list_shards(corpus) for each in subjects_of(shard)}
+
+
+def test_exported_conversations_hold_and_lead_to_their_audio(
+    exported: Exported, corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "chat")
+    rows = read(folder / "test.jsonl")
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert {row["samples"][0] for row in rows} == {i for i in about if "-test-" in i}
+    for row in rows:
+        assert chat_fault(row, about) is None
+        assert row["messages"][0]["content"].count("<audio>") == len(row["audios"])
+        assert [each["role"] for each in row["messages"]] == ["user", "assistant"] * len(
+            row["proofs"]
+        )
+    kinds = Counter(row["kind"] for row in rows)
+    assert kinds["describe"] == kinds["timestamps"] == len({row["samples"][0] for row in rows})
+    assert min(kinds[each] for each in ("conversation", "difference", "which", "order")) > 0
+    for row in rows[:5]:
+        for path in row["audios"]:
+            assert soundfile.info(folder / path).samplerate == corpus.sample_rate
+
+
+def test_exported_preferences_hold_and_lead_to_their_audio(
+    exported: Exported, corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "preference")
+    texts, audios = read(folder / "test.jsonl"), read(folder / "test_audios.jsonl")
+    assert len({row["id"] for row in (*texts, *audios)}) == len(texts) + len(audios)
+    for row in (*texts, *audios):
+        assert preference_fault(row, about) is None
+    for row in texts:
+        assert row["messages"] == [*row["prompt"], *row["chosen"]]
+        assert row["rejected"][0]["content"] == row["rejected_response"] != row["response"]
+    for row in audios:
+        assert row["rejected_audios"] != row["audios"]
+        assert all((folder / path).is_file() for path in row["rejected_audios"])
+    assert {row["kind"] for row in audios} == {row["kind"] for row in texts} - {"presence"}
+
+
+def test_each_preference_is_followed_by_its_mirror(exported: Exported, corpus: Corpus) -> None:
+    rows = read(exported(corpus, "preference") / "train.jsonl")
+    for one, other in zip(rows[::2], rows[1::2], strict=True):
+        assert one["query"] == other["query"]
+        assert (one["response"], one["rejected_response"]) == (
+            other["rejected_response"],
+            other["response"],
+        )
+        assert one["audios"] != other["audios"]
+
+
+def test_rows_that_were_changed_are_found(
+    exported: Exported, corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "preference")
+    text, audio = read(folder / "test.jsonl")[0], read(folder / "test_audios.jsonl")[0]
+    chat = read(exported(corpus, "chat") / "test.jsonl")[0]
+    swapped = {"rejected_response": text["response"], "response": text["rejected_response"]}
+    for change in (swapped, {"audios": audio["rejected_audios"]}, {"kind": "x"}, {"more": 1}):
+        assert preference_fault(text | change, about) is not None
+    for change in ({"rejected_audios": audio["audios"]}, {"audios": audio["rejected_audios"]}):
+        assert preference_fault(audio | change, about) is not None
+    for change in ({"messages": chat["messages"][:1]}, {"audios": []}, {"group": "x"}):
+        assert chat_fault(chat | change, about) is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
+    exported: Exported, corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    folder = exported(corpus, name)
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    rows = [row for split in corpus.splits for row in read(folder / f"{split}.jsonl")]
+    proofs = [each for row in rows for each in row.get("proofs", [row.get("proof")])]
+    kinds = Counter(each["kind"] for each in proofs)
+    for kind, count in kinds.items():
+        assert f"| {kind} | {count:,} |" in text
+    summary = export_corpus(corpus, name, folder)
+    assert summary.written == 0
+    assert summary.counts["answers" if name == "chat" else "text"] == len(proofs)
+    assert summary.counts["left out"] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_corpus_gives_the_same_lines(
+    exported: Exported, corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    export_corpus(corpus, name, tmp_path / "again", worker_count=2)
+    for path in exported(corpus, name).glob("*.json*"):
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
