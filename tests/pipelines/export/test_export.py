@@ -88,7 +88,7 @@ def test_a_second_run_writes_nothing(corpus: Corpus, tmp_path: Path, name: str) 
 
 
 def test_the_same_bytes_at_any_number_of_workers(corpus: Corpus, tmp_path: Path) -> None:
-    for name in ("lhotse", "hf", "laion"):
+    for name in ("lhotse", "shar", "hf", "laion"):
         export_corpus(corpus, name, tmp_path / f"{name}-0", worker_count=0)
         export_corpus(corpus, name, tmp_path / f"{name}-2", worker_count=2)
         assert content(tmp_path / f"{name}-0") == content(tmp_path / f"{name}-2")
