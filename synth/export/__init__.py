@@ -12,6 +12,7 @@ from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
+    "lance": ("synth.export.lance:Lance", "a Lance dataset per split, with the audio in it"),
     "laion": ("synth.export.laion:Laion", "48 kHz shards for LAION-CLAP's and open_clip's loaders"),
     "energon": ("synth.export.energon:Energon", "prepared Megatron-Energon shards"),
     "lhotse": ("synth.export.lhotse:Lhotse", "lhotse recordings, supervisions and cuts"),
