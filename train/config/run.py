@@ -185,7 +185,7 @@ class TrainConfig(Section):
         if grouped and self.mix:
             raise ValueError(f"loss {grouped[0]} takes whole groups alone: drop mix")
         if self.own_share <= 0:
-            raise ValueError("mix: the weights leave nothing to `corpus`: let their sum be below 1")
+            raise ValueError("mix leaves no sample of `corpus`: let the weights sum to less than 1")
         if self.crop_told is CropTold.WHOLE and self.crop_s is None:
             raise ValueError("crop_told needs crop_s")
         return self

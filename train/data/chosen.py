@@ -61,7 +61,7 @@ class Chosen:
         mixed = []
         for k, positions in enumerate(data.mixed):
             where = f"mix.{k}: {config.mix[k].corpus}"
-            mixed.append(_stream(positions, most[k + 1], config.seed, f"mix-{k}", where))
+            mixed.append(Stream.of(positions, most[k + 1], config.seed, f"mix-{k}", where))
         found: list[BatchOrder | Stream] = []
         for k, stage in enumerate(config.stages):
             if config.keep_groups:
@@ -70,7 +70,7 @@ class Chosen:
             else:
                 where = f"stages.{k}: {config.corpus}"
                 pool = data.pool(stage)
-                found.append(_stream(pool, most[0], config.seed, f"stage-{k}", where))
+                found.append(Stream.of(pool, most[0], config.seed, f"stage-{k}", where))
                 refuse_few(fewest[0], ranks)
         return cls(config, ranks, found, blend, mixed)
 
@@ -105,19 +105,3 @@ def _order(data: SplitData, config: TrainConfig, number: int, batch: int) -> Bat
     groups = data.groups[pool] if config.keep_groups else pool
     name = f"stage-{number}"
     return BatchOrder.of(pool, groups, batch, config.keep_groups, config.seed, name)
-
-
-def _stream(
-    samples: Int[np.ndarray, " samples"], most: int, seed: int, name: str, where: str
-) -> Stream:
-    """The stream of some samples.
-
-    Raises:
-        SpecError: If a batch takes more than there are.
-    """
-    if len(samples) < most:
-        raise SpecError(
-            f"{where}: has {len(samples)} samples in play, a batch takes {most}",
-            fix="give another weight or a smaller batch, or build a larger corpus",
-        )
-    return Stream(samples, most, seed, name)

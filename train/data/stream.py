@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Int
 
+from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from train.data.order import Kept
 
@@ -30,6 +32,22 @@ class Stream:
     seed: int
     name: str
     _drawn: Kept[Int[np.ndarray, " samples"]] = field(default_factory=Kept, init=False)
+
+    @classmethod
+    def of(
+        cls, samples: Sequence[int] | np.ndarray, most: int, seed: int, name: str, where: str
+    ) -> Stream:
+        """The stream of the samples of a corpus, which `where` names in an error.
+
+        Raises:
+            SpecError: If a batch takes more than there are.
+        """
+        if len(samples) < most:
+            raise SpecError(
+                f"{where}: has {len(samples)} samples in play, a batch takes {most}",
+                fix="give another weight or a smaller batch, or build a larger corpus",
+            )
+        return cls(np.asarray(samples), most, seed, name)
 
     def take(self, start: int, stop: int) -> Int[np.ndarray, " taken"]:
         """The samples at places `start` to `stop - 1`."""

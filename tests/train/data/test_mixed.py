@@ -203,7 +203,7 @@ def test_weights_that_leave_nothing_are_refused_as_they_are_written() -> None:
     mix = [
         {"corpus": name, "weight": weight} for name, weight in (("a", 0.7), ("b", 0.2), ("c", 0.1))
     ]
-    with pytest.raises(ValidationError, match="the weights leave nothing to `corpus`"):
+    with pytest.raises(ValidationError, match="mix leaves no sample of `corpus`"):
         TrainConfig.model_validate({"corpus": "x", "out": "y", "mix": mix})
     with pytest.raises(ValidationError, match=r"mix\.0\.weight"):
         TrainConfig.model_validate({"corpus": "x", "out": "y", "mix": [{**mix[0], "weight": 0}]})
