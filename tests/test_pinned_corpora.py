@@ -23,6 +23,7 @@ from builds import merged
 from runs import lines
 
 from pipelines.build.build import build
+from pipelines.build.documents.energon import META
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 from synth.recipes.attribute_kinds import Attribute
@@ -138,11 +139,12 @@ def contents(path: Path) -> Any:
 
 
 def digest_of(out: Path) -> str:
-    """Digest of the shards and manifests below a folder."""
+    """Digest of the shards and manifests below a folder; `.nv-meta` tells nothing of its own."""
     sha = hashlib.sha256()
     for folder in ("shards", "data_manifests"):
         for path in sorted((out / folder).rglob("*")):
-            found = contents(path) if path.is_file() else None
+            pinned = path.is_file() and path.parent.name != META
+            found = contents(path) if pinned else None
             if found is not None:
                 told = [str(path.relative_to(out)), plain(found)]
                 sha.update(json.dumps(told, sort_keys=True).encode())

@@ -21,8 +21,9 @@ from pipelines.build.claim import BUILD_DIGEST
 from pipelines.build.documents.attribution import licence_facts, used_clips, write_attribution
 from pipelines.build.documents.card import dataset_card
 from pipelines.build.documents.croissant import CROISSANT_FILE, croissant
+from pipelines.build.documents.energon import write_index, write_meta
 from pipelines.build.plan import ShardPlan
-from pipelines.build.render import is_done, link, read_receipt
+from pipelines.build.render import is_done, link, read_receipt, read_rights
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
@@ -30,7 +31,13 @@ from pipelines.store.row_groups import read_batches
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import CorpusError
 from synth.base.hashing import file_sha256
-from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.corpus import (
+    ATTRIBUTION_FILE,
+    CLIPS_FILE,
+    CORPUS_FILE,
+    PLAN_FILE,
+    SAMPLES_FILE,
+)
 from synth.corpus.schema import FORMAT_VERSION, SAMPLES
 from synth.sources.choice import innermost
 from synth.sources.reading.base import Origin
@@ -80,6 +87,7 @@ def assemble(
     _write_samples(places, shards)
     link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
     _write_sizes(places, shards)
+    write_meta(places, shards)
     clips = used_clips(library.clips, places.manifests / SAMPLES_FILE)
     facts = _facts(spec, library, places, shards) | licence_facts(clips)
     settings = spec.model_dump(mode="json", exclude_none=True)
@@ -102,6 +110,8 @@ def _beside_shards(places: Places) -> list[Path]:
 
 
 def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
+    """Write `samples.parquet`, and beside each shard where its samples lie."""
+    rights = read_rights(places.manifests / CLIPS_FILE)
     with (
         pq.ParquetFile(places.manifests / PLAN_FILE) as plan,
         replacing(places.manifests / SAMPLES_FILE) as partial,
@@ -111,13 +121,17 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
             compression="zstd",
         ) as writer,
     ):
-        for row_group, found in groupby(shards, attrgetter("row_group")):
+        for row_group, members in groupby(shards, attrgetter("row_group")):
+            found = list(members)
             planned = plan.read_row_group(row_group)
             measured = pa.concat_tables(
                 pq.ParquetFile(places.measurements_path(shard.shard)).read() for shard in found
             )
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
+            for shard in found:
+                rows = joined.slice(shard.row, shard.samples)
+                write_index(places.shard_path(shard.split, shard.shard), rows, rights)
 
 
 def _drop_digest(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

@@ -258,6 +258,11 @@ def _bank(index: Path, state: tuple[int, ...]) -> Bank:
 
 @lru_cache(maxsize=2)
 def _rights(clips: Path, state: tuple[int, ...]) -> Mapping[str, Mapping[str, str]]:
+    return read_rights(clips)
+
+
+def read_rights(clips: Path) -> dict[str, dict[str, str]]:
+    """Licence and attribution of each clip of `clips.parquet`, by clip id."""
     columns = ["id", "licence", "attribution"]
     return {row["id"]: row for row in read_columns(clips, columns).to_pylist()}
 

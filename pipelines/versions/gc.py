@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.build.documents.croissant import CROISSANT_FILE
+from pipelines.build.documents.energon import INDEX_SUFFIX, META
 from pipelines.build.finalise import CARD_FILE, SIZES_FILE
 from pipelines.build.render import read_receipt
 from pipelines.store.mirror import Mirror
@@ -48,6 +49,8 @@ from synth.corpus.schema import canonical_json
 PHASE: Final = "remove"
 _SHARD_FILES: Final = (
     "*/*.tar",
+    f"*/*.tar{INDEX_SUFFIX}",
+    f"{META}/*",
     f"*/{SIZES_FILE}",
     f"*/.*{PARTIAL_SUFFIX}",
     f".*{PARTIAL_SUFFIX}",

@@ -242,7 +242,7 @@ def _list_folders(parent: Path, copies: Copies | None) -> dict[Path, Files]:
     top = copies.key(parent)
     for key, stored in copies.remote.list(top).items():
         names = key[len(top) + 1 :].split("/")
-        if len(names) > 1 and not any(name.startswith(".") for name in names):
+        if len(names) > 1 and not names[0].startswith("."):
             path = copies.path(join_keys(top, *names))
             held = FileFacts(stored.size, stored.time_ns, stored=stored)
             found.setdefault(parent / names[0], {})[path] = held

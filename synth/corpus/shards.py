@@ -180,6 +180,18 @@ class ShardWriter:
         self._end += len(data)
 
 
+def find_span(offset: int, size: int, text: int) -> tuple[int, int]:
+    """Where a sample begins and ends in its shard, headers included.
+
+    Args:
+        offset: Where its audio begins.
+        size: Bytes of its audio.
+        text: Bytes of its JSON.
+    """
+    about = offset + size + -size % _BLOCK
+    return offset - _BLOCK, about + _BLOCK + text + -text % _BLOCK
+
+
 def _padding(size: int, whole: int) -> bytes:
     """What fills up so many bytes to a multiple of `whole`."""
     return bytes(-size % whole)

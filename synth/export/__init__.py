@@ -12,9 +12,10 @@ from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
+    "lance": ("synth.export.lance:Lance", "a Lance dataset per split, with the audio in it"),
     "laion": ("synth.export.laion:Laion", "48 kHz shards for LAION-CLAP's and open_clip's loaders"),
-    "energon": ("synth.export.energon:Energon", "prepared Megatron-Energon shards"),
     "lhotse": ("synth.export.lhotse:Lhotse", "lhotse recordings, supervisions and cuts"),
+    "shar": ("synth.export.shar:Shar", "lhotse Shar: cuts and tar files to read in sequence"),
     "jams": ("synth.export.jams:Jams", "one JAMS file per sample"),
     "dcase": ("synth.export.dcase:Dcase", "strong labels as TSV, captions as CSV, as in DCASE"),
     "compa": ("synth.export.compa:Compa", "CSV and audio of CompA-order and CompA-attribute"),

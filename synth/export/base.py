@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -142,3 +144,10 @@ def _effective(facts: Mapping[str, Any]) -> str:
 def json_line(value: Any) -> bytes:
     """A value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def add_member(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    """Add a file to a tar file, without time or owner."""
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ import yaml
 from synth.corpus.hub import LANGUAGE, size_category
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import hugging_face_licence
-from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.edit_pairs import (
     FIELDS,
     EditGroup,
@@ -100,11 +99,11 @@ class EditsWebDataset(ExportFormat):
                     for which in ("before", "after"):
                         side = group.sides[row[which]]
                         row[f"{which}_stems"] = [stem.label for stem in side.stems]
-                        _add(tar, f"{edit.id}.{which}{side.item.suffix}", side.item.audio)
+                        add_member(tar, f"{edit.id}.{which}{side.item.suffix}", side.item.audio)
                         for number, stem in enumerate(side.stems):
                             name = f"{edit.id}.{which}-stem{number}{side.item.suffix}"
-                            _add(tar, name, stem.audio)
-                    _add(tar, f"{edit.id}.json", json_line(row))
+                            add_member(tar, name, stem.audio)
+                    add_member(tar, f"{edit.id}.json", json_line(row))
         with out.piece("unlike") as facts:
             facts.write(json_line(found.unlike))
 
@@ -156,12 +155,6 @@ class EditsHuggingFace(ExportFormat):
             "configs": [{"config_name": "default", "data_files": files}],
         }
         write_readme(whole, out, _HOW_PARQUET, yaml.safe_dump(facts, sort_keys=False))
-
-
-def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(data)
-    tar.addfile(info, io.BytesIO(data))
 
 
 def _rows(group: EditGroup) -> Iterator[dict[str, Any]]:

@@ -70,21 +70,42 @@ class Writer:
             file.write(data)
 
     @contextmanager
+    def path(self, name: str) -> Iterator[Path]:
+        """Where a library that opens its own files writes one; it then appears under `name`.
+
+        Raises:
+            CorpusError: If the name leads out of the export's folder.
+        """
+        path = self._locate(name)
+        with replacing(path) as partial:
+            yield partial
+            size = partial.stat().st_size
+        self.files[name] = size
+
+    @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
         """A file that appears under `name` when the block ends without error.
 
         Raises:
             CorpusError: If the name leads out of the export's folder.
         """
+        with self.path(name) as partial, partial.open("wb") as file:
+            yield file
+
+    def note(self, name: str) -> None:
+        """Note a file that a library has written under `name` by itself.
+
+        Raises:
+            CorpusError: If the name leads out of the export's folder.
+        """
+        self.files[name] = self._locate(name).stat().st_size
+
+    def _locate(self, name: str) -> Path:
         root = self._folder.root
         path = root / name
         if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):
             raise CorpusError(f"{name!r}: expected a name below {root}", fix=GET_AGAIN)
-        with replacing(path) as partial:
-            with partial.open("wb") as file:
-                yield file
-            size = partial.stat().st_size
-        self.files[name] = size
+        return path
 
     @contextmanager
     def piece(self, name: str) -> Iterator[BinaryIO]:

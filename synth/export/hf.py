@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -14,53 +13,11 @@ from synth.corpus.hub import LANGUAGE, size_category
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import hugging_face_licence
 from synth.export.base import ExportFormat, Whole
+from synth.export.columns import AUDIO, batch_rows, make_row, make_schema
 from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard
 
-ROWS_IN_GROUP: Final = 16
-"""So few that a reader of a single row, and this writer, hold little audio at a time."""
-
-_TEXTS = pa.list_(pa.string())
-_EVENT = pa.struct(
-    [
-        ("label", pa.string()),
-        ("clip", pa.string()),
-        ("onset_s", pa.float64()),
-        ("offset_s", pa.float64()),
-        ("gain_db", pa.float64()),
-        ("licence", pa.string()),
-        ("attribution", pa.string()),
-    ]
-)
-_DENSE = pa.struct(
-    [
-        ("resolution", pa.string()),
-        ("onset_s", pa.float64()),
-        ("offset_s", pa.float64()),
-        ("text", pa.string()),
-    ]
-)
-_AUDIO = "audio"
-_COLUMNS: Final = pa.schema(
-    [
-        ("id", pa.string()),
-        (_AUDIO, pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        ("caption", pa.string()),
-        ("captions", _TEXTS),
-        ("negatives", _TEXTS),
-        ("negative_kinds", _TEXTS),
-        ("negative_against", _TEXTS),
-        ("labels", _TEXTS),
-        ("events", pa.list_(_EVENT)),
-        ("dense", pa.list_(_DENSE)),
-        ("relation", pa.string()),
-        ("notation", pa.string()),
-        ("group", pa.string()),
-        ("recipe", pa.string()),
-        ("generator", pa.string()),
-        ("frames", pa.int64()),
-    ]
-)
+_COLUMNS: Final = make_schema(pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
 _NAMES = {pa.string(): "string", pa.float64(): "float64", pa.int64(): "int64"}
 _HOW = """\
 One Parquet file a shard in `data/`; `audio` is an `Audio` column with the files' bytes. `caption`
@@ -98,8 +55,8 @@ class HuggingFace(ExportFormat):
                 use_dictionary=False,
             ) as writer,
         ):
-            for rows in _batch_rows(shard.items()):
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            for rows in batch_rows(map(_row, shard.items()), schema):
+                writer.write_batch(rows)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The card."""
@@ -116,31 +73,14 @@ class HuggingFace(ExportFormat):
         whole.readme(out, _HOW, yaml.safe_dump(facts, sort_keys=False))
 
 
-def _batch_rows(items: Iterator[ExportItem]) -> Iterator[list[dict[str, Any]]]:
-    rows: list[dict[str, Any]] = []
-    for item in items:
-        rows.append(_row(item))
-        if len(rows) == ROWS_IN_GROUP:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
-
-
 def _row(item: ExportItem) -> dict[str, Any]:
-    return {
-        **item.document,
-        _AUDIO: {"bytes": item.audio, "path": f"{item.id}{item.suffix}"},
-        "caption": item.texts[0],
-        "captions": item.texts,
-        "labels": item.document["tag"],
-    }
+    return make_row(item, {"bytes": item.audio, "path": f"{item.id}{item.suffix}"})
 
 
 def _schema(rate: int) -> pa.Schema:
     """The columns, and what `datasets` reads of them in the file's metadata."""
-    features = {field.name: _feature(field.type) for field in _COLUMNS if field.name != _AUDIO}
-    features[_AUDIO] = {"sampling_rate": rate, "_type": "Audio"}
+    features = {field.name: _feature(field.type) for field in _COLUMNS if field.name != AUDIO}
+    features[AUDIO] = {"sampling_rate": rate, "_type": "Audio"}
     told = json.dumps({"info": {"features": features}})
     return _COLUMNS.with_metadata({"huggingface": told})
 

@@ -7,7 +7,6 @@ else there is goes to `original_data`, where its datasets keep it.
 
 from __future__ import annotations
 
-import io
 import json
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from synth.audio.dsp import PCM_SCALE, from_pcm, peak, to_pcm
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, resampled_frames, to_decibels
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
-from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard, count_longer
 from synth.sources.catalogue import resample
@@ -89,9 +88,9 @@ class Laion(ExportFormat):
                 audio, gain = _flac(item)
                 rate, frames = item.row["sample_rate"], item.row["frames"]
                 odd += resampled_frames(frames, rate, RATE) != CLIP_FRAMES
-                _add(tar, f"{item.id}.flac", audio)
+                add_member(tar, f"{item.id}.flac", audio)
                 text = json.dumps(_document(item, gain), ensure_ascii=False, allow_nan=False)
-                _add(tar, f"{item.id}.json", text.encode())
+                add_member(tar, f"{item.id}.json", text.encode())
         with out.piece("facts") as file:
             file.write(json_line({"samples": shard.samples, "not_10_s": odd}))
 
@@ -147,9 +146,3 @@ def _document(item: ExportItem, gain_db: float) -> dict[str, Any]:
         "original_data": told
         | {"frames": frames, "sample_rate": RATE, "resampling_gain_db": gain_db},
     }
-
-
-def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(data)
-    tar.addfile(info, io.BytesIO(data))

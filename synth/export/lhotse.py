@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, BinaryIO, ClassVar
 
 from synth.export.base import ExportFormat, Whole, json_line
@@ -34,19 +34,19 @@ class Lhotse(ExportFormat):
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifests."""
         with (
-            _open_gzip(out, "recordings") as recordings,
-            _open_gzip(out, "supervisions") as supervisions,
-            _open_gzip(out, "cuts") as cuts,
+            open_gzip(out.piece("recordings")) as recordings,
+            open_gzip(out.piece("supervisions")) as supervisions,
+            open_gzip(out.piece("cuts")) as cuts,
         ):
             for item in shard.items():
                 path = item.path
                 out.write(path, item.audio)
-                recording = _recording(item, path)
-                sounds = _supervisions(item)
+                recording = describe_recording(item, "file", path)
+                sounds = describe_sounds(item)
                 recordings.write(json_line(recording))
                 for sound in sounds:
                     supervisions.write(json_line(sound))
-                cuts.write(json_line(_cut(item, recording, sounds)))
+                cuts.write(json_line(describe_cut(item, recording, sounds)))
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest of each kind a split: gzip files may follow one another in one."""
@@ -58,19 +58,20 @@ class Lhotse(ExportFormat):
 
 
 @contextmanager
-def _open_gzip(out: Writer, piece: str) -> Iterator[BinaryIO]:
-    """A gzipped piece, without time or name in its header."""
+def open_gzip(file: AbstractContextManager[BinaryIO]) -> Iterator[BinaryIO]:
+    """What is written is gzipped into `file`, without time or name in the header."""
     with (
-        out.piece(piece) as file,
-        gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped,
+        file as plain,
+        gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0) as zipped,
     ):
         yield zipped  # type: ignore[misc]
 
 
-def _recording(item: ExportItem, path: str) -> dict[str, Any]:
+def describe_recording(item: ExportItem, kind: str, place: str) -> dict[str, Any]:
+    """A sample's `Recording`, whose one source has type `kind` and lies at `place`."""
     return {
         "id": item.id,
-        "sources": [{"type": "file", "channels": [0], "source": path}],
+        "sources": [{"type": kind, "channels": [0], "source": place}],
         "sampling_rate": item.row["sample_rate"],
         "num_samples": item.row["frames"],
         "duration": item.duration_s,
@@ -78,7 +79,8 @@ def _recording(item: ExportItem, path: str) -> dict[str, Any]:
     }
 
 
-def _supervisions(item: ExportItem) -> list[dict[str, Any]]:
+def describe_sounds(item: ExportItem) -> list[dict[str, Any]]:
+    """A `SupervisionSegment` of every sound of a sample, then of every dense caption."""
     sounds = [
         {
             "id": f"{item.id}-{number}",
@@ -110,9 +112,10 @@ def _supervisions(item: ExportItem) -> list[dict[str, Any]]:
     return sounds + dense
 
 
-def _cut(
+def describe_cut(
     item: ExportItem, recording: dict[str, Any], sounds: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """The `MonoCut` that is a whole sample."""
     return {
         "id": item.id,
         "start": 0.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -78,11 +79,11 @@ class Stage(Section):
 
 
 class Mix(Section):
-    """Samples of another corpus in every batch.
+    """Samples of another corpus among those of every batch.
 
     Args:
         corpus: Its manifest folder, or a store's address.
-        weight: Their share of a batch.
+        weight: Their share of all samples, in four decimals at most.
     """
 
     corpus: Path
@@ -183,8 +184,8 @@ class TrainConfig(Section):
             raise ValueError(f"loss {grouped[0]} needs keep_groups: true")
         if grouped and self.mix:
             raise ValueError(f"loss {grouped[0]} takes whole groups alone: drop mix")
-        if sum(self.mixed_counts) >= self.batch:
-            raise ValueError(f"mix leaves no sample of `corpus` in a batch of {self.batch}")
+        if self.own_share <= 0:
+            raise ValueError("mix leaves no sample of `corpus`: let the weights sum to less than 1")
         if self.crop_told is CropTold.WHOLE and self.crop_s is None:
             raise ValueError("crop_told needs crop_s")
         return self
@@ -215,9 +216,9 @@ class TrainConfig(Section):
         return sum(stage.steps for stage in self.stages)
 
     @property
-    def mixed_counts(self) -> tuple[int, ...]:
-        """How many samples of a batch each corpus that is mixed in gives, at least one."""
-        return tuple(max(round(self.batch * each.weight), 1) for each in self.mix)
+    def own_share(self) -> Fraction:
+        """Share of all samples that `corpus` gives; weights are taken as they are written."""
+        return 1 - sum((Fraction(str(each.weight)) for each in self.mix), start=Fraction(0))
 
     def scale_steps(self, steps: int) -> TrainConfig:
         """The same run in `steps` steps, every stage shortened or lengthened alike.

@@ -21,9 +21,9 @@ from train.config.run import Stage, TrainConfig
 from train.config.schedule import place
 from train.data.audio import AudioBatch, count_chunks, crop_frames, hear
 from train.data.batch import Batch
+from train.data.chosen import Chosen
 from train.data.crop import Cropper
 from train.data.meaning import number_of
-from train.data.order import BatchOrder
 from train.data.rows import Row
 from train.data.split import SplitData
 from train.data.suitability import refuse_unsuitable
@@ -190,26 +190,12 @@ class Loader:
         self.assembler = assembler
         self._config = config
         self._share = share
-        self._orders = [
-            _order(assembler.data, config, number) for number in range(len(config.stages))
-        ]
-        self._mixed = [
-            BatchOrder.of(positions, positions, count, False, config.seed, f"mix-{number}")
-            for number, (positions, count) in enumerate(
-                zip(assembler.data.mixed, config.mixed_counts, strict=True)
-            )
-        ]
-        for order in (*self._orders, *self._mixed):
-            order.refuse_ranks(share.ranks)
+        self._chosen = Chosen.of(assembler.data, config, share.ranks)
 
     def batch(self, step: int) -> Batch:
         """This process's part of the batch of a step."""
-        where = place(step, self._config.stages)
-        ranks = self._share.ranks
-        parts = [self._orders[where.stage].shares(where.step, ranks)]
-        parts += [order.shares(step, ranks) for order in self._mixed]
-        shares = [np.concatenate(each) for each in zip(*parts, strict=True)]
-        stage, rank = self._config.stages[where.stage], self._share.rank
+        shares = self._chosen.shares(step)
+        stage, rank = self._config.stages[place(step, self._config.stages).stage], self._share.rank
         counts = [len(share) for share in shares]
         made = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank)
         return made.pinned() if self._config.device.startswith("cuda") else made
@@ -232,18 +218,6 @@ class Loader:
             finally:
                 for future in waiting:
                     future.cancel()
-
-
-def _order(data: SplitData, config: TrainConfig, number: int) -> BatchOrder:
-    pool = data.pool(config.stages[number])
-    return BatchOrder.of(
-        pool,
-        data.groups[pool] if config.keep_groups else pool,
-        config.batch - sum(config.mixed_counts),
-        config.keep_groups,
-        config.seed,
-        f"stage-{number}",
-    )
 
 
 def _view(row: Row) -> int:

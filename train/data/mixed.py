@@ -1,4 +1,4 @@
-"""A split with samples of other corpora mixed in, and the share of a batch that each takes."""
+"""A split with samples of other corpora mixed in."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from synth.audio.dsp import Pcm
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.labels.tag import Tag
+from synth.storage import url_of
 from train.config.run import TrainConfig
 from train.data.rows import MIXED, Row
 from train.data.split import TRAIN, SplitData
@@ -105,28 +106,50 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
         SpecError: If a corpus cannot be mixed with the first.
         CorpusError: If one cannot be read.
     """
-    paths = [config.corpus, *(each.corpus for each in config.mix)]
-    splits = [SplitData(Corpus.open(path), TRAIN, config.mode) for path in paths]
-    main = splits[0]
-    for number, (data, count) in enumerate(zip(splits[1:], config.mixed_counts, strict=True)):
-        where = f"mix.{number}: {data.corpus.folder}"
-        own, other = main.corpus.sample_rate, data.corpus.sample_rate
-        if other != own:
-            raise SpecError(
-                f"{where}: its sounds are at {other} Hz, those of {config.corpus} at {own} Hz",
-                fix=f"build it with sample_rate: {own}",
-            )
+    main = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
+    splits = [main]
+    for number, mix in enumerate(config.mix):
+        where = f"mix.{number}: {url_of(mix.corpus) or mix.corpus}"
+        corpus = Corpus.open(mix.corpus)
+        refuse_unlike(where, corpus, TRAIN, [each.corpus for each in splits])
+        data = SplitData(corpus, TRAIN, config.mode)
         if data.stated_audible != main.stated_audible:
             raise SpecError(
                 f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
                 fix="build both with the same",
             )
-        if len(data) < count:
-            raise SpecError(
-                f"{where}: has {len(data)} samples in split {TRAIN}, every batch takes {count}",
-                fix="give a lower weight, or build a larger corpus",
-            )
+        splits.append(data)
     return splits
+
+
+def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpus]) -> None:
+    """Check that samples of a split can be in one batch with those of other corpora.
+
+    Args:
+        where: Names the corpus in an error.
+        corpus: The corpus.
+        split: The split.
+        others: Those it is to be mixed with.
+
+    Raises:
+        SpecError: If they cannot.
+    """
+    if split not in corpus.splits:
+        raise SpecError(
+            f"{where}: has no split {split!r}", fix=f"its splits are {', '.join(corpus.splits)}"
+        )
+    for other in others:
+        if corpus.facts["digest"] == other.facts["digest"]:
+            raise SpecError(
+                f"{where}: is mixed with itself, as {other.name} {other.version}",
+                fix="name each corpus once",
+            )
+        if corpus.sample_rate != other.sample_rate:
+            raise SpecError(
+                f"{where}: its sounds are at {corpus.sample_rate} Hz, those of {other.name} at "
+                f"{other.sample_rate} Hz",
+                fix=f"build it with sample_rate: {other.sample_rate}",
+            )
 
 
 def join_splits(splits: Sequence[SplitData]) -> SplitData:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Int
@@ -13,8 +14,26 @@ from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes
 from synth.base.rng import Randomness
 
+T = TypeVar("T")
 _EPOCHS_KEPT: Final = 2
 """At the end of an epoch, batches of the next are made ahead."""
+
+
+class Kept(Generic[T]):
+    """What is drawn for an epoch, kept for the last ones that were asked for."""
+
+    def __init__(self) -> None:
+        self._drawn: dict[int, T] = {}
+        self._lock = threading.Lock()
+
+    def get(self, epoch: int, draw: Callable[[int], T]) -> T:
+        """What `draw` gives for an epoch: the first that asks draws it, the others wait."""
+        with self._lock:
+            if epoch not in self._drawn:
+                if len(self._drawn) == _EPOCHS_KEPT:
+                    del self._drawn[next(iter(self._drawn))]
+                self._drawn[epoch] = draw(epoch)
+            return self._drawn[epoch]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +80,7 @@ class BatchOrder:
     batches: int
     seed: int
     name: str
-    _drawn: dict[int, Epoch] = field(default_factory=dict, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _drawn: Kept[Epoch] = field(default_factory=Kept, init=False)
 
     @classmethod
     def of(
@@ -121,12 +139,7 @@ class BatchOrder:
         Raises:
             SpecError: If a batch has fewer units than there are processes.
         """
-        if self.per_batch < ranks:
-            raise SpecError(
-                f"a batch of {self.per_batch} samples or groups cannot be shared by "
-                f"{ranks} processes",
-                fix="use a larger batch or fewer processes",
-            )
+        refuse_few(self.per_batch, ranks)
 
     def batch(self, step: int, rank: int = 0, ranks: int = 1) -> Int[np.ndarray, " batch"]:
         """The samples of a step, counted from the start of this order, that process `rank` takes.
@@ -144,7 +157,7 @@ class BatchOrder:
         """
         self.refuse_ranks(ranks)
         epoch, position = divmod(step, self.batches)
-        units = self._epoch(epoch).batch(position)
+        units = self._drawn.get(epoch, self._draw).batch(position)
         starts, ends = self.starts[units], self.starts[units + 1]
         if self.packing is None:
             shares = np.array_split(np.arange(len(units)), ranks)
@@ -155,16 +168,6 @@ class BatchOrder:
             for share in shares
         ]
 
-    def _epoch(self, number: int) -> Epoch:
-        """An epoch, drawn by the first that asks for it; the others wait."""
-        with self._lock:
-            found = self._drawn.get(number)
-            if found is None:
-                if len(self._drawn) == _EPOCHS_KEPT:
-                    del self._drawn[next(iter(self._drawn))]
-                found = self._drawn[number] = self._draw(number)
-            return found
-
     def _draw(self, number: int) -> Epoch:
         random = Randomness(self.seed).at(f"order/{self.name}", number)
         order = _narrow(random.permutation(len(self.starts) - 1))
@@ -173,6 +176,19 @@ class BatchOrder:
         places = np.argsort(random.permutation(self.batches))
         packing = self.packing[number % len(self.packing)]
         return _pack(order, np.diff(self.starts)[order], packing, places)
+
+
+def refuse_few(units: int, ranks: int) -> None:
+    """Check that so many processes can share a batch of so many units.
+
+    Raises:
+        SpecError: If there are fewer units than processes.
+    """
+    if units < ranks:
+        raise SpecError(
+            f"a batch of {units} samples or groups cannot be shared by {ranks} processes",
+            fix="use a larger batch or fewer processes",
+        )
 
 
 def _pack(

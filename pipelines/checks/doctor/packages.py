@@ -29,6 +29,7 @@ NEEDED_FOR: Final[Mapping[str, str]] = {
 EXTRAS: Final[Mapping[str, str]] = {
     "nlp": "segue text probe and negate; without it the embedded tagger is used",
     "hf": "datasets, for decoding the sounds of segue export --to hf",
+    "lance": "segue export --to lance",
     "onnx": "segue export --to onnx",
     "browse": "segue browse",
     "s3": "--out s3://...",

@@ -145,7 +145,8 @@ def test_the_receipt_is_put_last(s3: Store, out: Remote, tiny: Callable[..., Spe
     puts = [each.path for each in s3.door.requests if each.method == "PUT"]
     name = "tiny-train-000000.tar"
     order = [path.rpartition("/")[2] for path in puts if f"/{name}" in path]
-    assert order == [name, f"{name}.parquet", f"{name}.json"]
+    # The index belongs to the whole, which corpus.json certifies.
+    assert order == [name, f"{name}.parquet", f"{name}.json", f"{name}.idx"]
     last = [path.rpartition("/")[2] for path in puts if "/.lease/" not in path]
     assert [name for name in last if not name.endswith("jsonl")][-2:] == ["corpus.json", "latest"]
 
@@ -228,7 +229,7 @@ def test_a_store_that_is_busy_for_a_while_is_waited_for(
     s3.door.fault, before = fault, len(s3.door.refused)
     build(tiny(), Path(out.url), 0)
     s3.door.fault = None
-    assert len(s3.door.refused) == before + 6
+    assert len(s3.door.refused) == before + 8
     assert stored(out) == few_shards
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from pydantic import ValidationError
 from runs import Dies, equal
 
 from synth.base.errors import SpecError
@@ -30,9 +31,18 @@ PAIRS: dict[str, Any] = {
 }
 
 
+ACBA_TEST = {"acba": {"pairs": {"test": 2}, "crossfade_s": 0.25}}
+
+
 @pytest.fixture(scope="module")
 def other(build_corpus: Callable[..., Path]) -> Path:
     return build_corpus(**PAIRS)
+
+
+@pytest.fixture(scope="module")
+def twin(build_corpus: Callable[..., Path]) -> Path:
+    """Such a corpus as the run's own, of another seed."""
+    return build_corpus(seed=8)
 
 
 @pytest.fixture
@@ -60,6 +70,28 @@ def test_every_batch_holds_its_share_and_in_the_end_every_sample(mixed: TrainCon
         assert len(positions) == 3 + 9  # whole groups of three beside them
         seen |= set(drawn)
     assert seen == set(own.tolist())
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_single_samples_keep_to_the_weights_after_every_step(
+    settings: Settings, other: Path, twin: Path, ranks: int
+) -> None:
+    mix = (Mix(corpus=other, weight=0.3), Mix(corpus=twin, weight=0.15))
+    config = settings(mix=mix, batch=7, keep_groups=False)
+    loaders = [load(config, Share(rank, ranks))[1] for rank in range(ranks)]
+    data = load(config)[0]
+    ends = np.cumsum([0, *map(len, open_splits(config))])
+    counts = np.zeros(3)
+    for step in range(config.steps):
+        batches = [loader.batch(step) for loader in loaders]
+        positions = [each for batch in batches for each in batch.audio.positions]
+        assert len(set(positions)) == 7
+        assert max(batches[0].counts) - min(batches[0].counts) <= 3
+        counts += np.histogram(positions, ends)[0]
+        weighed = 7 * (step + 1) * np.array([0.55, 0.3, 0.15])
+        assert np.abs(counts - weighed).max() < 1
+        rows = data.rows([each for each in positions if each < ends[1]])
+        assert step >= 5 or {row["relation"] for row in rows} == {"before"}
 
 
 def test_processes_share_out_the_same_samples_and_the_same_step_is_the_same(
@@ -97,9 +129,9 @@ def test_rows_and_sounds_are_those_of_each_corpus(mixed: TrainConfig) -> None:
     assert data.longest == max(main.longest, other.longest)
 
 
-def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, corpus: Path) -> None:
+def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, twin: Path) -> None:
     config = settings(
-        mix=(Mix(corpus=corpus, weight=0.5),),
+        mix=(Mix(corpus=twin, weight=0.5),),
         stages=(Stage(steps=9, relations=("before",)),),
         crop_s=1.5,
     )
@@ -113,7 +145,7 @@ def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, cor
 
 
 def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
-    mixed: TrainConfig, corpus: Path, other: Path
+    mixed: TrainConfig, twin: Path, other: Path
 ) -> None:
     whole = mixed.scale_steps(6)
     train(whole)
@@ -121,7 +153,7 @@ def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
     with pytest.raises(RuntimeError, match="killed"):
         train(broken, Dies(5))
     for mix, told in (
-        ((Mix(corpus=corpus, weight=0.25),), "another corpus"),
+        ((Mix(corpus=twin, weight=0.25),), "another corpus"),
         ((Mix(corpus=other, weight=0.3),), "other settings: mix"),
     ):
         with pytest.raises(SpecError, match=told):
@@ -138,18 +170,43 @@ def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
 
 
 def test_what_cannot_be_mixed_is_told(
-    settings: Settings, other: Path, build_corpus: Callable[..., Path]
+    settings: Settings, corpus: Path, other: Path, build_corpus: Callable[..., Path]
 ) -> None:
     slow = build_corpus(**PAIRS, audio={"sample_rate": 8000})
+    no_train = build_corpus(**PAIRS | {"recipe": ACBA_TEST}, splits={"test": [1, 2]})
+    again = other.with_name("again")
+    again.symlink_to(other)
     for change, told in (
         (
             {"mix": (Mix(corpus=slow, weight=0.2),)},
             r"mix\.0: .*at 8000 Hz, those of .* at 16000 Hz",
         ),
-        ({"mix": (Mix(corpus=other, weight=0.9),), "batch": 90}, "every batch takes 81"),
+        ({"mix": (Mix(corpus=no_train, weight=0.2),)}, r"mix\.0: .*has no split 'train'"),
+        ({"mix": (Mix(corpus=corpus, weight=0.2),)}, r"mix\.0: .*is mixed with itself"),
+        (
+            {"mix": (Mix(corpus=other, weight=0.2), Mix(corpus=again, weight=0.1))},
+            r"mix\.1: .*is mixed with itself",
+        ),
+        (
+            {"mix": (Mix(corpus=other, weight=0.9),), "batch": 90},
+            r"mix\.0: .*has 10 samples in play, a batch takes 81",
+        ),
+        ({"mix": (Mix(corpus=other, weight=0.1234567),)}, "too many decimals"),
+        ({"mix": (Mix(corpus=other, weight=0.99),)}, "mix leaves no sample of `corpus` in some"),
     ):
         with pytest.raises(SpecError, match=told):
             train(settings(**change))
+
+
+def test_weights_that_leave_nothing_are_refused_as_they_are_written() -> None:
+    """In binary, 0.7 + 0.2 + 0.1 is less than 1."""
+    mix = [
+        {"corpus": name, "weight": weight} for name, weight in (("a", 0.7), ("b", 0.2), ("c", 0.1))
+    ]
+    with pytest.raises(ValidationError, match="mix leaves no sample of `corpus`"):
+        TrainConfig.model_validate({"corpus": "x", "out": "y", "mix": mix})
+    with pytest.raises(ValidationError, match=r"mix\.0\.weight"):
+        TrainConfig.model_validate({"corpus": "x", "out": "y", "mix": [{**mix[0], "weight": 0}]})
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +217,7 @@ def captioned(tmp_path_factory: pytest.TempPathFactory, build_corpus: Callable[.
     with (root / "train.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["audiocap_id", "youtube_id", "start_time", "caption"])
-        for hertz in range(200, 1000, 100):
+        for hertz in range(200, 1000, 40):
             wave = np.sin(2 * np.pi * hertz * np.arange(32_000) / 16_000)
             soundfile.write(root / "audio" / f"{hertz}.wav", 0.3 * wave, 16_000)
             for what in WHATS:
