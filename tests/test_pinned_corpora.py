@@ -46,35 +46,35 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "3ecce8844ee504e4",
+        "c040c6c1866318c1",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "2d76b97881fa69ce",
+        "8a63f5101c2e2318",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "265d53492ac22f6e"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "7c574471bf7a0e66"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "8b2c124654978959",
+        "12797c61080920ab",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "896e951188ae1245",
+        "2a4bb899bc7f5997",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "34343dc097f564e9",
+        "c9b30486641a7f88",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "5dc6621a2ebd43fa"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "12426204afe36e0f"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "cb6b7c72106ee4b5",
+        "125e2421d8d13d06",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]
