@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,14 +15,14 @@ from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
 from synth.truth.frames import FRAMES_PER_S, count_frames, frame_length
 from train.bench.embedder import (
-    TOGETHER,
     Embedder,
-    Embeddings,
     FrameEmbedder,
     Said,
     check_finite,
     cut_to_longest,
+    embed_sounds,
 )
+from train.bench.fitting import fill_up
 from train.bench.settings import BenchSettings
 from train.bench.sounds import Sounds
 
@@ -64,7 +65,7 @@ def score_frames(
         sounds: At least one.
         texts: What is looked for.
         said: Their embeddings.
-        settings: Say whether windows are used, and whether long sounds are cut.
+        settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
         observer: Told of the progress.
 
     Raises:
@@ -86,31 +87,52 @@ def score_frames(
         waveform = sounds.load(number, rate)
         if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
             step = embedder.frame
-            fitted = cut_to_longest(waveform, sounds.name(number), embedder, settings.cut)
-            (embedded,) = embedder.frames([fitted])
+            whole = cut_to_longest(waveform, sounds.name(number), embedder, settings.cut)
+            (embedded,) = embedder.frames([whole])
+            check_finite(embedded, [sounds.name(number)] * len(embedded))
         else:
             step = hop
-            embedded = _embed_windows(embedder, waveform, window, hop)
-        check_finite(embedded, [sounds.name(number)] * len(embedded))
+            windows = Windows(waveform, sounds.name(number), window, hop)
+            fitted = fill_up(windows, settings.padding, embedder.longest)
+            embedded, _ = embed_sounds(embedder, fitted)
         found.append(_spread(embedded @ wanted.T, waveform, step, rate))
         observer.advance("listen", 1)
     observer.finish("listen")
     return found
 
 
-def _embed_windows(
-    embedder: Embedder, waveform: Audio, window: Frames, hop: Frames
-) -> Float[np.ndarray, "hops dim"]:
-    """The embedding of a window about each hop; those at the ends are moved into the sound."""
-    last = max(len(waveform) - window, 0)
-    begins = [
-        min(max(start + (hop - window) // 2, 0), last) for start in range(0, len(waveform), hop)
-    ]
-    parts: list[Embeddings] = []
-    for place in range(0, len(begins), TOGETHER):
-        cuts = [waveform[begin : begin + window] for begin in begins[place : place + TOGETHER]]
-        parts.append(embedder.audio(cuts))
-    return np.concatenate(parts)
+@dataclass(frozen=True)
+class Windows:
+    """Parts of one sound: a window about the middle of each hop, moved into the sound at its ends.
+
+    Args:
+        waveform: The sound.
+        called: Its name.
+        window: Length of a window in samples; a shorter sound is one in itself.
+        hop: From one to the next, in samples.
+    """
+
+    waveform: Audio
+    called: str
+    window: Frames
+    hop: Frames
+
+    def __len__(self) -> int:
+        return -(-len(self.waveform) // self.hop)
+
+    def name(self, number: int) -> str:
+        """Of the sound."""
+        return self.called
+
+    def size(self, number: int) -> int:
+        """Equal for all."""
+        return 0
+
+    def load(self, number: int, rate: int) -> Audio:
+        """The samples of a window."""
+        middle = number * self.hop + (self.hop - self.window) // 2
+        begin = min(max(middle, 0), max(len(self.waveform) - self.window, 0))
+        return self.waveform[begin : begin + self.window]
 
 
 def _spread(
