@@ -135,8 +135,8 @@ def _tell_frames(row: Mapping[str, Any], heard: Timeline) -> list[dict[str, Any]
             {
                 "label": label,
                 "text": Phrase.of_label(label).clause,
-                "clear": find_runs(states, [Audibility.CLEAR]),
-                "faint": find_runs(states, [Audibility.FAINT]),
+                "clear": find_runs(states, Audibility.CLEAR),
+                "faint": find_runs(states, Audibility.FAINT),
             }
         )
     return told

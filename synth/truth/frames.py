@@ -7,7 +7,6 @@ nobody hears anything in it that could be called by its name.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import IntEnum
 from fractions import Fraction
 from typing import Final
@@ -80,11 +79,9 @@ def label_frames(
     return found
 
 
-def find_runs(
-    states: Int8[np.ndarray, " frames"], wanted: Collection[Audibility]
-) -> list[list[int]]:
-    """The runs of frames in one of some states: first frame, and the frame after the last."""
-    inside = np.isin(states, list(wanted)).astype(np.int8)
-    edges = np.flatnonzero(np.diff(inside, prepend=0, append=0))
-    runs: list[list[int]] = edges.reshape(-1, 2).tolist()
+def find_runs(states: Int8[np.ndarray, " frames"], state: Audibility) -> list[list[int]]:
+    """The runs of frames in a state: first frame, and the frame after the last."""
+    inside = np.zeros(len(states) + 2, dtype=bool)
+    inside[1:-1] = states == state
+    runs: list[list[int]] = np.flatnonzero(inside[1:] != inside[:-1]).reshape(-1, 2).tolist()
     return runs

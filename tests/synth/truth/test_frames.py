@@ -74,7 +74,7 @@ def test_frames_equal_the_oracle(heard: Timeline, label: str, length: int, step:
     found = label_frames(label, heard, length, step)
     assert found.tolist() == oracle(label, heard, length, step)
     assert len(found) == count_frames(length, step)
-    runs = {state: find_runs(found, [state]) for state in Audibility}
+    runs = {state: find_runs(found, state) for state in Audibility}
     told = sorted((start, stop, state) for state, its in runs.items() for start, stop in its)
     assert [state for start, stop, state in told for _ in range(start, stop)] == found.tolist()
 

@@ -83,7 +83,7 @@ class Events:
             tuple(
                 (onset / FRAMES_PER_S, offset / FRAMES_PER_S, name)
                 for name, column in zip(names, each.T, strict=True)
-                for onset, offset in find_runs(column, [Audibility.CLEAR])
+                for onset, offset in find_runs(column, Audibility.CLEAR)
             )
             for each in states
         )
