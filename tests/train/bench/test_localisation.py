@@ -16,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 from synth.base.errors import SpecError
 from synth.truth.frames import Audibility
 from train.bench.data.corpus import corpus_benchmark
+from train.bench.embedder import FrameEmbedder
 from train.bench.evaluate import assess
 from train.bench.frames import score_frames
 from train.bench.metrics.events import Events, refuse_missing
@@ -25,6 +26,8 @@ from train.bench.settings import BenchSettings, Task
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
+from train.export.files import ModelFormat
+from train.report.publish import publish
 
 RATE = 1000
 FRAME = 40
@@ -201,6 +204,15 @@ def test_a_run_is_scored_when_asked_for(
     config = settings(model=model, stages=(Stage(steps=6, frames=1.0),))
     train(config)
     embedder = open_embedder(config.out)
+    publish(config.out, tmp_path / "exported", ModelFormat.SAFETENSORS)
+    exported = open_embedder(tmp_path / "exported")
+    assert isinstance(exported, FrameEmbedder)
+    assert isinstance(embedder, FrameEmbedder)
+    assert exported.frame == embedder.frame == 1600
+    noise = np.random.default_rng(0).normal(0, 0.1, 5000).astype(np.float32)
+    for one, other in zip(exported.frames([noise]), embedder.frames([noise]), strict=True):
+        assert one.shape == (4, 16)
+        np.testing.assert_array_equal(one, other)
     benchmark = corpus_benchmark(corpus, "test", sample_rate=16_000)
     assert Task.LOCALISATION in benchmark.allowed
     assert Task.LOCALISATION not in benchmark.plans()
