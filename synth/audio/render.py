@@ -20,7 +20,7 @@ from synth.base.units import Decibels, Frames, to_decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Fade, duration
 
-RENDER_VERSION = 1
+RENDER_VERSION = 2
 _BLOCK: Final = 1 << 15
 """Frames that stay in a core's cache between two passes over them."""
 

@@ -23,10 +23,11 @@ from synth.base.errors import CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
-from synth.corpus.schema import read_dense
-from synth.scene.scene import from_text
-from synth.scene.timeline import timeline
+from synth.corpus.schema import read_dense, read_timeline
+from synth.labels.lexicon import Phrase
+from synth.scene.timeline import Timeline
 from synth.storage import display_path, read_at
+from synth.truth.frames import Audibility, find_runs, frame_length, label_frames
 
 _BLOCK: Final = tarfile.BLOCKSIZE
 _TAR_LIMIT: Final = 8**11
@@ -78,7 +79,8 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
         clips: Licence and attribution of each clip, by clip id.
     """
     rate = row["sample_rate"]
-    placements = timeline(from_text(row["scene"])).placements
+    heard = read_timeline(row)
+    placements = heard.placements
     return {
         "id": row["id"],
         "text": [row["caption"], *(caption["text"] for caption in row["positives"])],
@@ -116,9 +118,28 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
             }
             for caption in read_dense(row)
         ],
+        "heard_40ms": _tell_frames(row, heard),
         "frames": row["frames"],
         "sample_rate": rate,
     }
+
+
+def _tell_frames(row: Mapping[str, Any], heard: Timeline) -> list[dict[str, Any]]:
+    """In which frames each sound is heard; none where labels do not tell all that is heard."""
+    if not row.get("dense"):
+        return []
+    told = []
+    for label in dict.fromkeys(place.label for place in heard.placements):
+        states = label_frames(label, heard, row["frames"], frame_length(row["sample_rate"]))
+        told.append(
+            {
+                "label": label,
+                "text": Phrase.of_label(label).clause,
+                "clear": find_runs(states, Audibility.CLEAR),
+                "faint": find_runs(states, Audibility.FAINT),
+            }
+        )
+    return told
 
 
 def serialise_document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> bytes:

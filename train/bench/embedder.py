@@ -59,6 +59,26 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class FrameEmbedder(Embedder, Protocol):
+    """A model that may embed short stretches of a sound, each where it is in the whole."""
+
+    @property
+    def frame(self) -> int | None:
+        """Length of a stretch in samples; None where the model was not trained to embed them."""
+        ...
+
+    def frames(self, waveforms: Sequence[Audio]) -> list[Embeddings]:
+        """Unit-length embeddings of the stretches of each sound, in order of time, float64.
+
+        Those of the silence at the end of a sound may be zero. The last may be cut short.
+
+        Args:
+            waveforms: As in `audio`.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Evaluator:
     """A trained model of ours as an `Embedder`.
@@ -81,10 +101,26 @@ class Evaluator:
     @torch.no_grad()
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds padded with silence to the longest; the towers do not hear the padding."""
+        return _to_numpy(self.model.encode_audio(self._pad(waveforms)))
+
+    @property
+    def frame(self) -> int | None:
+        """Length of a token of audio in samples, None where tokens were not trained."""
+        return self.model.audio_tower.chunk if self.model.frames else None
+
+    @torch.no_grad()
+    def frames(self, waveforms: Sequence[Audio]) -> list[Embeddings]:
+        """The tokens of each sound."""
+        chunks = self.model.audio_tower.features(self._pad(waveforms))
+        found = map(_to_numpy, self.model.encode_frames(chunks)[1])
+        counts = (-(-len(each) // self.model.audio_tower.chunk) for each in waveforms)
+        return [tokens[:count] for tokens, count in zip(found, counts, strict=True)]
+
+    def _pad(self, waveforms: Sequence[Audio]) -> Float[Tensor, "batch samples"]:
         batch = np.zeros((len(waveforms), max(map(len, waveforms))), dtype=np.float32)
         for line, waveform in zip(batch, waveforms, strict=True):
             line[: len(waveform)] = waveform
-        return _to_numpy(self.model.encode_audio(torch.from_numpy(batch).to(self._device)))
+        return torch.from_numpy(batch).to(self._device)
 
     @torch.no_grad()
     def texts(self, texts: Sequence[str]) -> Embeddings:
@@ -116,7 +152,7 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | N
     for start in range(0, len(unique), TOGETHER):
         part = unique[start : start + TOGETHER]
         embedded = embedder.texts(part)
-        _check_finite(embedded, part)
+        check_finite(embedded, part)
         found.update(zip(part, embedded, strict=True))
         observer.advance("read", len(part))
     observer.finish("read")
@@ -152,11 +188,11 @@ def embed_sounds(
         numbers = order[start : start + TOGETHER]
         for number in numbers:
             waveform = sounds.load(number, embedder.sample_rate)
-            fitted = _cut_to_longest(waveform, sounds.name(number), embedder, cut)
+            fitted = cut_to_longest(waveform, sounds.name(number), embedder, cut)
             was_cut += len(fitted) < len(waveform)
             waveforms.append(fitted)
         parts.append(embedder.audio(waveforms))
-        _check_finite(parts[-1], [sounds.name(number) for number in numbers])
+        check_finite(parts[-1], [sounds.name(number) for number in numbers])
         observer.advance("listen", len(waveforms))
     observer.finish("listen")
     embedded = np.concatenate(parts)
@@ -165,7 +201,12 @@ def embed_sounds(
     return back, was_cut
 
 
-def _check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
+def check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
+    """Refuse embeddings that are no numbers.
+
+    Raises:
+        CorpusError: Naming the first.
+    """
     finite = np.isfinite(embedded).all(axis=1)
     if not finite.all():
         raise CorpusError(
@@ -174,7 +215,12 @@ def _check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
         )
 
 
-def _cut_to_longest(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
+def cut_to_longest(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
+    """What a model takes of a sound.
+
+    Raises:
+        SpecError: If that is not all of it, and it is not to be cut.
+    """
     longest = embedder.longest
     if longest is None or len(waveform) <= longest:
         return waveform

@@ -18,7 +18,10 @@ from train.bench.data.probe_files import probes_benchmark
 from train.bench.data.question_tables import QUESTION_COLUMNS, questions_benchmark
 from train.bench.embedder import Embedder, embed_sounds, embed_texts
 from train.bench.fitting import fill_up, fuse
+from train.bench.frames import describe_frames, score_frames
 from train.bench.metrics import RESAMPLES, Metric
+from train.bench.metrics.events import refuse_missing
+from train.bench.metrics.localisation import FEWER_DRAWS
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Padding, Task
@@ -176,25 +179,35 @@ def assess(
         digest: Of the model's weights, for a report.
 
     Raises:
-        SpecError: If the data does not allow a task, a sound is too long for the model, or the
-            model cannot repeat or fuse sounds as the settings say.
+        SpecError: If the data does not allow a task, a sound is too long for the model, the model
+            cannot repeat or fuse sounds as the settings say, or a package that scores a task is
+            missing.
         CorpusError: If a sound cannot be read.
     """
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)
     if not len(benchmark.sounds):
         raise SpecError(f"{benchmark.name}: holds no sound", fix="give other data")
-    sounds = fill_up(benchmark.sounds, chosen.padding, embedder.longest)
-    hearing = fuse(embedder) if chosen.fusion else embedder
-    audio, was_cut = embed_sounds(hearing, sounds, chosen.cut, observer)
+    if any(plan.measure_frames for plan in plans.values()):
+        refuse_missing()
     texts = [text for plan in plans.values() for text in plan.texts]
-    said = embed_texts(embedder, texts, observer)
     metrics: dict[str, Metric] = {}
     left_out = {f"data: {reason}": count for reason, count in benchmark.left_out.items()}
-    if was_cut:
-        left_out["data: sounds cut to the model's limit"] = was_cut
+    whole = {task: plan for task, plan in plans.items() if plan.measure_frames is None}
+    if whole:
+        sounds = fill_up(benchmark.sounds, chosen.padding, embedder.longest)
+        hearing = fuse(embedder) if chosen.fusion else embedder
+        audio, was_cut = embed_sounds(hearing, sounds, chosen.cut, observer)
+        if was_cut:
+            left_out["data: sounds cut to the model's limit"] = was_cut
+    said = embed_texts(embedder, texts, observer)
     for task, plan in plans.items():
-        metrics |= {name: one for name, one in plan.measure(audio, said).items() if one.n}
+        if plan.measure_frames is None:
+            measured = plan.measure(audio, said)
+        else:
+            scores = score_frames(embedder, benchmark.sounds, plan.texts, said, chosen, observer)
+            measured = plan.measure_frames(scores)
+        metrics |= {name: one for name, one in measured.items() if one.n}
         left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
     facts = {name: told for name, told in (("model", model), (WEIGHTS, digest)) if told}
     facts |= dict(benchmark.facts)
@@ -207,6 +220,9 @@ def assess(
         facts["pad"] = str(chosen.padding)
     if chosen.fusion:
         facts["longer sounds"] = "fusion"
+    if len(whole) < len(plans):
+        told = describe_frames(embedder, chosen)
+        facts["localisation"] = f"{told}; intervals from {FEWER_DRAWS} bootstrap draws"
     if chosen.subset_size is not None and Task.RETRIEVAL in plans:
         facts["retrieval"] = (
             f"mean over {chosen.subsets} random subsets of {chosen.subset_size} sounds"

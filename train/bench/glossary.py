@@ -47,6 +47,12 @@ GLOSSARY: Final = {
     "group (both)",
     "questions": "share of questions whose right answer scores highest; each answer is read after "
     "the question",
+    "localisation_psds": "PSDS 1 of DCASE over the sounds of the split: events found at all "
+    "thresholds, up to 100 false ones an hour",
+    "localisation_event_f1": "events found with begin and end within 0.2 s (the end within a fifth "
+    "of the event), at the best threshold of each sound",
+    "localisation_frame_auroc": "share of pairs of a frame in which a sound is clear and one in "
+    "which it is absent that are ranked right, the mean over sounds",
     "pte_*": "R@1 of sentences as written (original) and with their clauses swapped (swapped); a "
     "model that hears order scores lower on the swapped ones",
     "as_*": "R@10 of sentences with as: as written (original), and with then instead (swapped)",

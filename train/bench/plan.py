@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
+from train.bench.frames import FrameScores
 from train.bench.metrics import Metric
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Sounds
@@ -42,11 +43,14 @@ class Plan:
         texts: Every text it needs.
         measure: From the embeddings of all sounds of the data, in order, and of its texts.
         left_out: How many items the task passes over, by reason.
+        measure_frames: Of a task about time, which has nothing else to measure: from the scores of
+            the frames of all sounds for its texts, in order. It runs only where it is asked for.
     """
 
     texts: tuple[str, ...]
     measure: Callable[[Embeddings, Said], Metrics]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    measure_frames: Callable[[Sequence[FrameScores]], Metrics] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class Benchmark:
         return tuple(task for task, answer in self.answers.items() if isinstance(answer, Plan))
 
     def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, Plan]:
-        """The plans of some tasks, by default of all that the data allows.
+        """The plans of some tasks, by default of all that the data allows but those about time.
 
         Raises:
             SpecError: If the data does not allow one of them, or allows none.
@@ -112,5 +116,6 @@ class Benchmark:
         return {
             task: answer
             for task, answer in self.answers.items()
-            if isinstance(answer, Plan) and (tasks is None or task in tasks)
+            if isinstance(answer, Plan)
+            and (answer.measure_frames is None if tasks is None else task in tasks)
         }

@@ -8,6 +8,8 @@ from enum import StrEnum
 from synth.base.errors import SpecError
 
 SLOT = "{}"
+LEAST_S = 0.04
+"""Shortest window and hop of localisation: a frame."""
 
 
 class Task(StrEnum):
@@ -35,6 +37,8 @@ class Task(StrEnum):
     """Preposition test set: R@1 of the original against the clause-swapped sentence."""
     AS_THEN = "as-then"
     """As exchanged for then: R@10 among sentences with the same word."""
+    LOCALISATION = "localisation"
+    """When each sound is heard: PSDS, event F1, AUROC of frames. It runs only where asked for."""
 
 
 class Padding(StrEnum):
@@ -68,6 +72,9 @@ class BenchSettings:
             such audio is an error.
         padding: What fills up the model's input.
         fusion: Hear audio that is longer than the model takes as fused CLAPs do.
+        window_s: Localisation by the embeddings of windows of this length; None for the model's
+            own embeddings of frames, or windows of 1 s where it has none.
+        hop_s: From one window to the next.
     """
 
     seed: int = 0
@@ -80,6 +87,8 @@ class BenchSettings:
     cut: bool = False
     padding: Padding = Padding.PAD
     fusion: bool = False
+    window_s: float | None = None
+    hop_s: float = 0.2
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -91,6 +100,9 @@ class BenchSettings:
         ):
             if value is not None and value < least:
                 raise SpecError(f"{name}: {value}", fix=f"give {least} or more")
+        for name, seconds in (("window_s", self.window_s), ("hop_s", self.hop_s)):
+            if seconds is not None and not seconds >= LEAST_S:
+                raise SpecError(f"{name}: {seconds}", fix=f"give {LEAST_S} s or more")
         if self.cut and self.fusion:
             raise SpecError(
                 "cut and fusion: both say what is heard of longer sounds", fix="give one"

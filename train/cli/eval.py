@@ -50,7 +50,9 @@ def eval_command(
     ],
     task: Annotated[
         list[Task] | None,
-        typer.Option(help="Task to run, repeatable; by default all that the data allows."),
+        typer.Option(
+            help="Task to run, repeatable; by default all that the data allows but localisation."
+        ),
     ] = None,
     split: Annotated[str, typer.Option(help="Split of a corpus.")] = "test",
     audio: Annotated[
@@ -103,6 +105,17 @@ def eval_command(
     fusion: Annotated[
         bool, typer.Option("--fusion", help="Hear longer sounds whole, with a fused CLAP.")
     ] = False,
+    window: Annotated[
+        float | None,
+        typer.Option(
+            help="Localisation: seconds of the windows that are embedded; by default the model's "
+            "own frames, or 1 s where it has none.",
+            show_default=False,
+        ),
+    ] = None,
+    hop: Annotated[
+        float, typer.Option(help="Localisation: seconds from one window to the next.")
+    ] = BenchSettings().hop_s,
     virtual: VirtualOption = False,
     tokenizer: Annotated[
         str | None,
@@ -153,6 +166,8 @@ def eval_command(
         cut=cut,
         padding=pad,
         fusion=fusion,
+        window_s=window,
+        hop_s=hop,
     )
     benchmark = open_benchmark(
         data,

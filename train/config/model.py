@@ -176,7 +176,10 @@ class LastLayers(Section):
 
 
 class ModelConfig(Section):
-    """Towers, heads, what learns, and the temperature (and sigmoid bias) at the start."""
+    """Towers, heads, what learns, and the temperature (and sigmoid bias) at the start.
+
+    With `frames`, each token of audio has an embedding of its own, which `stages.frames` trains.
+    """
 
     dim: int = Field(default=128, ge=2, multiple_of=2)
     head: HeadConfig = HeadConfig()
@@ -184,6 +187,7 @@ class ModelConfig(Section):
     text: TextConfig = TextConfig()
     temperature: float = Field(default=0.07, gt=0, le=1)
     bias: float = 0.0
+    frames: bool = False
     trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
     last_layers: LastLayers = LastLayers()
 

@@ -61,12 +61,15 @@ class Stage(Section):
         loss: What is minimised.
         dissimilarity: Weight of the mean cosine between captions and their full negations
             (Vasilakis et al., section 2.3); 0 leaves it out.
+        frames: Weight of the frame-wise loss (FLAM, eq. 4), which learns when each sound is heard;
+            0 leaves it out.
     """
 
     steps: int = Field(ge=1)
     relations: tuple[str, ...] = ()
     loss: Loss = HardNegatives()
     dissimilarity: float = Field(default=0.0, ge=0)
+    frames: float = Field(default=0.0, ge=0)
 
     def tells(self, relation: str) -> bool:
         """Whether captions of this relation are in play."""
@@ -186,6 +189,8 @@ class TrainConfig(Section):
             raise ValueError(f"loss {grouped[0]} takes whole groups alone: drop mix")
         if self.own_share <= 0:
             raise ValueError("mix leaves no sample of `corpus`: let the weights sum to less than 1")
+        if any(stage.frames for stage in self.stages) and not self.model.frames:
+            raise ValueError("frames of a stage needs model.frames: true")
         if self.crop_told is CropTold.WHOLE and self.crop_s is None:
             raise ValueError("crop_told needs crop_s")
         return self

@@ -6,12 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Int8
 from torch import Tensor
 
 from train.data.audio import AudioBatch
 from train.data.tokenizer import TokenIds
 from train.losses.batch import Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class SoundFrames:
+    """When the sounds of a batch are heard.
+
+    Args:
+        texts: Number in `Batch.texts` of each sound's text. They are the sounds of the whole batch,
+            in the same order on every process.
+        states: How each row of this process hears each sound in each token of audio, as values of
+            `synth.truth.frames.Audibility`.
+    """
+
+    texts: Int[Tensor, " sounds"]
+    states: Int8[Tensor, "batch sounds tokens"]
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> SoundFrames:
+        """The same, both of its tensors changed."""
+        return SoundFrames(change(self.texts), change(self.states))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,7 @@ class Batch:
         whole: Rows that are heard whole although they are longer than `crop_s`.
         counts: How many rows each process has, in order of rank.
         swaps: What decides which captions TextSwap replaces, None for other losses.
+        sounds: When sounds are heard, None without the frame-wise loss.
     """
 
     step: int
@@ -52,6 +72,7 @@ class Batch:
     whole: int
     counts: tuple[int, ...]
     swaps: Float[Tensor, "batch candidates"] | None = None
+    sounds: SoundFrames | None = None
 
     def to(self, device: torch.device) -> Batch:
         """The same on another device, but for the audio, which goes there part by part."""
@@ -75,4 +96,5 @@ class Batch:
             classes=change(self.classes),
             unrefuted=change(self.unrefuted),
             swaps=None if self.swaps is None else change(self.swaps),
+            sounds=None if self.sounds is None else self.sounds.map(change),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -20,9 +20,10 @@ from train.config.loss import TextSwap
 from train.config.run import Stage, TrainConfig
 from train.config.schedule import place
 from train.data.audio import AudioBatch, count_chunks, crop_frames, hear
-from train.data.batch import Batch
+from train.data.batch import Batch, SoundFrames
 from train.data.chosen import Chosen
 from train.data.crop import Cropper
+from train.data.frames import sounds_of, text_of, token_states
 from train.data.meaning import number_of
 from train.data.rows import Row
 from train.data.split import SplitData
@@ -114,6 +115,7 @@ class Assembler:
         step: int,
         counts: Sequence[int] = (),
         rank: int = 0,
+        everywhere: Sequence[int] = (),
     ) -> Batch:
         """The batch of the samples at `positions`.
 
@@ -123,6 +125,8 @@ class Assembler:
             step: Of the run.
             counts: How many samples each process takes; none where this one takes all.
             rank: Number of this process.
+            everywhere: Positions of the samples of all processes, where this one does not take
+                all.
         """
         rows = self.data.rows(positions)
         whole = 0
@@ -131,7 +135,11 @@ class Assembler:
             whole = sum("crop" not in row and row["frames"] > self.cropper.frames for row in rows)
         texts = self.sampler.texts(rows, stage, step)
         extra = chain.from_iterable((*texts.positives, *texts.negatives, *texts.denied))
-        number = {text: k for k, text in enumerate(dict.fromkeys((*texts.captions, *extra)))}
+        labels: tuple[str, ...] = ()
+        if stage.frames:
+            labels = sounds_of(self.data, self.data.rows(everywhere) if everywhere else rows)
+        said = (*texts.captions, *extra, *map(text_of, labels))
+        number = {text: k for k, text in enumerate(dict.fromkeys(said))}
 
         counts = tuple(counts) or (len(rows),)
         swaps = None
@@ -161,7 +169,16 @@ class Assembler:
             whole=whole,
             counts=counts,
             swaps=swaps,
+            sounds=self._sounds(rows, labels, number) if stage.frames else None,
         )
+
+    def _sounds(
+        self, rows: Sequence[Row], labels: Sequence[str], number: Mapping[str, int]
+    ) -> SoundFrames:
+        if self.tower is None:
+            raise ValueError("the length of a token is the tower's")
+        states = token_states(self.data, rows, labels, self.tower.chunk)
+        return SoundFrames(_to_tensor([number[text_of(label)] for label in labels]), states)
 
     def _audio(self, positions: Sequence[int], rows: Sequence[Row]) -> AudioBatch:
         if self.cached:
@@ -197,7 +214,8 @@ class Loader:
         shares = self._chosen.shares(step)
         stage, rank = self._config.stages[place(step, self._config.stages).stage], self._share.rank
         counts = [len(share) for share in shares]
-        made = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank)
+        everywhere = np.concatenate(shares).tolist() if len(shares) > 1 else ()
+        made = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank, everywhere)
         return made.pinned() if self._config.device.startswith("cuda") else made
 
     def iterate(self, start: int, stop: int) -> Iterator[Batch]:

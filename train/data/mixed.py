@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import accumulate, chain, groupby, pairwise
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from synth.audio.dsp import Pcm
 from synth.base.errors import SpecError
@@ -78,6 +78,15 @@ class MixedData(SplitData):
     def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
         """Captions of each clip that has any; each describes the whole clip."""
         return {clip: said for part in self._parts for clip, said in part.clip_captions.items()}
+
+    @cached_property
+    def is_labelled(self) -> Bool[np.ndarray, " samples"]:
+        """Of which samples the labels name every sound that is heard."""
+        return np.concatenate([part.is_labelled for part in self._parts])
+
+    def find_labels(self) -> set[str]:
+        """The labels of the samples' sounds."""
+        return set().union(*(part.find_labels() for part in self._parts))
 
     def vocabulary(self) -> set[str]:
         """Every word, as spaces part them, of the texts, true or false."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
-from jaxtyping import Int, Int16
+from jaxtyping import Bool, Int, Int16
 from torch import Tensor
 
 from synth.audio.dsp import Pcm
@@ -207,6 +207,25 @@ class SplitData:
         """The same; None where the corpus, of an older version, does not say."""
         value = (self._rows.schema.metadata or {}).get(AUDIBLE.encode())
         return None if value is None else int(value)
+
+    @cached_property
+    def is_labelled(self) -> Bool[np.ndarray, " samples"]:
+        """Of which samples the labels name every sound that is heard; of none in an older corpus.
+
+        They are those with dense captions.
+        """
+        parts = self.corpus.read_in_parts(self.split, ["dense"])
+        if "dense" not in next(parts).column_names:
+            return np.zeros(len(self), dtype=bool)
+        counts = [pc.list_value_length(part["dense"]).to_numpy() for part in parts]
+        return np.concatenate([*counts, np.zeros(0, dtype=np.int32)]) > 0
+
+    def find_labels(self) -> set[str]:
+        """The labels of the samples' sounds."""
+        found: set[str] = set()
+        for batch in self._rows.scan():
+            found.update(pc.unique(batch["labels"].flatten()).to_pylist())
+        return found
 
     def find_clips(self) -> set[str]:
         """Ids of the clips that samples are made of."""

@@ -22,6 +22,12 @@ def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
             f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",
             fix="drop it, or build a corpus with the `negation` recipe",
         )
+    if stage.frames and not data.is_labelled.any():
+        raise SpecError(
+            "`frames` needs sounds that are named by labels and whose times are known, and corpus "
+            f"{data.corpus.name} has none",
+            fix="drop it, or build a corpus of a labelled source with the `scenes` recipe",
+        )
     if isinstance(stage.loss, TextSwap) and not data.negative_kinds:
         raise SpecError(
             f"loss textswap needs false captions, and corpus {data.corpus.name} has none",

@@ -23,8 +23,9 @@ Inputs: TypeAlias = tuple[Tensor | None, ...]
 """The arguments of `Encoder.forward`: features, which are heard, token ids, which are real."""
 Parts: TypeAlias = Sequence[Callable[[], Inputs]]
 """The parts of a batch, each computed when it is asked for: all at once need not be in memory."""
-Outputs: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor]
-"""What `Encoder.forward` returns: sounds "batch dim", texts "texts dim", scale and bias."""
+Outputs: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+"""What `Encoder.forward` returns: sounds "batch dim", texts "texts dim", scale, bias, and the
+tokens of the sounds "batch tokens dim", of which there is none without `model.frames`."""
 
 
 class Encoder(nn.Module):
@@ -48,12 +49,13 @@ class Encoder(nn.Module):
         ids: Int[Tensor, "texts words"],
         mask: Bool[Tensor, "texts words"],
     ) -> Outputs:
-        """Unit-length embeddings of sounds and texts, logit scale and bias."""
+        """Unit-length embeddings of sounds and texts, logit scale and bias, and tokens."""
         reduced = torch.autocast(ids.device.type, dtype=torch.bfloat16) if self._autocast else None
         with reduced or nullcontext():
-            audio = self.model.encode_chunks(Chunks(values, chunk_mask, places))
+            audio, frames = self.model.encode_frames(Chunks(values, chunk_mask, places))
             texts = self.model.encode_text(ids, mask)
-        return audio.float(), texts.float(), self.model.scale(), self.model.bias
+        scale, bias = self.model.scale(), self.model.bias
+        return audio.float(), texts.float(), scale, bias, frames.float()
 
 
 def build_encoder(model: Clap, config: TrainConfig, process: Process) -> nn.Module:

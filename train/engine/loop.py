@@ -19,6 +19,7 @@ from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent
 from train.config.run import TrainConfig
 from train.data.audio import feature_cache
+from train.data.frames import frame_words
 from train.data.loader import Assembler, Loader
 from train.data.mixed import join_splits, open_splits
 from train.data.recordings import Recordings
@@ -204,7 +205,10 @@ def _build_tokenizer(config: TrainConfig, data: SplitData) -> TextTokenizer:
     name = config.model.text.name
     if name:
         return TextTokenizer.of_model(name)
-    return TextTokenizer.of_texts(data.vocabulary() | added_words(config.text, data.tags))
+    words = data.vocabulary() | added_words(config.text, data.tags)
+    if any(stage.frames for stage in config.stages):
+        words |= frame_words(data.find_labels())
+    return TextTokenizer.of_texts(words)
 
 
 def _validate(

@@ -32,6 +32,7 @@ from train.engine.ranks import Process
 from train.losses.batch import Embedded, World
 from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
+from train.losses.frames import Localised, frame_loss
 from train.model.device import matmul_precision
 
 
@@ -158,13 +159,18 @@ def backward(
         for part in parts:
             random_states.append(RandomState.of(device))
             encoded.append(encoder(*part()))
-    audio, texts, scales, biases = zip(*encoded, strict=True)
+    audio, texts, scales, biases, frames = zip(*encoded, strict=True)
 
     # The loss of the whole batch, and its gradient with respect to what the encoder returned.
-    whole = _leaf(torch.cat(audio)), _leaf(torch.cat(texts)), _leaf(scales[0]), _leaf(biases[0])
+    joined = torch.cat(audio), torch.cat(texts), scales[0], biases[0], torch.cat(frames)
+    leaves = tuple(map(_leaf, joined))
+    whole = leaves[0], leaves[1], leaves[2], leaves[3], leaves[4]
     loss = compute_loss(whole, batch, config, world)
-    of_audio, of_texts, of_scale, of_bias = torch.autograd.grad(loss, whole, materialize_grads=True)
+    of_audio, of_texts, of_scale, of_bias, of_frames = torch.autograd.grad(
+        loss, whole, materialize_grads=True
+    )
     audio_gradients = torch.split(of_audio, [len(each) for each in audio])
+    frame_gradients = torch.split(of_frames, [len(each) for each in frames])
     text_gradients = torch.split(of_texts, [len(each) for each in texts])
 
     # Second pass: the same random numbers give the same embeddings, now with gradients. All parts
@@ -179,6 +185,7 @@ def backward(
                 text_gradients[number],
                 of_scale * last,
                 of_bias * last,
+                frame_gradients[number],
             )
             # Frozen parts of the model have no gradients.
             pairs = zip(outputs, gradients, strict=True)
@@ -200,12 +207,13 @@ def compute_loss(
     Its matrices are multiplied in full float32, whatever is allowed for the towers.
     """
     with matmul_precision("highest"):
-        return _compute_loss(gather_rows(outputs, batch), batch, config, world)
+        return _compute_loss(outputs, batch, config, world)
 
 
 def _compute_loss(
-    rows: Embedded, batch: Batch, config: TrainConfig, world: World
+    outputs: Outputs, batch: Batch, config: TrainConfig, world: World
 ) -> Float[Tensor, ""]:
+    rows = gather_rows(outputs, batch)
     where = place(batch.step, config.stages)
     stage = config.stages[where.stage]
     if isinstance(stage.loss, TextSwap):
@@ -216,13 +224,17 @@ def _compute_loss(
         loss = loss_of(stage.loss, rows, world)
     if stage.dissimilarity:
         loss = loss + stage.dissimilarity * dissimilarity(rows, world)
+    if batch.sounds is not None:
+        texts, frames = outputs[1], outputs[4]
+        heard = Localised(frames, texts[batch.sounds.texts], batch.sounds.states, rows.scale)
+        loss = loss + stage.frames * frame_loss(heard, world)
     # Not every loss uses scale and bias, and DDP waits for the gradient of whatever can learn.
     return loss + 0 * (rows.scale + rows.bias)
 
 
 def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
     """The batch as losses see it: embeddings of the rows, from those of the different texts."""
-    audio, texts, scale, bias = outputs
+    audio, texts, scale, bias, _ = outputs
     # Looked up in this order, before the captions: autograd sums the gradients of a text in the
     # reverse of it, and another order would give other last bits.
     extras = (batch.positives, batch.negatives, batch.denied)

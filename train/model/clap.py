@@ -42,6 +42,12 @@ def build_model(
     library = library or Library()
     audio = audio_tower(config, sample_rate, library)
     text = text_tower(config, vocabulary, library)
+    if config.frames and (audio.pooled or config.head.kind is HeadKind.PROJECTION):
+        raise SpecError(
+            "`model.frames` needs tokens over time, and this audio tower gives one summary",
+            fix="choose `tokens: map` or `tokens: chunks` for audio, and a head of kind `mlp` or "
+            "`transformer`",
+        )
     model = Clap(
         audio,
         text,
@@ -49,6 +55,7 @@ def build_model(
         head(config.head, text, config.dim, library.projection(config.text.name, "text")),
         config.temperature,
         config.bias,
+        config.frames,
     )
     whole: Any = library.models.get(config.audio.name)
     projected = config.head.kind is HeadKind.PROJECTION

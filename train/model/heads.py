@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
@@ -29,6 +30,13 @@ class Tokens:
     mask: Bool[Tensor, "batch tokens"]
 
 
+WithFrames: TypeAlias = tuple[Tensor, Tensor]
+"""Unit-length embeddings of sounds, "batch dim", and of their tokens, "batch tokens dim".
+
+Those of tokens that are not real are zero.
+"""
+
+
 class MeanPoolHead(nn.Module):
     """Mean over the real tokens, then a two-layer perceptron: blind to the order of tokens.
 
@@ -50,6 +58,11 @@ class MeanPoolHead(nn.Module):
         mask = tokens.mask[..., None]
         total = self.norm(tokens.values).masked_fill(~mask, 0).sum(dim=1)
         return functional.normalize(self.perceptron(total / mask.sum(dim=1)), dim=-1)
+
+    def with_frames(self, tokens: Tokens) -> WithFrames:
+        """The embedding of the whole, and that of each token, which sees no other token."""
+        each = functional.normalize(self.perceptron(self.norm(tokens.values)), dim=-1)
+        return self(tokens), each.masked_fill(~tokens.mask[..., None], 0)
 
 
 class TransformerHead(nn.Module):
@@ -93,12 +106,25 @@ class TransformerHead(nn.Module):
 
     def forward(self, tokens: Tokens) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings."""
+        return self._finish(self._encode(tokens)[:, 0])
+
+    def with_frames(self, tokens: Tokens) -> WithFrames:
+        """The embedding of the whole, and that of each token, which sees all others."""
+        encoded = self._encode(tokens)
+        each = self._finish(encoded[:, 1:])
+        return self._finish(encoded[:, 0]), each.masked_fill(~tokens.mask[..., None], 0)
+
+    def _finish(self, encoded: Float[Tensor, "*tokens dim"]) -> Float[Tensor, "*tokens dim"]:
+        return functional.normalize(self.out(encoded), dim=-1)
+
+    def _encode(self, tokens: Tokens) -> Float[Tensor, "batch behind_cls dim"]:
         values = self.norm(self.project(tokens.values))
         values = values + sinusoids(values.shape[1], values.shape[2], values)
         cls = self.cls.to(values.dtype).expand(values.shape[0], 1, -1)
         real = functional.pad(tokens.mask, (1, 0), value=True)
-        encoded = self.encoder(torch.cat([cls, values], dim=1), src_key_padding_mask=~real)
-        return functional.normalize(self.out(encoded[:, 0]), dim=-1)
+        return self.encoder(  # type: ignore[no-any-return]
+            torch.cat([cls, values], dim=1), src_key_padding_mask=~real
+        )
 
 
 class ProjectionHead(nn.Module):

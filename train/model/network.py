@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from train.model.heads import WithFrames
 from train.model.towers.base import AudioTower, Chunks, TextTower
 
 _MAX_SCALE = 100.0
@@ -44,6 +45,7 @@ class Clap(nn.Module):
         bias: What the sigmoid loss adds to logits: learned where it does not start at 0, else a
             buffer, so that a checkpoint has it in any case and DDP waits for no gradient of it.
         resting: Modules that stay as in evaluation when the model is told to train.
+        frames: Whether tokens of audio have embeddings of their own, which were trained.
 
     Args:
         audio_tower: From chunks of audio to tokens.
@@ -52,6 +54,8 @@ class Clap(nn.Module):
         text_head: From text tokens to an embedding of the same width.
         temperature: Temperature at the start.
         bias: Of the sigmoid loss, at the start; 0 for none.
+        frames: Whether tokens of audio are embedded, too; then the audio head is one of many
+            tokens.
     """
 
     bias: Tensor
@@ -64,12 +68,14 @@ class Clap(nn.Module):
         text_head: nn.Module,
         temperature: float,
         bias: float = 0.0,
+        frames: bool = False,
     ) -> None:
         super().__init__()
         self.audio_tower = audio_tower
         self.text_tower = text_tower
         self.audio_head = audio_head
         self.text_head = text_head
+        self.frames = frames
         self.scale = LogitScale(temperature)
         if bias:
             self.bias = nn.Parameter(torch.tensor(float(bias)))
@@ -87,6 +93,17 @@ class Clap(nn.Module):
     def encode_chunks(self, chunks: Chunks) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings of audio whose features are at hand."""
         return self.audio_head(self.audio_tower(chunks))  # type: ignore[no-any-return]
+
+    def encode_frames(self, chunks: Chunks) -> WithFrames:
+        """The same, and the embeddings of the tokens: unit-length, or zero behind a sound's end.
+
+        A token lasts `audio_tower.chunk` samples. Without `frames` there is none.
+        """
+        tokens = self.audio_tower(chunks)
+        if self.frames:
+            return self.audio_head.with_frames(tokens)  # type: ignore[operator, no-any-return]
+        found = self.audio_head(tokens)
+        return found, found.new_zeros(len(found), 0, found.shape[1])
 
     def encode_audio(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings of audio at the model's rate, samples in -1 to 1."""

@@ -34,6 +34,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "browse": "segue browse",
     "s3": "--out s3://...",
     "distributed": "--engine dask://...",
+    "localisation": "segue eval --task localisation",
     "lora": "segue train with adapters (LoRA)",
     "wandb": "segue train with a Weights & Biases log",
 }

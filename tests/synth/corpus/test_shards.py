@@ -32,6 +32,7 @@ from synth.corpus.shards import (
     writing,
 )
 from synth.labels.lexicon import Phrase
+from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
@@ -240,6 +241,29 @@ def test_events_are_in_seconds_with_licence_and_credit() -> None:
             "attribution": "maker of lib/b",
         },
     ]
+
+
+def test_frames_of_40_ms_tell_where_each_sound_is_heard() -> None:
+    dense = [{"resolution": "sound", "onset": 0, "offset": 400, "text": "a dog barks"}]
+    row = ROWS[0] | {"dense": dense, "frames": 3000}
+    row["activity"] = [
+        Activity((Stretch(0, 640), Stretch(1280, 2000)), (Stretch(0, 2200),)).to_json(),
+        Activity((), (Stretch(1900, 1930),)).to_json(),
+    ]
+    expected = [
+        {
+            "label": "dog",
+            "text": "a dog barks",
+            "clear": [[0, 1], [2, 3]],
+            "faint": [[1, 2], [3, 4]],
+        },
+        {"label": "sea_waves", "text": "waves crash on the shore", "clear": [], "faint": [[2, 4]]},
+    ]
+    assert json.loads(json.dumps(document(row, CLIPS)))["heard_40ms"] == expected
+
+
+def test_without_labels_no_frame_is_told_of() -> None:
+    assert document(ROWS[0] | {"dense": []}, CLIPS)["heard_40ms"] == []
 
 
 def test_a_repeated_label_is_one_tag() -> None:

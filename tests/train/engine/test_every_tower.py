@@ -62,14 +62,17 @@ def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(
     tokens: TokenKind,
 ) -> None:
     sounds, words = audio(tmp_path / "audio"), text(tmp_path / "text")
+    over_time = tokens is not TokenKind.POOLED
     model = ModelConfig(
         dim=16,
+        frames=over_time,
         head=HeadConfig(kind=head),
         audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(sounds), tokens=tokens),
         text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(words)),
         trainable=(*LAST, *HEADS),
     )
-    config = settings(model=model, stages=(Stage(steps=10, loss=InfoNce()),), eval_every=10)
+    stage = Stage(steps=10, loss=InfoNce(), frames=float(over_time))
+    config = settings(model=model, stages=(stage,), eval_every=10)
     result = train(config)
     assert result.finished
 

@@ -27,8 +27,12 @@ def config(settings: Settings, tmp_path: Path) -> TrainConfig:
     """A run without dropout, whose batch norms rest: nothing in it depends on who holds a row."""
     base = settings(out=tmp_path / "one").scale_steps(24)
     learning = (Group.TEXT_TOWER, Group.AUDIO_HEAD, Group.TEXT_HEAD, Group.TEMPERATURE)
-    changes = {"head": HeadConfig(dropout=0.0), "trainable": learning}
-    return base.model_copy(update={"model": base.model.model_copy(update=changes)})
+    changes = {"head": HeadConfig(dropout=0.0), "trainable": learning, "frames": True}
+    first, second = base.stages
+    stages = (first, second.model_copy(update={"frames": 1.0}))
+    return base.model_copy(
+        update={"model": base.model.model_copy(update=changes), "stages": stages}
+    )
 
 
 def command(config: TrainConfig, *more: str) -> list[str]:

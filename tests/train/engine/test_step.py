@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,9 +22,10 @@ from train.config.loss import (
     TeminalB,
     TextSwap,
 )
+from train.config.model import ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.data.audio import AudioBatch
-from train.data.batch import Batch
+from train.data.batch import Batch, SoundFrames
 from train.data.swaps import draw_swaps
 from train.data.tokenizer import TokenIds
 from train.engine.encoder import Inputs, Parts, pause_batch_norm_statistics
@@ -48,11 +50,13 @@ class Linear(nn.Module):
 
     def forward(
         self, values: Tensor, heard: Tensor, places: None, ids: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         audio = self.dropout(self.audio(values.mean(dim=1)))
+        tokens = self.dropout(self.audio(values))
         texts = self.dropout(self.words(ids).mean(dim=1))
         unit = nn.functional.normalize
-        return unit(audio, dim=-1), unit(texts, dim=-1), self.log_scale.exp(), self.bias
+        audio, texts, tokens = (unit(each, dim=-1) for each in (audio, texts, tokens))
+        return audio, texts, self.log_scale.exp(), self.bias, tokens
 
 
 def batch() -> Batch:
@@ -78,6 +82,7 @@ def batch() -> Batch:
         whole=0,
         counts=(ROWS,),
         swaps=draw_swaps(slice(ROWS), ROWS, 0, 0),
+        sounds=SoundFrames(numbers(TEXTS, 4), numbers(3, ROWS, 4, 3).to(torch.int8)),
     )
 
 
@@ -118,7 +123,8 @@ def learnt(config: TrainConfig, dropout: float = 0.0) -> tuple[float, list[Tenso
     ids=lambda loss: loss.name,
 )
 def test_parts_give_the_gradients_of_the_whole(settings: Settings, loss: Loss, parts: int) -> None:
-    stages = (Stage(steps=5, loss=loss, dissimilarity=0.1),)
+    stages = (Stage(steps=5, loss=loss, dissimilarity=0.1, frames=2.0),)
+    settings = partial(settings, model=ModelConfig(frames=True))
     whole, gradients = learnt(settings(stages=stages))
     loss_in_parts, in_parts = learnt(settings(stages=stages, accumulate=parts))
     assert loss_in_parts == pytest.approx(whole, abs=1e-12)

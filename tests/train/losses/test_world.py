@@ -28,6 +28,7 @@ NAMES = (
     "textswap",
     "sigmoid",
     "dissimilarity",
+    "frames",
 )
 # The first process holds 3 rows of 8; then but one, without extras; then none.
 CUTS = (3, 1, 0)

@@ -33,6 +33,7 @@ from train.config.loss import (
 from train.losses.batch import Alone, Embedded, Ragged, World
 from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
+from train.losses.frames import Localised, frame_loss
 from train.losses.world import Ranks
 
 ROLES = ("positives", "negatives", "denied")
@@ -107,11 +108,23 @@ class Learner(nn.Module):
 
     def forward(self, batch: Embedded, uniform: Tensor) -> Tensor:
         batch = self.encoder(batch)
+        if self.name == "frames":
+            return self._frame_loss(batch)
         if self.name == "dissimilarity":
             return dissimilarity(batch, self.world)
         if self.name == "teminal_a":
             batch = dataclasses.replace(batch, views=batch.views % 2)
         return loss_of(LOSSES[self.name], batch, self.world, 0.5, uniform)
+
+    def _frame_loss(self, batch: Embedded) -> Tensor:
+        """Sounds and captions as two tokens of a row, against sounds that all processes know."""
+        generator = torch.Generator().manual_seed(1)
+        sounds = torch.randn(3, 5, generator=generator, dtype=torch.float64)
+        said = normalize(sounds @ self.encoder.weight, dim=1)
+        frames = torch.stack([batch.audio, batch.captions], dim=1)
+        places = torch.arange(6).reshape(1, 3, 2)
+        states = ((batch.texts[:, None, None] + places) * 5 // 2 % 3).to(torch.int8)
+        return frame_loss(Localised(frames, said, states, batch.scale), self.world)
 
 
 def gradients(learner: nn.Module) -> list[Tensor]:
@@ -167,7 +180,7 @@ def main(rank: int, folder: Path) -> None:
     whole, uniform = given["batch"], given["uniform"]
     results: dict[str, Any] = {"gathered": gathered(rank)}
     for cut in given["cuts"]:
-        for name in (*LOSSES, "dissimilarity"):
+        for name in (*LOSSES, "dissimilarity", "frames"):
             results[f"{name} {cut}"] = compared(name, whole, uniform, rank, cut)
     torch.save(results, folder / f"{rank}.pt")
     dist.destroy_process_group()

@@ -10,7 +10,15 @@ from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, Plan, Refusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks import minimal_pairs, negation, ordering, recall, zero_shot, zste
+from train.bench.tasks import (
+    localisation,
+    minimal_pairs,
+    negation,
+    ordering,
+    recall,
+    zero_shot,
+    zste,
+)
 from train.bench.tasks.samples import Samples
 from train.config.run import Mode
 from train.data.recordings import Recordings
@@ -61,6 +69,9 @@ def corpus_benchmark(
     answers: dict[Task, Plan | Refusal] = {
         task: planner(samples, chosen) for task, planner in _PLANNERS.items()
     }
+    answers[Task.LOCALISATION] = localisation.plan_samples(
+        samples, opened.sample_rate, data.is_labelled, chosen
+    )
     facts = {
         "corpus": opened.name,
         "version": opened.version,

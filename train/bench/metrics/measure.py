@@ -77,6 +77,7 @@ def measure(
     groups: Int[np.ndarray, " units"] | None,
     chance: float,
     seed: int,
+    resamples: int = RESAMPLES,
 ) -> Metric:
     """A statistic of units, with an interval from drawing whole groups anew.
 
@@ -88,6 +89,7 @@ def measure(
         groups: Number of each unit's group; without, each stands alone.
         chance: What a guess at random gives.
         seed: Of the bootstrap.
+        resamples: How many draws.
 
     Raises:
         ValueError: If there are not as many groups as units.
@@ -99,21 +101,21 @@ def measure(
     numbers = np.arange(count) if groups is None else groups
     group = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     units = group.tobytes()
-    drawing = _draw_once if count * RESAMPLES <= _KEPT else _draw
-    drawn = [statistic(positions) for positions in drawing(units, seed)]
+    drawing = _draw_once if count * resamples <= _KEPT else _draw
+    drawn = [statistic(positions) for positions in drawing(units, seed, resamples)]
     low, high = np.nanpercentile(drawn, _ENDS)
     draws = Draws(np.array(drawn), digest(str(seed), units.hex()))
     return Metric(statistic(np.arange(count)), float(low), float(high), chance, count, draws)
 
 
-def _draw(units: bytes, seed: int) -> Iterator[Positions]:
+def _draw(units: bytes, seed: int, resamples: int) -> Iterator[Positions]:
     """The positions of a bootstrap's units; `units` holds the number of each one's group."""
     group = np.frombuffer(units, dtype=np.int64)
     sizes = np.bincount(group)
     order = np.argsort(group, kind="stable")
     starts = np.cumsum(sizes) - sizes
     generator = np.random.Generator(np.random.Philox(seed))
-    for _ in range(RESAMPLES):
+    for _ in range(resamples):
         chosen = generator.integers(len(sizes), size=len(sizes))
         taken = sizes[chosen]
         # The members of group g are order[starts[g] : starts[g] + sizes[g]].
@@ -124,9 +126,9 @@ def _draw(units: bytes, seed: int) -> Iterator[Positions]:
 
 
 @lru_cache(maxsize=2)
-def _draw_once(units: bytes, seed: int) -> tuple[Positions, ...]:
+def _draw_once(units: bytes, seed: int, resamples: int) -> tuple[Positions, ...]:
     """The same, kept: the metrics of a task are of the same units."""
-    drawn = tuple(_draw(units, seed))
+    drawn = tuple(_draw(units, seed, resamples))
     for positions in drawn:
         positions.flags.writeable = False
     return drawn

@@ -1,0 +1,154 @@
+"""Scores of frames of 40 ms: how well each stretch of a sound fits each text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from synth.audio.dsp import Audio
+from synth.base.errors import SpecError
+from synth.base.progress import Observer, Silent
+from synth.base.units import Frames
+from synth.truth.frames import FRAMES_PER_S, count_frames, frame_length
+from train.bench.embedder import (
+    Embedder,
+    FrameEmbedder,
+    Said,
+    check_finite,
+    cut_to_longest,
+    embed_sounds,
+)
+from train.bench.fitting import fill_up
+from train.bench.settings import BenchSettings
+from train.bench.sounds import Sounds
+
+DEFAULT_WINDOW_S: Final = 1.0
+_SILENT: Final = -1.0
+"""The score of digital silence: nobody hears anything in it."""
+
+FrameScores: TypeAlias = Float32[np.ndarray, "_frames _texts"]
+
+
+def window_of(embedder: Embedder, settings: BenchSettings) -> float | None:
+    """Length of the windows that a model is tested with, in seconds; None for its own frames."""
+    if settings.window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
+        return None
+    return settings.window_s or DEFAULT_WINDOW_S
+
+
+def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
+    """How frames get their scores, for a report."""
+    window_s = window_of(embedder, settings)
+    if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
+        return f"the model's own embeddings of {embedder.frame / embedder.sample_rate:g} s"
+    return f"windows of {window_s:g} s every {settings.hop_s:g} s"
+
+
+def score_frames(
+    embedder: Embedder,
+    sounds: Sounds,
+    texts: Sequence[str],
+    said: Said,
+    settings: BenchSettings,
+    observer: Observer | None = None,
+) -> list[FrameScores]:
+    """Cosines of the frames of every sound to each text, -1 in digital silence.
+
+    A frame that several stretches of a model share has their mean, by how much of it each covers.
+
+    Args:
+        embedder: The model.
+        sounds: At least one.
+        texts: What is looked for.
+        said: Their embeddings.
+        settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
+        observer: Told of the progress.
+
+    Raises:
+        SpecError: If a sound or window is longer than the model takes, and is not to be cut.
+        CorpusError: If a sound cannot be read, or the model gives no numbers for it.
+    """
+    rate, window_s = embedder.sample_rate, window_of(embedder, settings)
+    window, hop = round((window_s or 0) * rate), round(settings.hop_s * rate)
+    if embedder.longest is not None and window > embedder.longest:
+        raise SpecError(
+            f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",
+            fix="give a shorter window",
+        )
+    wanted = np.array([said[text] for text in texts])
+    observer = observer or Silent()
+    observer.start("listen", len(sounds), "sounds")
+    found: list[FrameScores] = []
+    for number in range(len(sounds)):
+        waveform = sounds.load(number, rate)
+        if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
+            step = embedder.frame
+            whole = cut_to_longest(waveform, sounds.name(number), embedder, settings.cut)
+            (embedded,) = embedder.frames([whole])
+            check_finite(embedded, [sounds.name(number)] * len(embedded))
+        else:
+            step = hop
+            windows = Windows(waveform, sounds.name(number), window, hop)
+            fitted = fill_up(windows, settings.padding, embedder.longest)
+            embedded, _ = embed_sounds(embedder, fitted)
+        found.append(_spread(embedded @ wanted.T, waveform, step, rate))
+        observer.advance("listen", 1)
+    observer.finish("listen")
+    return found
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Parts of one sound: a window about the middle of each hop, moved into the sound at its ends.
+
+    Args:
+        waveform: The sound.
+        called: Its name.
+        window: Length of a window in samples; a shorter sound is one in itself.
+        hop: From one to the next, in samples.
+    """
+
+    waveform: Audio
+    called: str
+    window: Frames
+    hop: Frames
+
+    def __len__(self) -> int:
+        return -(-len(self.waveform) // self.hop)
+
+    def name(self, number: int) -> str:
+        """Of the sound."""
+        return self.called
+
+    def size(self, number: int) -> int:
+        """Equal for all."""
+        return 0
+
+    def load(self, number: int, rate: int) -> Audio:
+        """The samples of a window."""
+        middle = number * self.hop + (self.hop - self.window) // 2
+        begin = min(max(middle, 0), max(len(self.waveform) - self.window, 0))
+        return self.waveform[begin : begin + self.window]
+
+
+def _spread(
+    scores: Float[np.ndarray, "steps texts"], waveform: Audio, step: Frames, rate: int
+) -> FrameScores:
+    """The scores of frames, from those of longer or shorter steps."""
+    length = frame_length(rate)
+    count = count_frames(len(waveform), length)
+    # In units of 1 / FRAMES_PER_S of a sample, in which both steps are whole numbers.
+    begin = np.arange(count)[:, None] * rate
+    start = np.arange(len(scores))[None] * step * FRAMES_PER_S
+    ends = np.minimum(begin + rate, start + step * FRAMES_PER_S)
+    overlap = np.maximum(ends - np.maximum(begin, start), 0).astype(np.float64)
+    covered = overlap.sum(axis=1, keepdims=True)
+    found = overlap @ scores / np.maximum(covered, 1)
+    edges = [min(int(k * length), len(waveform)) for k in range(count + 1)]
+    loud = np.add.reduceat(waveform != 0, edges[:-1]) > 0
+    heard = (covered[:, 0] > 0) & loud
+    return np.where(heard[:, None], found, _SILENT).astype(np.float32)

@@ -1,0 +1,151 @@
+"""Scores of events by sed_scores_eval, prepared so that any draw of samples is judged quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int, Int8
+
+from synth.base.errors import SpecError
+from synth.truth.frames import FRAMES_PER_S, Audibility, find_runs
+from train.bench.metrics.measure import Positions, Statistic
+
+PSDS: Final = {"dtc_threshold": 0.7, "gtc_threshold": 0.7, "alpha_ct": 0.0, "alpha_st": 1.0}
+"""PSDS 1 of DCASE task 4, up to 100 false events an hour."""
+COLLARS: Final = {"onset_collar": 0.2, "offset_collar": 0.2, "offset_collar_rate": 0.2}
+"""Event F1 of DCASE task 4: within 0.2 s, or at the end a fifth of the event if that is more."""
+
+FrameStates: TypeAlias = Int8[np.ndarray, "_frames _texts"]
+FrameScores: TypeAlias = Float[np.ndarray, "_frames _texts"]
+_Event: TypeAlias = tuple[float, float, str]
+
+
+def refuse_missing() -> None:
+    """Check that the package that scores events is there.
+
+    Raises:
+        SpecError: If it is not.
+    """
+    try:
+        import sed_scores_eval  # noqa: F401
+    except ImportError as error:
+        raise SpecError(
+            "localisation is scored by sed_scores_eval, which is not installed",
+            fix="pip install 'segue-audio[localisation]', which needs a C++ compiler",
+        ) from error
+
+
+class _Table(pd.DataFrame):
+    """A table with arrays that can be written to; pandas 3 has none, sed_scores_eval needs them."""
+
+    @property
+    def _constructor(self) -> type[_Table]:
+        return _Table
+
+    def to_numpy(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        found: np.ndarray = super().to_numpy(*args, **kwargs).copy()
+        return found
+
+
+@dataclass(frozen=True)
+class Events:
+    """When the sounds of samples are heard, in the words of sed_scores_eval.
+
+    Frames in which a sound is faint are cut out, for that sound, and what follows moves up: begin
+    and end may lie anywhere in them. (To find nothing there would show where an event ends.)
+
+    Args:
+        states: How each text's sound is heard in the frames of each sample; faint ones, moved to
+            the end, stand for silence.
+        order: Where each of those frames was.
+        names: A name for each text.
+        events: Onset and offset in seconds, and name, of each clear stretch of each sample.
+    """
+
+    states: Sequence[FrameStates]
+    order: Sequence[Int[np.ndarray, "_frames _texts"]]
+    names: tuple[str, ...]
+    events: tuple[tuple[_Event, ...], ...]
+
+    @classmethod
+    def of(cls, states: Sequence[FrameStates]) -> Events:
+        """Those of samples with at least one text, whose sound is clear in one of them."""
+        order = [(each == Audibility.FAINT).argsort(axis=0, kind="stable") for each in states]
+        states = [
+            np.take_along_axis(each, own, axis=0) for each, own in zip(states, order, strict=True)
+        ]
+        names = tuple(f"t{number}" for number in range(states[0].shape[1]))
+        events = tuple(
+            tuple(
+                (onset / FRAMES_PER_S, offset / FRAMES_PER_S, name)
+                for name, column in zip(names, each.T, strict=True)
+                for onset, offset in find_runs(column, Audibility.CLEAR)
+            )
+            for each in states
+        )
+        return cls(states, order, names, events)
+
+    def psds(self, scores: Sequence[FrameScores]) -> Statistic:
+        """The polyphonic sound detection score of a draw of samples, 0 to 1."""
+        from sed_scores_eval import intersection_based
+
+        tolerance = {name: PSDS[name] for name in ("dtc_threshold", "gtc_threshold")}
+        deltas = intersection_based.intermediate_statistics_deltas(
+            self._tables(scores), self._named_events(), cttc_threshold=None, **tolerance
+        )
+
+        def statistic(chosen: Positions) -> float:
+            draw = self._draw(deltas, chosen)
+            found = intersection_based.psds(scores=None, audio_durations=draw[1], **draw[0], **PSDS)
+            return float(found[0])
+
+        return statistic
+
+    def best_f1(self, scores: Sequence[FrameScores]) -> Statistic:
+        """The mean over texts of the best event F1 that a threshold gives on a draw of samples."""
+        from sed_scores_eval import collar_based
+
+        deltas = collar_based.intermediate_statistics_deltas(
+            self._tables(scores), self._named_events(), **COLLARS
+        )
+
+        def statistic(chosen: Positions) -> float:
+            draw, _ = self._draw(deltas, chosen)
+            found = collar_based.best_fscore(scores=None, **draw, **COLLARS)[0]
+            return float(found["macro_average"])
+
+        return statistic
+
+    def _tables(self, scores: Sequence[FrameScores]) -> dict[str, _Table]:
+        """The scores in the order of the states, with nothing found in the silence at the end."""
+        floor = min(float(each.min()) for each in scores) - 1
+        tables = {}
+        rows = zip(scores, self.states, self.order, strict=True)
+        for number, (each, states, order) in enumerate(rows):
+            times = np.arange(len(each) + 1) / FRAMES_PER_S
+            moved = np.take_along_axis(each, order, axis=0).astype(np.float64)
+            judged = np.where(states == Audibility.FAINT, floor, moved)
+            table = np.column_stack([times[:-1], times[1:], judged])
+            tables[str(number)] = _Table(table, columns=["onset", "offset", *self.names])
+        return tables
+
+    def _named_events(self) -> dict[str, list[_Event]]:
+        return {str(number): list(each) for number, each in enumerate(self.events)}
+
+    def _draw(self, deltas: Any, chosen: Positions) -> tuple[dict[str, Any], dict[str, float]]:
+        """What tells of a draw: of the texts with an event in it, samples again under new names."""
+        there = {name for number in chosen for _, _, name in self.events[number]}
+        drawn = {
+            str(place): {name: one for name, one in deltas[str(number)].items() if name in there}
+            for place, number in enumerate(chosen)
+        }
+        truth = {str(place): list(self.events[number]) for place, number in enumerate(chosen)}
+        lengths = {
+            str(place): len(self.states[number]) / FRAMES_PER_S
+            for place, number in enumerate(chosen)
+        }
+        return {"deltas": drawn, "ground_truth": truth}, lengths
