@@ -47,39 +47,39 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "a56931553032d519",
+        "1def9479a900ad3b",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "8a3f577bca2bb1bb",
+        "e0360bd8a2c0ce09",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "7f1c6ddc59df7dd8"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "e3617b905066adf4"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "3fda714c025e5d60",
+        "92a114b5f1b84e09",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "49a9e969f54b47d9",
+        "a35f8483c9eee855",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "d028aa555db641e6",
+        "f1bd0cac5569620e",
     ),
     "edits": (
         {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
-        "b687849aac77f4d3",
+        "c2aabe664163be6b",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "f21e7432432286d6"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "4d564c9ecb839ed9"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "c2da1501ed1894aa",
+        "7ca64e4461956fdc",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]
