@@ -108,6 +108,7 @@ def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
         "onset": 100,
         "offset": 22_150,
         "loudness_lufs": -20.0,
+        "peak_db": -3.0,
         "levels_db": [-20.0] * 10,
         "levels_dba": [-23.0] * 10,
     }
