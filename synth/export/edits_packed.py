@@ -92,7 +92,7 @@ class EditsWebDataset(ExportFormat):
         found = read_edits(shard)
         with (
             out.open(f"{shard.split}/{shard.name}") as file,
-            tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+            tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
         ):
             for group in edit_groups(shard, found.edits):
                 for edit in group.edits:

@@ -22,9 +22,11 @@ from synth.corpus.corpus import Corpus
 from synth.derived.edits.edit import edit_from_json, fault, takes
 from synth.export.items import list_shards
 from synth.export.questions import read_clips
+from synth.scene.arrangement import places
+from synth.scene.scene import from_text
 
 SPEC: dict[str, Any] = {
-    "corpus": "edited",
+    "corpus": "a-name-as-long-as-that-of-corpora-can-be",
     "source": {"foley": {"classes": ["dog", "rain", "car_horn", "siren", "crow"], "takes": 2}},
     "recipe": {"edits": {"pairs": {"train": 8, "test": 4}}},
     "audio": {"length": "exact 6 s"},
@@ -76,6 +78,18 @@ def test_stems_add_up_to_their_mix(
             stems = [read(folder / stem["audio"]) for stem in row[f"{which}_stems"]]
             whole = np.sum(stems, axis=0, dtype=np.int64)
             assert np.array_equal(whole, read(folder / row[f"{which}_audio"]))
+
+
+def test_a_stem_is_silent_where_its_sound_does_not_play(
+    exported: Callable[[Corpus, str], Path], edited: Corpus
+) -> None:
+    folder = exported(edited, "edits")
+    for shard in list_shards(edited):
+        for row in shard.rows():
+            for number, place in enumerate(places(from_text(row["scene"]))):
+                stem = read(folder / f"stems/{shard.split}/{row['id']}-stem{number}.flac")
+                assert not stem[: place.onset].any()
+                assert not stem[place.offset :].any()
 
 
 def test_rows_hold_on_the_manifest(edited: Corpus, rows: list[dict[str, Any]]) -> None:
