@@ -81,7 +81,7 @@ class EditsWebDataset(ExportFormat):
     """A tar file a shard."""
 
     name: ClassVar[str] = "edits-webdataset"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""
@@ -117,7 +117,7 @@ class EditsHuggingFace(ExportFormat):
     """A Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "edits-hf"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from synth.derived.edits.edit import edit_from_json, fault, takes
-from synth.export.items import list_shards
+from synth.export.edit_pairs import edit_groups, read_edits
+from synth.export.items import ExportItem, Shard, list_shards
 from synth.export.questions import read_clips
 from synth.scene.arrangement import places
-from synth.scene.scene import from_text
+from synth.scene.scene import Concat, from_text, to_text
 
 SPEC: dict[str, Any] = {
     "corpus": "a-name-as-long-as-that-of-corpora-can-be",
@@ -154,6 +156,23 @@ def test_datasets_reads_the_same(
             pcm, _ = soundfile.read(io.BytesIO(stem["audio"]["bytes"]), dtype="int16")
             assert stem["label"] == other["label"]
             assert np.array_equal(pcm, read(folder / other["audio"]))
+
+
+class Stretched(Shard):
+    """A shard whose manifest tells of scenes of ten million hours."""
+
+    def items(self) -> Iterator[ExportItem]:
+        for item in super().items():
+            scene = from_text(item.row["scene"])
+            longer = Concat(scene, scene, -(10**15))
+            yield replace(item, row={**item.row, "scene": to_text(longer)})
+
+
+def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpus) -> None:
+    shard = list_shards(edited)[0]
+    stretched = Stretched(*(getattr(shard, field.name) for field in fields(shard)))
+    with pytest.raises(CorpusError, match="lasts longer than its audio"):
+        list(edit_groups(stretched, read_edits(shard).edits))
 
 
 @pytest.mark.parametrize("name", ["edits", "edits-webdataset", "edits-hf"])
