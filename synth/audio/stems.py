@@ -39,7 +39,8 @@ def quantise_stems(
 
     Rounded one by one, n stems would miss the mix by up to n / 2 least significant bits. So sums of
     stems are rounded instead: each stem is what it adds to the sum of those before it, within one
-    bit of its own samples. What is left of the mix is the last one's.
+    bit of its own samples. The mix was summed as float32, and so may be rounded otherwise:
+    what is left of it is added to the last sound that plays. A stem is 0 where its sound does not.
 
     Args:
         stems: As `render_stems` gives them.
@@ -54,7 +55,10 @@ def quantise_stems(
     whole = np.clip(np.rint(sums), -PCM_SCALE, PCM_SCALE - 1)
     if np.abs(whole[-1] - mix).max(initial=0) > 1:
         raise CorpusError("the clips in the bank do not add up to the stored audio", fix=_FIX)
-    whole[-1] = mix
+    is_rest = np.ones(len(mix), dtype=np.bool_)
+    for upto in range(len(stems), 0, -1):
+        whole[upto, is_rest] = mix[is_rest]
+        is_rest[: stems.shape[1]] &= stems[upto - 1] == 0
     parts = np.diff(whole, axis=0)
     return np.clip(parts, -PCM_SCALE, PCM_SCALE - 1).astype(np.int16)
 

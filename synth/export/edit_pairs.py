@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,7 @@ from synth.derived.edits.edit import Edit, FoundEdits, find_edits, takes
 from synth.export.items import ExportItem, Shard
 from synth.export.questions import SEED, read_clips
 from synth.scene.scene import from_text
+from synth.scene.timeline import duration
 
 RECIPE: Final = "edits"
 
@@ -26,8 +28,8 @@ FIELDS: Final = """\
 - `onset_s`, `offset_s`: outside of this stretch before and after are equal, sample for sample.
 - `claims`: two, as JSON text in the form of the corpus's manifest: what is proven before and what
   is proven after. Except for a level, each is refuted of the other side.
-- Stems are the sounds of a sample, each by itself. Added as 16-bit integers they give the sample
-  exactly.
+- Stems are the sounds of a sample, each by itself, and silent where it does not play. Added as
+  16-bit integers they give the sample exactly.
 """
 
 
@@ -101,9 +103,12 @@ def edit_groups(shard: Shard, edits: Sequence[Edit]) -> Iterator[EditGroup]:
     Raises:
         CorpusError: If the shard is damaged, or the bank does not hold what was rendered.
     """
+    leading_from = defaultdict(list)
+    for edit in edits:
+        leading_from[edit.before].append(edit)
     for _, members in groupby(shard.items(), lambda item: item.row["group"]):
         items = {item.id: item for item in members}
-        own = tuple(edit for edit in edits if edit.before in items)
+        own = tuple(edit for name in items for edit in leading_from[name])
         if own:
             yield EditGroup(own, {name: _take_apart(shard, item) for name, item in items.items()})
 
@@ -127,10 +132,15 @@ def describe_edit(edit: Edit, group: EditGroup) -> dict[str, Any]:
 
 def _take_apart(shard: Shard, item: ExportItem) -> Side:
     corpus, row = shard.corpus, item.row
-    scene = from_text(row["scene"])
+    scene, mix = from_text(row["scene"]), decode_audio(item.audio)
+    if duration(scene) > len(mix):
+        raise CorpusError(
+            f"sample {item.id}: its scene lasts longer than its audio",
+            fix="run `segue build` again with the corpus's spec",
+        )
     rendered = render_stems(scene, corpus.bank, corpus.fade)
     try:
-        stems = quantise_stems(rendered, row["gain_db"], decode_audio(item.audio))
+        stems = quantise_stems(rendered, row["gain_db"], mix)
     except CorpusError as error:
         raise CorpusError(f"sample {item.id}: {error.message}", fix=error.fix) from error
     audio_format = AudioFormat(item.suffix[1:])

@@ -33,7 +33,7 @@ class Edits(ExportFormat):
     """JSON lines, the stored audio files, and a file per stem."""
 
     name: ClassVar[str] = "edits"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""

@@ -80,7 +80,7 @@ class EditsWebDataset(ExportFormat):
     """A tar file a shard."""
 
     name: ClassVar[str] = "edits-webdataset"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""
@@ -91,7 +91,7 @@ class EditsWebDataset(ExportFormat):
         found = read_edits(shard)
         with (
             out.open(f"{shard.split}/{shard.name}") as file,
-            tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+            tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
         ):
             for group in edit_groups(shard, found.edits):
                 for edit in group.edits:
@@ -116,7 +116,7 @@ class EditsHuggingFace(ExportFormat):
     """A Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "edits-hf"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""

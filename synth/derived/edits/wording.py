@@ -59,7 +59,7 @@ FRAMES: Final[Mapping[tuple[ChangeKind, Where], tuple[str, ...]]] = {
     ),
     (ChangeKind.REMOVE, Where.WHILE): (
         "remove {a.definite} and keep {b.definite}",
-        "silence {a.definite} while {b.clause}",
+        "silence {a.definite} and keep {b.definite}",
         "keep {b.definite}, but take out {a.definite}",
     ),
     (ChangeKind.REPLACE, Where.ANYWHERE): (
@@ -83,7 +83,7 @@ FRAMES: Final[Mapping[tuple[ChangeKind, Where], tuple[str, ...]]] = {
         "swap {a.definite} and {b.definite}",
         "exchange the order of {a.definite} and {b.definite}",
         "move {b.definite} before {a.definite}",
-        "let {b.definite} come first, and then {a.definite}",
+        "let {b.definite} come before {a.definite}",
     ),
 }
 

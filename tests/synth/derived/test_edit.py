@@ -98,6 +98,14 @@ def test_every_frame_names_what_it_is_about(found: FoundEdits) -> None:
     assert all(len(frames) == len(set(frames)) > 1 for frames in FRAMES.values())
 
 
+def test_words_say_nothing_of_other_sounds_and_take_out_the_whole_one(found: FoundEdits) -> None:
+    """Others may come before both of two, and a sound may last longer than one beside it."""
+    for edit in found.edits:
+        for text in wordings(edit.change, edit.claims):
+            assert "first" not in text
+            assert edit.change.kind is not ChangeKind.REMOVE or "while" not in text.lower()
+
+
 def changed(edit: Edit, about: dict[str, Take]) -> list[tuple[str, Edit, Take, Take]]:
     """An edit with one thing about it that is wrong."""
     before, after = about[edit.before], about[edit.after]

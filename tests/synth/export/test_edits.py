@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,14 @@ from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from synth.derived.edits.edit import edit_from_json, fault, takes
-from synth.export.items import list_shards
+from synth.export.edit_pairs import edit_groups, read_edits
+from synth.export.items import ExportItem, Shard, list_shards
 from synth.export.questions import read_clips
+from synth.scene.arrangement import places
+from synth.scene.scene import Concat, from_text, to_text
 
 SPEC: dict[str, Any] = {
-    "corpus": "edited",
+    "corpus": "a-name-as-long-as-that-of-corpora-can-be",
     "source": {"foley": {"classes": ["dog", "rain", "car_horn", "siren", "crow"], "takes": 2}},
     "recipe": {"edits": {"pairs": {"train": 8, "test": 4}}},
     "audio": {"length": "exact 6 s"},
@@ -76,6 +80,18 @@ def test_stems_add_up_to_their_mix(
             stems = [read(folder / stem["audio"]) for stem in row[f"{which}_stems"]]
             whole = np.sum(stems, axis=0, dtype=np.int64)
             assert np.array_equal(whole, read(folder / row[f"{which}_audio"]))
+
+
+def test_a_stem_is_silent_where_its_sound_does_not_play(
+    exported: Callable[[Corpus, str], Path], edited: Corpus
+) -> None:
+    folder = exported(edited, "edits")
+    for shard in list_shards(edited):
+        for row in shard.rows():
+            for number, place in enumerate(places(from_text(row["scene"]))):
+                stem = read(folder / f"stems/{shard.split}/{row['id']}-stem{number}.flac")
+                assert not stem[: place.onset].any()
+                assert not stem[place.offset :].any()
 
 
 def test_rows_hold_on_the_manifest(edited: Corpus, rows: list[dict[str, Any]]) -> None:
@@ -140,6 +156,23 @@ def test_datasets_reads_the_same(
             pcm, _ = soundfile.read(io.BytesIO(stem["audio"]["bytes"]), dtype="int16")
             assert stem["label"] == other["label"]
             assert np.array_equal(pcm, read(folder / other["audio"]))
+
+
+class Stretched(Shard):
+    """A shard whose manifest tells of scenes of ten million hours."""
+
+    def items(self) -> Iterator[ExportItem]:
+        for item in super().items():
+            scene = from_text(item.row["scene"])
+            longer = Concat(scene, scene, -(10**15))
+            yield replace(item, row={**item.row, "scene": to_text(longer)})
+
+
+def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpus) -> None:
+    shard = list_shards(edited)[0]
+    stretched = Stretched(*(getattr(shard, field.name) for field in fields(shard)))
+    with pytest.raises(CorpusError, match="lasts longer than its audio"):
+        list(edit_groups(stretched, read_edits(shard).edits))
 
 
 @pytest.mark.parametrize("name", ["edits", "edits-webdataset", "edits-hf"])
