@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,17 @@ def run_blind_export(
 
 def _draw(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
     """The lines of some groups."""
-    with path.open("rb") as file:
-        rows = [json.loads(line) for line in file]
-    groups = list(dict.fromkeys(row["group"] for row in rows))
+    lines = Counter(row["group"] for row in _read(path))
+    groups = list(lines)
     order = Randomness(seed).at("blind/export", 0).permutation(len(groups))
-    wanted = max(1, round(most_lines * len(groups) / max(1, len(rows))))
+    wanted = max(1, round(most_lines * len(groups) / max(1, lines.total())))
     chosen = {groups[i] for i in order[:wanted]}
-    return [row for row in rows if row["group"] in chosen]
+    return [row for row in _read(path) if row["group"] in chosen]
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        yield from map(json.loads, file)
 
 
 def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Comparison]:

@@ -128,19 +128,13 @@ def audit_command(
 
 
 def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) -> None:
-    """Judge an export, and end with status 1 where a line does not hold.
-
-    Args:
-        corpus: Of which it is.
-        folder: Where it lies.
-        samples: How many lines a blind test takes at most; None for no blind test.
-        as_json: Print JSON.
-    """
+    """Judge an export, with a blind test of so many lines; status 1 where one does not hold."""
+    from pipelines.checks.blind_export import run_blind_export as run_blind
     from pipelines.checks.exported import audit_export
 
     with show_progress(as_json) as observer:
         found = audit_export(corpus, folder, observer)
-        told = _run_blind_export(folder, samples, observer) if samples is not None else None
+        told = run_blind(folder, samples, observer=observer) if samples is not None else None
     if as_json:
         print_json(found.to_json() | ({"blind": told.to_json()} if told else {}))
     else:
@@ -156,12 +150,6 @@ def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) 
             _print_blind(console, told)
     if found.faults:
         raise typer.Exit(1)
-
-
-def _run_blind_export(folder: Path, lines: int, observer: Observer) -> BlindResult:
-    from pipelines.checks.blind_export import run_blind_export
-
-    return run_blind_export(folder, lines, observer=observer)
 
 
 def _run_leakage(corpora: list[Path], as_json: bool) -> None:
