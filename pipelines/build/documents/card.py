@@ -62,6 +62,7 @@ caption in `negatives` proven false. {_by_whom(facts["generators"])}
 
 Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
 `samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
+Megatron-Energon reads the shards by `.nv-meta` and the indexes `*.tar.idx`.
 
 ## Training with LAION-CLAP or open_clip
 
