@@ -9,11 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from pipelines.checks.exported_edits import judge_edit, judge_edit_audio, locate
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
 from synth.derived.differences.difference import difference_from_json
 from synth.derived.differences.difference import fault as difference_fault
+from synth.derived.edits.edit import Take, takes
 from synth.derived.questions.judge import fault as question_fault
 from synth.derived.questions.question import question_from_json
 from synth.derived.questions.subject import Subject
@@ -21,9 +23,10 @@ from synth.export.chat import fault as chat_fault
 from synth.export.folder import Folder
 from synth.export.items import list_shards
 from synth.export.preference import fault as preference_fault
-from synth.export.questions import subjects_of
+from synth.export.questions import read_clips
 
 Judge: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Subject]], str | None]
+"""Of a line that is about what is heard in samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,13 @@ class _Lines:
     """How the lines of a format are judged.
 
     Args:
-        judge: Of one line.
+        judge: Of one line; None for edits, which have their own.
         files: Names of the files of a split, without `.jsonl`.
         samples: Keys that name samples.
         audio: Keys that lead to the audio of these samples, in this order.
     """
 
-    judge: Judge
+    judge: Judge | None
     samples: tuple[str, ...]
     audio: tuple[str, ...]
     files: tuple[str, ...] = ("{split}",)
@@ -106,6 +109,7 @@ _FORMATS: Final[Mapping[str, _Lines]] = {
     "preference": _Lines(
         preference_fault, ("samples",), ("audios",), ("{split}", "{split}_audios")
     ),
+    "edits": _Lines(None, ("before", "after"), ("before_audio", "after_audio")),
 }
 
 
@@ -185,6 +189,8 @@ class _Shelf:
     def __init__(self, corpus: Corpus, split: str) -> None:
         self._shards = list_shards(corpus, [split])
         self._next = 0
+        self.rate = corpus.sample_rate
+        self.takes: dict[str, Take] = {}
         self.subjects: dict[str, Subject] = {}
         self.digests: dict[str, str] = {}
 
@@ -195,8 +201,10 @@ class _Shelf:
                 return
             shard = self._shards[self._next]
             self._next = (self._next + 1) % len(self._shards)
-            self.subjects = {subject.id: subject for subject in subjects_of(shard)}
-            self.digests = {row["id"]: row["sha256"] for row in shard.rows()}
+            rows, clips, audible = read_clips(shard)
+            self.takes = {take.subject.id: take for take in takes(rows, clips, audible)}
+            self.subjects = {name: take.subject for name, take in self.takes.items()}
+            self.digests = {row["id"]: row["sha256"] for row in rows}
 
 
 class _Audio:
@@ -204,12 +212,12 @@ class _Audio:
 
     def __init__(self, root: Path) -> None:
         self.known: dict[str, str] = {}
-        self._root = root
+        self.root = root
 
     def fault(self, path: str, digest: str) -> str | None:
         """Why a file is not that of a sample."""
         if path not in self.known:
-            file = self._root / path
+            file = locate(self.root, path)
             if not file.is_file():
                 return f"there is no {path}"
             self.known[path] = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -221,18 +229,20 @@ def _judge_row(lines: _Lines, row: Mapping[str, Any], about: _Shelf, heard: _Aud
     for sample in samples[:1]:
         about.fetch(sample)
     try:
-        why = lines.judge(row, about.subjects)
+        if lines.judge is None:
+            why = judge_edit(row, about.takes, about.rate)
+        else:
+            why = lines.judge(row, about.subjects)
+        if why is None and len(paths) != len(samples):
+            why = "it has not as many audio files as samples"
+        if why is not None:
+            return why
+        for sample, path in zip(samples, paths, strict=True):
+            if (why := heard.fault(path, about.digests[sample])) is not None:
+                return why
+        return None if lines.judge else judge_edit_audio(row, heard.root, about.rate)
     except CorpusError as error:
         return str(error)
-    if why is not None:
-        return why
-    if len(paths) != len(samples):
-        return "it has not as many audio files as samples"
-    found = (
-        heard.fault(path, about.digests[sample])
-        for sample, path in zip(samples, paths, strict=True)
-    )
-    return next((each for each in found if each is not None), None)
 
 
 def _read_texts(row: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:

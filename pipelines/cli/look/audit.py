@@ -72,7 +72,7 @@ def audit_command(
             "--export",
             metavar="FOLDER",
             help="Judge each line of an export of the corpus instead: questions, differences, "
-            "chat or preference.",
+            "edits, chat or preference.",
             show_default=False,
         ),
     ] = None,

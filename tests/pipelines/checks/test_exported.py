@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from builds import segue_here
+from export_corpora import built
 
 from pipelines.checks.blind_export import run_blind_export
 from pipelines.checks.exported import audit_export
@@ -30,6 +31,49 @@ def exports(manifests: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in NAMES:
         export_corpus(Corpus.open(manifests), name, root / name, splits=["test"])
     return root
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Path]:
+    """A corpus of edits, and its export."""
+    root = tmp_path_factory.mktemp("edited")
+    changes = {
+        "recipe": {"edits": {"pairs": {"train": 1, "test": 6}}},
+        "audio": {"length": "exact 6 s"},
+    }
+    corpus = built(root, changes)
+    export_corpus(corpus, "edits", root / "edits", splits=["test"])
+    return corpus, root / "edits"
+
+
+def test_edits_hold_in_words_and_in_audio(edited: tuple[Corpus, Path]) -> None:
+    corpus, folder = edited
+    found = audit_export(corpus.folder, folder)
+    assert (found.faults, found.rows, found.files) == ((), 6, 12)
+
+
+def test_what_is_wrong_with_an_edit_is_named(edited: tuple[Corpus, Path], tmp_path: Path) -> None:
+    corpus, source = edited
+    told = json.loads((source / "test.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    stem = told["before_stems"][0]
+    for number, (row, why) in enumerate(
+        [
+            ({"instruction": "Remove it."}, "does not ask"),
+            ({"onset_s": told["onset_s"] + 0.1}, "not what differs"),
+            ({"offset_s": None}, "offset_s is no number"),
+            ({"before": "edits-test-none"}, "no sample"),
+            ({"before_stems": [*told["before_stems"], stem]}, "do not add up"),
+            ({"before_stems": [stem | {"audio": "../../stem.flac"}]}, "leads out of"),
+            ({"before_stems": [stem | {"audio": "none.flac"}]}, "there is no"),
+            ({"before_stems": "stems"}, "no list of stems"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        shutil.copytree(source, folder)
+        change(folder / "test.jsonl", 1, row)
+        (fault,) = audit_export(corpus.folder, folder).faults
+        assert (fault.file, fault.line) == ("test.jsonl", 1)
+        assert why in fault.why
 
 
 @pytest.fixture
