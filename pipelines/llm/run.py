@@ -59,6 +59,11 @@ class Run:
             raise SpecError(
                 f"--verify-model: prompt {task.prompt.id} has no `verify`", fix="drop the option"
             )
+        if verification is None and settings.source.positives:
+            raise SpecError(
+                f"--positives: answers to {task.prompt.id} do not tell which caption they are of",
+                fix="drop it; it is for prompts that have a `verify`",
+            )
         rows = read_rows(settings.source, task.prompt)
         first = Stage(task, {row.digest: row.fields for row in rows}, asked, price)
         if verification is None:
@@ -114,7 +119,7 @@ class Books:
         """
         run = self._run
         self.states = self._load(run.first, self.first, check)
-        if run.second is None:
+        if run.second is None:  # There are no verdicts, and nobody asks for them.
             every = {each: self.states.get(each, ItemState()) for each in run.first.items}
             return {each: Outcome(Verdict.OPEN, state) for each, state in every.items()}
         self.questions = run.second.make_questions(run.first.items, self.states)

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.cli.texts import llm
-from pipelines.llm.files import Input, read_rows
+from pipelines.llm.files import Input
 from pipelines.llm.generate import estimate, generate
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.settings import GenerateSettings
@@ -48,10 +48,12 @@ RATES = Rates(WRITE, 0.3)
 
 
 def spec(recipe: dict[str, Any], **changes: Any) -> Spec:
-    audio = {"sample_rate": 16000, "length": "natural"}
-    given = {"recipe": recipe, "audio": audio, "splits": {"train": 1.0}}
-    classes = {"foley": {"classes": ["dog", "rain", "siren", "wind", "cat"], "takes": 5}}
-    return Spec.model_validate(merged(TINY, given | {"source": classes} | changes))
+    given = {
+        "source": {"foley": {"classes": ["dog", "rain", "siren", "wind", "cat"], "takes": 5}},
+        "audio": {"sample_rate": 16000, "length": "natural"},
+        "splits": {"train": 1.0},
+    }
+    return Spec.model_validate(merged(TINY, given | {"recipe": recipe} | changes))
 
 
 @pytest.fixture(autouse=True)
@@ -141,46 +143,23 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
     wanted = [expected(model, prompt, row) for row in found]
     assert [(row["text"], row["verdict"]) for row in found] == wanted
     verdicts = Counter(row["verdict"] for row in found)
-    assert min(verdicts[each] for each in ("accepted", "refused_by_second")) > 50
+    assert min(verdicts["accepted"], verdicts["refused_by_second"]) > 50
     false = [r for r in found if model.means.get(r["text"]) != model.said[r["caption"]][0].means]
     assert len(false) > 40
     assert sum(row["verdict"] == "accepted" for row in false) <= 3
     assert (done.answered, done.left) == (verdicts["accepted"], 0)
     assert sum(done.failed.values()) == 200 - done.answered
-    kinds = {"order", "together", "order and together", "presence", "negation", "count", "measured"}
-    assert set(done.verdicts) <= kinds
     assert len(done.verdicts) >= 6
     for kind, told in done.verdicts.items():
         mine = Counter(row["verdict"] for row in found if row["kind"] == kind)
         assert told == {"asked": mine.total(), **{name: mine[name] for name in list(told)[1:]}}
     assert set(counts.values()) == {1}
     assert (again.account.requests, again.from_store) == (0, 200)
-    accepted = [row for row in found if row["verdict"] == "accepted"]
-    assert all(row["texts"] == [row["text"]] for row in accepted)
-    assert {row["status"] for row in accepted} == {"answered"}
+    for row in found:
+        texts = [row["text"]] if row["verdict"] == "accepted" else []
+        assert (row["texts"], row["status"]) == (texts, "answered" if texts else "failed")
     assert len({row["style"] for row in found}) == 7
     assert len({row["language"] for row in found}) == 5
-
-
-def test_styles_and_languages_are_dealt(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
-    path = write_rows(tmp_path / "captions.jsonl", captions(rows)[:10])
-    prompt = load_prompt("rewrite")
-
-    def deal(**changes: Any) -> list[tuple[str, ...]]:
-        found = read_rows(Input(path, **changes), prompt)
-        return [(row.id, row.fields["style"], row.fields["language"]) for row in found]
-
-    every = deal(variants=35)
-    assert len(set(every)) == 350
-    assert deal(variants=3) == [each for at, each in enumerate(every) if at % 35 < 3]
-    assert deal(variants=1, limit=4) == deal()[:4]
-    assert {language for _, _, language in deal(constants={"language": "it"})} == {"it"}
-    with pytest.raises(SpecError, match="have 35 combinations"):
-        deal(variants=36)
-    with pytest.raises(SpecError, match="style have 7 combinations"):
-        deal(variants=8, constants={"language": "it"})
-    with pytest.raises(SpecError, match="nothing is dealt"):
-        read_rows(Input(path, variants=2), load_prompt("paraphrase"))
 
 
 def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
@@ -215,8 +194,8 @@ def _command(folder: Path, server: LlmServer, source: Path, patch: str) -> Comma
         "--concurrency": "1",
     }
     options = [str(part) for pair in given.items() for part in pair]
-    printed = Path(tempfile.mkdtemp(dir=folder))
-    return Command(printed, ["rewrite", str(source), *options, "--json"], patch)
+    arguments = ["rewrite", str(source), *options, "--json"]
+    return Command(Path(tempfile.mkdtemp(dir=folder)), arguments, patch)
 
 
 def test_a_death_while_texts_are_verified_costs_nothing(
@@ -224,9 +203,7 @@ def test_a_death_while_texts_are_verified_costs_nothing(
 ) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(rows)[:40])
     with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
-        patch = (
-            "runner.judge_reply = dies(runner.judge_reply, 6)"  # 4 first requests, 2 second ones
-        )
+        patch = "runner.judge_reply = dies(runner.judge_reply, 6)"  # Of these 2 are second ones.
         assert _command(tmp_path, server, source, patch).end()[0] == -signal.SIGKILL
         assert sum("sounds" in item for body in server.bodies for item in items_of(body)) == 30
         status, told, wrong = _command(tmp_path, server, source, "").end()
@@ -246,8 +223,11 @@ def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) ->
         run.prices.write_text(PRICES + PRICES.replace("tiny", "reader"))  # type: ignore[union-attr]
         assert generate(run, Silent()).answered == 10
         models = {(b["model"], "sounds" in i) for b in server.bodies for i in items_of(b)}
+        plain, positives = replace(run, task="paraphrase"), replace(source, positives=True)
         with pytest.raises(SpecError, match="has no `verify`"):
-            generate(replace(run, task="paraphrase"), Silent())
+            generate(plain, Silent())
+        with pytest.raises(SpecError, match="do not tell which caption"):
+            generate(replace(plain, verify_model="", source=positives), Silent())
     assert models == {("tiny", False), ("reader", True)}
 
 
@@ -281,17 +261,12 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     with LlmServer(model, key=KEY) as server:
         where = ("--model", "tiny", "--base-url", server.base_url, "--key-variable", KEY_VARIABLE)
         given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
-        dry = _invoke(llm.llm_run_command, *given, "--dry-run")
+        assert "of them to verify" in _invoke(llm.llm_run_command, *given, "--dry-run")
         told = _invoke(llm.llm_run_command, *given)
-    assert "of them to verify" in dry
-    for part in ("kind", "asked", "accepted", "refused by", "negation", "all"):
-        assert part in told
+    assert all(part in told for part in ("kind", "asked", "refused by", "negation", "all"))
     stats = _invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite")
-    assert "llm:rewrite@1/tiny" in stats
-    assert "llm:read-claim@1/tiny" in stats
+    assert all(f"llm:{name}@1/tiny" in stats for name in ("rewrite", "read-claim"))
     answers = pq.read_table(out).to_pylist()
-    assert {row["kind"] for row in answers} >= {"order", "together", "presence", "negation"}
-
     summary = build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)
     manifests = Path(summary.paths["manifests"])
     assert not audit(manifests).violations
