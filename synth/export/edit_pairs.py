@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -11,9 +12,9 @@ from typing import Any, Final
 from synth.audio.stems import quantise_stems, render_stems
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.base.units import to_seconds
+from synth.base.units import to_frames, to_seconds
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
-from synth.derived.edits.edit import Edit, FoundEdits, find_edits, takes
+from synth.derived.edits.edit import Edit, FoundEdits, edit_from_json, find_edits, takes
 from synth.export.items import ExportItem, Shard
 from synth.export.questions import SEED, read_clips
 from synth.scene.scene import from_text
@@ -128,6 +129,20 @@ def describe_edit(edit: Edit, group: EditGroup) -> dict[str, Any]:
             "after_caption": after.texts[0],
         }
     )
+
+
+def read_edit(row: Mapping[str, Any], rate: int) -> Edit:
+    """The edit of a row that `describe_edit` wrote.
+
+    Raises:
+        CorpusError: If the row is not of that form.
+    """
+    frames = {
+        name: to_frames(seconds, rate)
+        for name in ("onset", "offset")
+        if isinstance(seconds := row.get(f"{name}_s"), float) and 0 <= seconds < math.inf
+    }
+    return edit_from_json({**row, **frames})
 
 
 def _take_apart(shard: Shard, item: ExportItem) -> Side:

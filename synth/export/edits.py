@@ -21,8 +21,8 @@ from synth.export.items import Shard
 _HOW = f"""\
 `SPLIT.jsonl` has a line for every pair of samples of which one becomes the other by one edit:
 
-- `before`, `after`: the samples; `before_audio`, `after_audio`: their files, from this folder;
-  `before_caption`, `after_caption`: what is said of them.
+- `before`, `after`: ids of the samples; `before_audio`, `after_audio`: their files, from this
+  folder; `before_caption`, `after_caption`: what is said of them.
 - `before_stems`, `after_stems`: `label` and `audio` of every sound.
 {FIELDS}
 Pairs of a group that are no single edit, and so have no line: UNLIKE.

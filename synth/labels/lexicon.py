@@ -146,6 +146,12 @@ def are_confusable(first: str, second: str) -> bool:
     return could_be_called(first, second) or could_be_called(second, first)
 
 
+def could_be_meant(noun_of: str, sound: str) -> bool:
+    """Whether the noun of one label ends that of another: "the fire" may mean artillery fire."""
+    said, named = (Phrase.of_label(each).definite.split()[1:] for each in (noun_of, sound))
+    return 0 < len(said) <= len(named) and named[-len(said) :] == said
+
+
 def are_related(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a path of one equals, or is above, a path of the other: "animal" and "animal/dog"."""
     return any(

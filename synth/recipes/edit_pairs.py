@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from synth.base.units import Decibels, to_decibels, to_gain
 from synth.captions.balance import Member, deal
 from synth.captions.contrast import CaptionSet, as_main
 from synth.captions.pool import pool
+from synth.labels.lexicon import could_be_meant
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -193,6 +194,9 @@ class EditPairs:
             Member(statement(scene), Hearing(timeline, tolerance))
             for scene, timeline in zip(pair, heard, strict=True)
         ]
+        named = {label for scene in pair for label in labels(scene)}
+        if any(could_be_meant(one, other) for one, other in permutations(sorted(named), 2)):
+            return None
         change = find_change(*pair)
         if change is None or not all(each.hearing.proves(each.statement) for each in members):
             return None

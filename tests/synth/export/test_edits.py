@@ -20,8 +20,8 @@ from pipelines.export.corpus import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from synth.derived.edits.edit import edit_from_json, fault, takes
-from synth.export.edit_pairs import edit_groups, read_edits
+from synth.derived.edits.edit import fault, takes
+from synth.export.edit_pairs import edit_groups, read_edit, read_edits
 from synth.export.items import ExportItem, Shard, list_shards
 from synth.export.questions import read_clips
 from synth.scene.arrangement import places
@@ -99,11 +99,10 @@ def test_rows_hold_on_the_manifest(edited: Corpus, rows: list[dict[str, Any]]) -
         take.subject.id: take for shard in list_shards(edited) for take in takes(*read_clips(shard))
     }
     for row in rows:
-        frames = {
-            name: round(row[f"{name}_s"] * edited.sample_rate) for name in ("onset", "offset")
-        }
-        edit = edit_from_json(row | frames)
+        edit = read_edit(row, edited.sample_rate)
         assert fault(edit, about[edit.before], about[edit.after]) is None
+    with pytest.raises(CorpusError, match="not an edit"):
+        read_edit({**rows[0], "onset_s": "0"}, edited.sample_rate)
 
 
 def test_webdataset_reads_the_same(

@@ -129,6 +129,19 @@ def test_without_anything_to_edit_a_pair_is_left_out() -> None:
         drafts(Edits(pairs=1), alone)
 
 
+def test_no_pair_has_two_sounds_that_one_noun_could_mean() -> None:
+    """As "remove the fire" of fire and artillery fire, which nobody confuses by ear."""
+    some = clips()[:4]
+    alike = [
+        replace(clip, labels=(label,))
+        for clip, label in zip(some, ["Fire", "Artillery fire"] * 2, strict=True)
+    ]
+    with pytest.raises(LeftOutError, match="could be proven"):
+        drafts(Edits(pairs=1), alike)
+    apart = [replace(clip, labels=(clip.labels[0].replace("Fire", "Rain"),)) for clip in alike]
+    assert drafts(Edits(pairs=1, changes=(EditFamily.LEVEL,), max_events=2), apart)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
