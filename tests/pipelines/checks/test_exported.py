@@ -80,6 +80,19 @@ def test_a_line_that_does_not_hold_is_named(
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
+def test_a_preference_without_its_mirror_is_named(manifests: Path, folder: Path) -> None:
+    """Each line holds, but a model may learn from their texts alone."""
+    path = folder / "test.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
+    (fault,) = audit_export(manifests, folder).faults
+    assert "is not followed by its mirror" in fault.why
+    assert fault.line == len(lines) - 1
+    path.write_text("".join([lines[0], *lines[2:4], *lines[1:2], *lines[4:]]), encoding="utf-8")
+    assert {fault.line for fault in audit_export(manifests, folder).faults} == {2, 4}
+
+
+@pytest.mark.parametrize("folder", ["preference"], indirect=True)
 def test_other_audio_under_a_name_is_found(manifests: Path, folder: Path) -> None:
     first, second = sorted((folder / "audio" / "test").iterdir())[:2]
     shutil.copyfile(second, first)
