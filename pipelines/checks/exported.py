@@ -23,10 +23,13 @@ from synth.export.chat import fault as chat_fault
 from synth.export.folder import Folder
 from synth.export.items import list_shards
 from synth.export.preference import fault as preference_fault
+from synth.export.preference import mirror_fault
 from synth.export.questions import read_clips
 
 Judge: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Subject]], str | None]
 """Of a line that is about what is heard in samples."""
+
+Mirror: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +97,14 @@ class _Lines:
         files: Names of the files of a split, without `.jsonl`.
         samples: Keys that name samples.
         audio: Keys that lead to the audio of these samples, in this order.
+        mirror: Of formats whose lines come two and two: whether one mirrors the other.
     """
 
     judge: Judge | None
     samples: tuple[str, ...]
     audio: tuple[str, ...]
     files: tuple[str, ...] = ("{split}",)
+    mirror: Mirror | None = None
 
 
 _FORMATS: Final[Mapping[str, _Lines]] = {
@@ -107,7 +112,7 @@ _FORMATS: Final[Mapping[str, _Lines]] = {
     "differences": _Lines(_judge_difference, ("first", "second"), ("first_audio", "second_audio")),
     "chat": _Lines(chat_fault, ("samples",), ("audios",)),
     "preference": _Lines(
-        preference_fault, ("samples",), ("audios",), ("{split}", "{split}_audios")
+        preference_fault, ("samples",), ("audios",), ("{split}", "{split}_audios"), mirror_fault
     ),
     "edits": _Lines(None, ("before", "after"), ("before_audio", "after_audio")),
 }
@@ -134,11 +139,19 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
     observer.start("audit", len(tasks), "files")
     for split, file in tasks:
         about = _Shelf(corpus, split)
+        single: dict[str, Any] = {}
         for number, row in _read_lines(out / f"{file}.jsonl"):
             rows += 1
-            why = _judge_row(lines, row, about, heard)
-            if why is not None:
-                faults.append(Fault(f"{file}.jsonl", number, str(row.get("id", "")), why))
+            whys = [_judge_row(lines, row, about, heard)]
+            if lines.mirror is not None:
+                whys.append(lines.mirror(single, row) if single else None)
+                single = {} if single else row
+            found = next(filter(None, whys), None)
+            if found is not None:
+                faults.append(Fault(f"{file}.jsonl", number, str(row.get("id", "")), found))
+        if single and lines.mirror is not None:
+            why = str(lines.mirror(single, {}))
+            faults.append(Fault(f"{file}.jsonl", number, str(single.get("id", "")), why))
         observer.advance("audit")
     observer.finish("audit", f"{len(faults)} faults")
     return ExportAudit(name, rows, len(heard.known), tuple(faults))

@@ -11,7 +11,8 @@ import numpy as np
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.shards import decode_audio
-from synth.derived.edits.edit import Take, edit_from_json, fault
+from synth.derived.edits.edit import Take, fault
+from synth.export.edit_pairs import read_edit
 
 _SIDES = ("before", "after")
 
@@ -23,14 +24,11 @@ def judge_edit(row: Mapping[str, Any], takes: Mapping[str, Take], rate: int) -> 
         row: The line.
         takes: The samples of its shard, by id.
         rate: Of the corpus, in Hz.
+
+    Raises:
+        CorpusError: If the line is not of that form.
     """
-    times = {}
-    for name in ("onset", "offset"):
-        seconds = row.get(f"{name}_s")
-        if not isinstance(seconds, int | float):
-            return f"{name}_s is no number"
-        times[name] = round(seconds * rate)
-    edit = edit_from_json({**row, **times})
+    edit = read_edit(row, rate)
     for sample in (edit.before, edit.after):
         if sample not in takes:
             return f"the corpus has no sample {sample!r}"

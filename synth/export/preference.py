@@ -47,8 +47,8 @@ rejected one, however the words are read:
 - `prompt`, `chosen`, `rejected`: messages for TRL, which knows no audio (1.16): a collator of
   your own puts the recordings of `audios` in place of `<audio>`.
 - `id`, `kind`, `group`, `samples`; `proof`: the prompt, both answers, and what each claims of the
-  samples, as JSON text in the form of the corpus's manifest. `others` are the samples of which the
-  wrong answer is right.
+  samples, as JSON text in the form of the corpus's manifest. `others` are the samples of the
+  mirror, of which the wrong answer is right.
 
 `SPLIT_audios.jsonl` is for ms-swift alone: the answer stays, `rejected_audios` is a recording of
 the same minimal-pair group of which it is refuted. Train on one file at a time: of two, ms-swift
@@ -200,3 +200,19 @@ def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None
         return why
     paths |= dict(zip(exchange.others, row["rejected_audios"], strict=True))
     return row_fault(row, audio_row(name, group, exchange, paths))
+
+
+def mirror_fault(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
+    """Why two lines are not a preference and its mirror; None where they are.
+
+    Args:
+        one: A row of an odd line.
+        other: The row behind it; empty where the file ends.
+    """
+    first, second = (row.get("proof", {}) for row in (one, other))
+    swapped = {"answer": "wrong", "wrong": "answer", "samples": "others", "others": "samples"}
+    if second.get("prompt") != first.get("prompt") or any(
+        second.get(key) != first.get(counterpart) for key, counterpart in swapped.items()
+    ):
+        return "it is not followed by its mirror: text alone may tell its answer"
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from synth.base.units import Frames
@@ -16,7 +17,7 @@ from synth.scene.scene import Event, events, from_text
 from synth.scene.timeline import Timeline
 from synth.truth.annotation import annotate
 from synth.truth.relations import Tolerance
-from synth.truth.truth import proves, refutes
+from synth.truth.truth import Hearing
 
 
 class Sentence(NamedTuple):
@@ -56,11 +57,15 @@ class Subject:
 
     def proves(self, claim: Claim) -> bool:
         """Whether the claim is true of it under every reading."""
-        return proves(self.heard, claim, self.tolerance)
+        return self._hearing.proves(claim)
 
     def refutes(self, claim: Claim) -> bool:
         """Whether the claim is false of it under every reading."""
-        return refutes(self.heard, claim, self.tolerance)
+        return self._hearing.refutes(claim)
+
+    @cached_property
+    def _hearing(self) -> Hearing:
+        return Hearing(self.heard, self.tolerance)
 
     def has(self, label: str) -> bool:
         """Whether a label is one of its sounds, and no other sound could be meant."""

@@ -90,12 +90,12 @@ FRAMES: Final[Mapping[QuestionKind, tuple[str, ...]]] = {
     QuestionKind.TIMES: (
         "How often do you hear {a.noun}?",
         "How many times do you hear {a.noun}?",
-        "How many times does the recording contain {a.noun}?",
+        "How often can you hear {a.noun}?",
     ),
     QuestionKind.DURATION: (
         "How long do you hear {a.noun}?",
         "For how long can you hear {a.noun}?",
-        "For how much of the recording do you hear {a.noun}?",
+        "For how many seconds do you hear {a.noun}?",
     ),
     QuestionKind.ONSET: (
         "When do you first hear {a.noun}?",

@@ -60,7 +60,7 @@ def test_what_is_wrong_with_an_edit_is_named(edited: tuple[Corpus, Path], tmp_pa
         [
             ({"instruction": "Remove it."}, "does not ask"),
             ({"onset_s": told["onset_s"] + 0.1}, "not what differs"),
-            ({"offset_s": None}, "offset_s is no number"),
+            ({"offset_s": None}, "expected id, before"),
             ({"before": "edits-test-none"}, "no sample"),
             ({"before_stems": [*told["before_stems"], stem]}, "do not add up"),
             ({"before_stems": [stem | {"audio": "../../stem.flac"}]}, "leads out of"),
@@ -121,6 +121,19 @@ def test_a_line_that_does_not_hold_is_named(
     assert (fault.file, fault.line) == ("test.jsonl", 3)
     assert fault.row.startswith("tiny-test-")
     assert fault.why
+
+
+@pytest.mark.parametrize("folder", ["preference"], indirect=True)
+def test_a_preference_without_its_mirror_is_named(manifests: Path, folder: Path) -> None:
+    """Each line holds, but a model may learn from their texts alone."""
+    path = folder / "test.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
+    (fault,) = audit_export(manifests, folder).faults
+    assert "is not followed by its mirror" in fault.why
+    assert fault.line == len(lines) - 1
+    path.write_text("".join([lines[0], *lines[2:4], *lines[1:2], *lines[4:]]), encoding="utf-8")
+    assert {fault.line for fault in audit_export(manifests, folder).faults} == {2, 4}
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
