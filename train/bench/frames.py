@@ -23,13 +23,11 @@ from train.bench.embedder import (
     embed_sounds,
 )
 from train.bench.fitting import fill_up
+from train.bench.metrics.localisation import SILENT
 from train.bench.settings import BenchSettings
 from train.bench.sounds import Sounds
 
 DEFAULT_WINDOW_S: Final = 1.0
-_SILENT: Final = -1.0
-"""The score of digital silence: nobody hears anything in it."""
-
 FrameScores: TypeAlias = Float32[np.ndarray, "_frames _texts"]
 
 
@@ -151,4 +149,4 @@ def _spread(
     edges = [min(int(k * length), len(waveform)) for k in range(count + 1)]
     loud = np.add.reduceat(waveform != 0, edges[:-1]) > 0
     heard = (covered[:, 0] > 0) & loud
-    return np.where(heard[:, None], found, _SILENT).astype(np.float32)
+    return np.where(heard[:, None], found, SILENT).astype(np.float32)

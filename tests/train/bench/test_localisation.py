@@ -20,7 +20,7 @@ from train.bench.embedder import FrameEmbedder
 from train.bench.evaluate import assess
 from train.bench.frames import score_frames
 from train.bench.metrics.events import Events, refuse_missing
-from train.bench.metrics.localisation import FrameRanking, localisation
+from train.bench.metrics.localisation import SILENT, FrameRanking, localisation
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Task
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
@@ -169,6 +169,20 @@ def test_who_hears_all_exactly_scores_one_and_who_guesses_chance() -> None:
         assert found["psds"] < 0.05
         assert found["event_f1"] < 0.2
         assert found["frame_auroc"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_chance_knows_digital_silence_as_any_model_does() -> None:
+    pytest.importorskip("sed_scores_eval")
+    _, states = drawn(4, run=20)
+    rng = np.random.default_rng(4)
+    silent = [(each == Audibility.ABSENT).all(axis=1, keepdims=True) for each in states]
+    guess = [
+        np.where(quiet, SILENT, rng.random(each.shape))
+        for quiet, each in zip(silent, states, strict=True)
+    ]
+    found = localisation(guess, states, np.arange(len(states)))["localisation_frame_auroc"]
+    assert found.chance > 0.53
+    assert found.value == pytest.approx(found.chance, abs=0.02)
 
 
 def test_what_is_said_of_faint_frames_changes_nothing() -> None:

@@ -16,6 +16,7 @@ from runs import Dies, equal
 
 from synth.base.errors import SpecError
 from train.config.run import Mix, Stage, TrainConfig
+from train.data.frames import sounds_of
 from train.data.loader import Assembler, Loader, Share
 from train.data.mixed import join_splits, open_splits
 from train.data.recordings import load_recordings
@@ -109,6 +110,16 @@ def test_processes_share_out_the_same_samples_and_the_same_step_is_the_same(
         again = load(mixed)[1].batch(step)
         assert again.audio.positions == whole.audio.positions
         assert torch.equal(again.texts.ids, whole.texts.ids)
+
+
+def test_the_sounds_of_a_batch_are_those_of_each_corpus(mixed: TrainConfig) -> None:
+    data, _ = load(mixed)
+    parts = open_splits(mixed)
+    assert data.is_labelled.tolist() == [one for part in parts for one in part.is_labelled]
+    assert data.is_labelled.all()
+    assert data.find_labels() == {"dog", "rain", "siren", "wind", "rooster", "crow"}
+    rows = data.rows([0, len(data) - 1])
+    assert sounds_of(data, rows) == tuple(sorted({*rows[0]["labels"], *rows[1]["labels"]}))
 
 
 def test_rows_and_sounds_are_those_of_each_corpus(mixed: TrainConfig) -> None:

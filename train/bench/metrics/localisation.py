@@ -6,7 +6,7 @@ out of the sample where events of that sound are judged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,8 +16,10 @@ from jaxtyping import Bool, Int
 from synth.base.rng import Randomness
 from synth.truth.frames import Audibility
 from train.bench.metrics.events import Events, FrameScores, FrameStates, refuse_missing
-from train.bench.metrics.measure import Metric, Positions, measure
+from train.bench.metrics.measure import Metric, Positions, Statistic, measure
 
+SILENT: Final = -1.0
+"""The score of digital silence, in which any model may know that nothing is heard."""
 FEWER_DRAWS: Final = 100
 """Of the bootstrap: one takes as long as many of other metrics."""
 
@@ -31,8 +33,8 @@ def localisation(
     """`localisation_psds`, `localisation_event_f1` and `localisation_frame_auroc`.
 
     Each is a mean over the texts that are clear in some frame. Chance is what scores drawn at
-    random for every frame give: 0.5 for the AUROC, else one such draw. F1 is that of the best
-    threshold of each text on these samples, so it shows what a model could reach.
+    random for every frame give, but for those of digital silence: one such draw. F1 is that of the
+    best threshold of each text on these samples, so it shows what a model could reach.
 
     Args:
         scores: Of the frames of every sample, for each text; larger means closer.
@@ -53,17 +55,20 @@ def localisation(
     states = [each[:, borne] for each in states]
     events = Events.of(states)
     random = Randomness(seed).at("localisation", 0)
-    noise = [random.random(each.shape) for each in states]
-    found: dict[str, Metric] = {}
-    whole = np.arange(len(states))
     own = [each[:, borne] for each in scores]
-    for name, prepare in (("psds", events.psds), ("event_f1", events.best_f1)):
-        chance = prepare(noise)(whole)
+    noise = [np.where(each == SILENT, SILENT, random.random(each.shape)) for each in own]
+    prepared: dict[str, Callable[[Sequence[FrameScores]], Statistic]] = {
+        "psds": events.psds,
+        "event_f1": events.best_f1,
+        "frame_auroc": lambda given: FrameRanking.of(given, states).auroc,
+    }
+    found: dict[str, Metric] = {}
+    for name, prepare in prepared.items():
+        chance = prepare(noise)(np.arange(len(states)))
+        statistic = prepare(own)
         found[f"localisation_{name}"] = measure(
-            prepare(own), len(states), groups, chance, seed, FEWER_DRAWS
+            statistic, len(states), groups, chance, seed, FEWER_DRAWS
         )
-    auroc = FrameRanking.of(own, states).auroc
-    found["localisation_frame_auroc"] = measure(auroc, len(states), groups, 0.5, seed, FEWER_DRAWS)
     return found
 
 
