@@ -12,8 +12,8 @@ from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
-    "lance": ("synth.export.lance:Lance", "a Lance dataset per split, with the audio in it"),
     "laion": ("synth.export.laion:Laion", "48 kHz shards for LAION-CLAP's and open_clip's loaders"),
+    "lance": ("synth.export.lance:Lance", "a Lance dataset per split, with the audio in it"),
     "lhotse": ("synth.export.lhotse:Lhotse", "lhotse recordings, supervisions and cuts"),
     "shar": ("synth.export.shar:Shar", "lhotse Shar: cuts and tar files to read in sequence"),
     "jams": ("synth.export.jams:Jams", "one JAMS file per sample"),
