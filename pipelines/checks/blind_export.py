@@ -71,7 +71,7 @@ def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Co
     """Each right answer and its wrong one; each counts for its kind, and among all.
 
     Both sides of a contrast count for one group: else a classifier would learn from one what is
-    not so of the other.
+    not so of the other. None counts whose other side was not drawn.
     """
     groups: dict[str, int] = defaultdict(lambda: len(groups))
     known = {row["samples"][0]: row["group"] for row in rows if "proofs" in row}
@@ -80,7 +80,8 @@ def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Co
         for place, proof in enumerate(row.get("proofs") or [row["proof"]]):
             said = f"{earlier}{proof['prompt']} "
             group = known.get(min((*proof["samples"], *proof["others"])), row["group"])
-            if proof["wrong"]:
+            is_whole = not known or known.keys() >= {*proof["others"]}
+            if proof["wrong"] and is_whole:
                 pair = numbers[said + proof["answer"]], numbers[said + proof["wrong"]]
                 for kind in ("", "later turns" if place else proof["kind"]):
                     yield Comparison(groups[group], kind, pair[0], (pair[1],))
