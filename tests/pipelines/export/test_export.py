@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from builds import segue_here
+from export_corpora import built
 from observers import Phases
 from waiting import PATIENCE_S, wait_for
 
@@ -26,6 +27,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
 from synth.export.folder import KEPT
+from synth.export.items import list_shards
 from synth.sources.sounds.esc50 import Esc50
 
 
@@ -86,14 +88,31 @@ def need_writer(name: str) -> None:
         pytest.importorskip("lance", reason="pylance is not installed")
 
 
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """A corpus of pairs before and after an edit."""
+    changes = {
+        "recipe": {"edits": {"pairs": {"train": 4, "test": 2}}},
+        "audio": {"length": "exact 6 s"},
+    }
+    return built(tmp_path_factory.mktemp("edited"), changes)
+
+
+@pytest.fixture
+def suitable(name: str, corpus: Corpus, edited: Corpus) -> Corpus:
+    """A corpus that a format takes."""
+    return edited if name.startswith("edits") else corpus
+
+
 @each_format
-def test_a_second_run_writes_nothing(corpus: Corpus, tmp_path: Path, name: str) -> None:
+def test_a_second_run_writes_nothing(suitable: Corpus, tmp_path: Path, name: str) -> None:
     need_writer(name)
-    first = export_corpus(corpus, name, tmp_path / "out")
+    first = export_corpus(suitable, name, tmp_path / "out")
     before = times(tmp_path / "out")
-    second = export_corpus(corpus, name, tmp_path / "out")
-    assert (first.written, first.skipped) == (12, 0)
-    assert (second.written, second.skipped) == (0, 12)
+    second = export_corpus(suitable, name, tmp_path / "out")
+    parts = len(list_shards(suitable))
+    assert (first.written, first.skipped) == (parts, 0)
+    assert (second.written, second.skipped) == (0, parts)
     assert times(tmp_path / "out") == before
 
 
@@ -262,17 +281,17 @@ def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None
 
 @each_format
 def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
-    corpus: Corpus, tmp_path: Path, name: str
+    suitable: Corpus, tmp_path: Path, name: str
 ) -> None:
     """The table counted all clips of the library, and audio was copied out with no credit."""
     need_writer(name)
-    export_corpus(corpus, name, tmp_path / "out")
+    export_corpus(suitable, name, tmp_path / "out")
     ledger = (tmp_path / "out" / "ATTRIBUTION.csv").read_bytes()
-    assert ledger == (corpus.shards / "ATTRIBUTION.csv").read_bytes()
+    assert ledger == (suitable.shards / "ATTRIBUTION.csv").read_bytes()
     read_me = (tmp_path / "out" / "README.md").read_text()
     assert "can be under CC0-1.0" in read_me
-    assert f"| CC0-1.0 | {corpus.facts['licences']['CC0-1.0']} |" in read_me
-    assert ("license: cc0-1.0" in read_me) == (name == "hf")
+    assert f"| CC0-1.0 | {suitable.facts['licences']['CC0-1.0']} |" in read_me
+    assert ("license: cc0-1.0" in read_me) == (name in ("hf", "edits-hf"))
 
 
 def test_an_esc_export_read_as_esc50_takes_no_licence_or_credit_of_esc50(

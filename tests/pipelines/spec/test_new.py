@@ -34,6 +34,8 @@ APP = typer.Typer()
 APP.command()(new_command)
 FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
+    "attributes": {"pairs": 40},
+    "edits": {"pairs": 8},
     "scenes": {"scenes": 4},
     "jam": {"tracks": 10},
     "foley": {"takes": 5, "classes": ["cat", "dog", "rain"]},

@@ -37,7 +37,7 @@ def test_items_hold_the_stored_bytes_and_what_is_told_of_them(corpus: Corpus) ->
 def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:
     with pytest.raises(CorpusError, match=r"no split 'dev'.*it has train, test"):
         list_shards(corpus, ["dev"])
-    with pytest.raises(SpecError, match=r"no export format 'mp3'.*hf, lance"):
+    with pytest.raises(SpecError, match=r"no export format 'mp3'.*hf, laion"):
         find_format("mp3")
 
 
