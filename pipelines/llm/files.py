@@ -18,6 +18,7 @@ from pipelines.llm.tasks import item_digest
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
+from synth.captions.caption import MODEL
 from synth.corpus.schema import AUDIBLE
 from synth.llm.checks.truth_check import events_timeline
 from synth.llm.item import PromptItem
@@ -54,7 +55,8 @@ class Input:
         constants: Values of fields that are the same for all rows.
         split: Of a corpus; all by default.
         limit: So many rows at most.
-        positives: Of a corpus: its further true captions too, each as a row of its own.
+        positives: Of a corpus: its further true captions too, each as a row of its own, but for
+            those that a model wrote.
         variants: Items of a row; each is dealt other values of the fields that a prompt deals.
     """
 
@@ -218,7 +220,8 @@ def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
     for row in rows:
         yield row
         for each in row["positives"]:
-            yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
+            if not each["generator"].startswith(MODEL):  # That is an answer, perhaps to this task.
+                yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

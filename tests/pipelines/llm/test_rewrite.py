@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.cli.texts import llm
-from pipelines.llm.files import Input
+from pipelines.llm.files import Input, read_rows
 from pipelines.llm.generate import estimate, generate
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.settings import GenerateSettings
@@ -270,6 +270,12 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     summary = build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)
     manifests = Path(summary.paths["manifests"])
     assert not audit(manifests).violations
+    # The same command asks nothing about what was bought.
+    prompt = load_prompt("rewrite")
+    first, again = (
+        read_rows(Input(each, positives=True, variants=2), prompt) for each in (plans[0], manifests)
+    )
+    assert again == first
     made = [
         (row["id"], each["text"], json.loads(each["claim"]))
         for row in Corpus.open(manifests).samples().to_pylist()
