@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import tempfile
 from collections import Counter
@@ -261,9 +262,13 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     with LlmServer(model, key=KEY) as server:
         where = ("--model", "tiny", "--base-url", server.base_url, "--key-variable", KEY_VARIABLE)
         given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
-        assert "of them to verify" in _invoke(llm.llm_run_command, *given, "--dry-run")
+        told = _invoke(llm.llm_run_command, *given, "--dry-run", "--verify-model", "reader")
+        requests = re.search(r"settled; (\d+) requests to tiny and (\d+) to reader", told)
+        assert requests is not None
+        assert requests[1] == requests[2]
         told = _invoke(llm.llm_run_command, *given)
-    assert all(part in told for part in ("kind", "asked", "refused by", "negation", "all"))
+    kinds = ("negation", "order and together", "all")
+    assert all(part in told for part in ("kind", "asked", "refused by", *kinds))
     stats = _invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite")
     assert all(f"llm:{name}@1/tiny" in stats for name in ("rewrite", "read-claim"))
     answers = pq.read_table(out).to_pylist()
