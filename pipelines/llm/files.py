@@ -152,7 +152,8 @@ def _check_constants(source: Input, prompt: Prompt) -> None:
 
 
 def _find_schema(prompt: Prompt, name: str) -> Mapping[str, Any]:
-    return prompt.file.fields.get(name, prompt.file.optional.get(name, {}))
+    found: Mapping[str, Any] = (prompt.file.fields | prompt.file.optional).get(name, {})
+    return found
 
 
 def _check_present(

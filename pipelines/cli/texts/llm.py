@@ -76,7 +76,10 @@ def llm_run_command(
         str | None, typer.Option(help="Split of a corpus: train, val or test.")
     ] = None,
     positives: Annotated[
-        bool, typer.Option("--positives", help="Also the further true captions of a corpus.")
+        bool,
+        typer.Option(
+            "--positives", help="Also the further true captions of a corpus, but none by a model."
+        ),
     ] = False,
     variants: Annotated[
         int, typer.Option(min=1, help="Items of a row, each in another style and language.")
