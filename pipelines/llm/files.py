@@ -18,7 +18,9 @@ from pipelines.llm.tasks import item_digest
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
+from synth.captions.caption import MODEL
 from synth.corpus.schema import AUDIBLE
+from synth.llm.answer_schema import find_violations
 from synth.llm.checks.truth_check import events_timeline
 from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
@@ -54,7 +56,8 @@ class Input:
         constants: Values of fields that are the same for all rows.
         split: Of a corpus; all by default.
         limit: So many rows at most.
-        positives: Of a corpus: its further true captions too, each as a row of its own.
+        positives: Of a corpus: its further true captions too, each as a row of its own, but for
+            those that a model wrote.
         variants: Items of a row; each is dealt other values of the fields that a prompt deals.
     """
 
@@ -74,12 +77,13 @@ def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
     Raises:
         SourceError: If it cannot be read, an id is missing or not alone, or a field is not what the
             prompt needs; the message names the row.
-        SpecError: If a column is missing.
+        SpecError: If a column or the split is missing, or an option has a wrong value.
     """
     found: list[InputRow] = []
     seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
     _check_fields(source, columns)
+    _check_constants(source, prompt)
     columns |= source.columns
     for place, values in islice(_read_values(source), source.limit):
         where = f"{source.path}: {place}"
@@ -113,7 +117,11 @@ def _find_dealt(
     ]
     most = math.lcm(*(len(prompt.file.fields[name]["enum"]) for name in deal))
     if source.variants > most:
-        told = f"{' and '.join(deal)} have {most} combinations" if deal else "nothing is dealt"
+        told = (
+            f"a row has only {most} variants, by {' and '.join(deal)}"
+            if deal
+            else "nothing is dealt"
+        )
         raise SpecError(f"--variants {source.variants}: {told}", fix=f"give at most {most}")
     return deal
 
@@ -133,6 +141,19 @@ def _check_fields(source: Input, columns: Mapping[str, str]) -> None:
                 f"{name!r}: the prompt has no such field",
                 fix=f"it has {', '.join(columns)}",
             )
+
+
+def _check_constants(source: Input, prompt: Prompt) -> None:
+    for name, value in source.constants.items():
+        schema = _find_schema(prompt, name)
+        faults = find_violations(_parse_cell(value, schema), schema, repr(name)) if schema else []
+        if faults:
+            raise SpecError(f"--set {name}={value}: {faults[0]}", fix="give such a value")
+
+
+def _find_schema(prompt: Prompt, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (prompt.file.fields | prompt.file.optional).get(name, {})
+    return found
 
 
 def _check_present(
@@ -159,7 +180,7 @@ def _check_present(
 def _make_row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> InputRow:
     fields = {}
     for key, value in values.items():
-        schema = prompt.file.fields.get(key, prompt.file.optional.get(key, {}))
+        schema = _find_schema(prompt, key)
         if value is not None and not (value == "" and key in prompt.file.optional):
             fields[key] = _parse_cell(value, schema)
     try:
@@ -193,6 +214,10 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if path.is_dir():
         split = None if source.split is None else [("split", "==", source.split)]
         table = pq.read_table(find_manifest(path), filters=split)
+        if source.split is not None and not table.num_rows:
+            splits = pq.read_table(find_manifest(path), columns=["split"])["split"].unique()
+            told = ", ".join(map(str, splits.to_pylist()))
+            raise SpecError(f"{path}: has no split {source.split!r}", fix=f"its splits are {told}")
         audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
         extra = {} if audible is None else {"audible": int(audible)}
         rows = (row | extra for row in table.to_pylist())
@@ -218,7 +243,8 @@ def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
     for row in rows:
         yield row
         for each in row["positives"]:
-            yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
+            if not each["generator"].startswith(MODEL):  # That is an answer, perhaps to this task.
+                yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

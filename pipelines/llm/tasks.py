@@ -10,6 +10,7 @@ from typing import Any
 from pipelines.llm.money.records import ItemState, RequestMember, Scope, Status
 from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
+from synth.captions.caption import MODEL
 from synth.corpus.schema import canonical_json
 from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
@@ -53,7 +54,7 @@ class PromptTask:
     @property
     def generator(self) -> str:
         """The provenance of its texts."""
-        return f"llm:{self.prompt.id}@{self.prompt.version}/{self.model}"
+        return f"{MODEL}{self.prompt.id}@{self.prompt.version}/{self.model}"
 
     def make_request(
         self, members: Sequence[RequestMember], states: Mapping[str, ItemState]

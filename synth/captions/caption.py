@@ -44,6 +44,8 @@ class Connective(StrEnum):
 
 SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH)
 ORDER: Final = tuple(word for word in Connective if word not in SIMULTANEOUS)
+MODEL: Final = "llm:"
+"""How the `generator` of a caption begins that a language model wrote."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 A composition of sounds is stated pair by pair. A scene that names each label once is a
 series-parallel order, which its pairs determine, so nothing is lost and brackets are not needed.
+One that names a label twice is stated as a whole, too, which no reader does: it equals no reading.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def classify(claim: Claim) -> str:
         return "negation"
     if "times" in said:
         return "count"
-    if said - {"heard", "before", "together"}:
+    if said - {"heard", "before", "together", "repeated"}:
         return "measured"
     return " and ".join(
         name for name, key in (("order", "before"), ("together", "together")) if key in said
@@ -142,6 +143,9 @@ def _state_scene(scene: Scene) -> Iterator[Statement]:
     if isinstance(scene, Event):
         yield Statement("heard", (scene.label,))
         return
+    every = labels(scene)
+    if len(set(every)) < len(every):  # Its pairs do not determine it, so no reading equals it.
+        yield Statement("repeated", (claim_to_text(scene),))
     said = "before" if isinstance(scene, Concat) else "together"
     for pair in product(labels(scene.first), labels(scene.second)):
         yield Statement(said, pair)

@@ -41,15 +41,24 @@ class Blend:
         """The blend of corpora with these weights, which need not sum to 1.
 
         Raises:
-            SpecError: If a weight is not above 0, or the weights have too many decimals.
+            SpecError: If there is no weight, one is not above 0, the weights are too fine, or the
+                batch is empty.
         """
         told = ", ".join(map(str, weights))
+        if batch < 1:
+            raise SpecError(f"a batch of {batch} samples: expected 1 or more")
+        if not weights:
+            raise SpecError("nothing is to be blended", fix="name a corpus")
         if not all(math.isfinite(weight) and weight > 0 for weight in weights):
             raise SpecError(f"weights {told}: expected numbers above 0", fix="drop that corpus")
         exact = [Fraction(str(weight)) for weight in weights]  # as written, not as stored
         found = cls(tuple(weight / sum(exact) for weight in exact), batch)
         if found._cycle > _LONGEST_CYCLE:
-            raise SpecError(f"weights {told} have too many decimals", fix="give four at most")
+            raise SpecError(
+                f"weights {told} are too fine: their pattern has {found._cycle:,} samples, and the "
+                f"longest has {_LONGEST_CYCLE:,}",
+                fix="round them, as to shares that sum to 1 and have four decimals at most",
+            )
         return found
 
     def before(self, step: int) -> list[int]:

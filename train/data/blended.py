@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from torch.utils.data import IterableDataset, get_worker_info
 
+from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import url_of
 from train.config.run import Mode
@@ -41,7 +42,7 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
 
     Raises:
         SpecError: If a weight is not above 0, a corpus lacks the split, is named twice or is
-            smaller than its part of a batch, or sample rates differ.
+            smaller than its part of a batch, sample rates differ, or there is no such rank.
         CorpusError: If a corpus cannot be read.
     """
 
@@ -60,6 +61,8 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
         self._seed, self._rank, self._ranks = seed, rank, ranks
         self._blend = Blend.of(list(weights.values()), batch)
         self._step = 0
+        if not 0 <= rank < ranks:
+            raise SpecError(f"rank {rank} of {ranks}: expected 0 to ranks - 1")
         refuse_few(batch, ranks)
         self._open()
 

@@ -76,7 +76,10 @@ def llm_run_command(
         str | None, typer.Option(help="Split of a corpus: train, val or test.")
     ] = None,
     positives: Annotated[
-        bool, typer.Option("--positives", help="Also the further true captions of a corpus.")
+        bool,
+        typer.Option(
+            "--positives", help="Also the further true captions of a corpus, but none by a model."
+        ),
     ] = False,
     variants: Annotated[
         int, typer.Option(min=1, help="Items of a row, each in another style and language.")
@@ -136,7 +139,7 @@ def llm_run_command(
         verify_model=verify_model,
     )
     if dry_run:
-        _show_estimate(estimate(settings), model, as_json)
+        _show_estimate(estimate(settings), model, verify_model or model, as_json)
         return
     with show_progress(as_json) as observer:
         summary = generate(settings, observer)
@@ -206,15 +209,17 @@ def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     return found
 
 
-def _show_estimate(found: GenerateEstimate, model: str, as_json: bool) -> None:
+def _show_estimate(found: GenerateEstimate, model: str, reader: str, as_json: bool) -> None:
     if as_json:
-        print_json({"model": model, **found.to_json()})
+        verifying = {"verify_model": reader} if found.second_requests else {}
+        print_json({"model": model, **verifying, **found.to_json()})
         return
     console = make_console()
+    first = found.requests - found.second_requests
+    second = f" and {found.second_requests:,} to {reader} to verify" * bool(found.second_requests)
     console.print(
-        f"{found.items:,} items, {found.from_store:,} of them settled; {found.requests:,} requests "
-        f"to {model}"
-        + (f", {found.second_requests:,} of them to verify" * bool(found.second_requests)),
+        f"{found.items:,} items, {found.from_store:,} of them settled; {first:,} requests to "
+        f"{model}{second}",
         markup=False,
     )
     console.print(
@@ -269,7 +274,8 @@ def _show_summary(found: GenerateSummary) -> None:
 def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
     """By kind of claim, how many were asked for, accepted and refused; with the sums."""
     columns = list(next(iter(verdicts.values())))
-    table = Table("kind", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    table.add_column("kind", no_wrap=True)
     for name in columns:
         table.add_column(name.replace("_", " "), justify="right")
     sums = {name: sum(counts[name] for counts in verdicts.values()) for name in columns}

@@ -11,6 +11,7 @@ from pipelines.llm.money.prices import NANOS, Nano
 from pipelines.llm.money.records import Status
 from pipelines.llm.money.store import Store
 from synth.base.errors import SpecError
+from synth.captions.caption import MODEL
 
 _SCOPES: Final = "SELECT * FROM scopes ORDER BY prompt, version, model, id"
 _ITEMS: Final = "SELECT status, count(*) AS items FROM items WHERE scope = ? GROUP BY status"
@@ -82,7 +83,7 @@ def read_stats(path: Path) -> list[Stat]:
 def _read_stat(store: Store, scope: Any) -> Stat:
     (bought,) = store.select(_PURCHASES, scope["id"])
     return Stat(
-        generator=f"llm:{scope['prompt']}@{scope['version']}/{scope['model']}",
+        generator=f"{MODEL}{scope['prompt']}@{scope['version']}/{scope['model']}",
         parameters=scope["parameters"],
         items={row["status"]: row["items"] for row in store.select(_ITEMS, scope["id"])},
         requests=bought["requests"],

@@ -82,7 +82,10 @@ class SameClaim(Check):
 
     def faults(self, case: Case) -> list[str]:
         """One fault that tells what is lost and what is added."""
-        wanted = state(self._claim(case.item), case.field("sample_rate"))
+        claim = self._claim(case.item)
+        if OTHER in claim_labels(claim):
+            return [f"the label {quote(OTHER)} cannot be told from a sound that is not listed"]
+        wanted = state(claim, case.field("sample_rate"))
         given = complete(read_statements(case.answer))
         parts = ("lost", wanted - given), ("added", given - wanted)
         told = [f"{name} {_list(which)}" for name, which in parts if which]

@@ -11,7 +11,7 @@ from llm_tasks import write_rows
 
 from pipelines.llm.files import Input, read_rows
 from pipelines.store.manifest import find_manifest
-from synth.base.errors import SourceError, SpecError
+from synth.base.errors import SpecError
 from synth.llm.prompt import load_prompt
 
 REWRITE = load_prompt("rewrite")
@@ -42,14 +42,16 @@ def test_what_is_given_is_not_dealt(path: Path, tmp_path: Path) -> None:
     rows = [{"id": "a", "caption": "x", "claim": {"event": "dog"}, "style": "vivid"}]
     own = write_rows(tmp_path / "own.jsonl", rows)
     assert {style for _, style, _ in _deal(own, variants=5)} == {"vivid"}
-    with pytest.raises(SourceError, match="'style' must be one of plain, vivid"):
+    with pytest.raises(SpecError, match="--set style=question: 'style' must be one of plain, viv"):
         _deal(path, constants={"style": "question"})
+    with pytest.raises(SpecError, match="--set sample_rate=0: 'sample_rate' must be at least 1"):
+        _deal(path, constants={"sample_rate": "0"})
 
 
 def test_there_are_only_so_many_variants(path: Path) -> None:
-    with pytest.raises(SpecError, match="style and language have 35 combinations"):
+    with pytest.raises(SpecError, match="a row has only 35 variants, by style and language"):
         _deal(path, variants=36)
-    with pytest.raises(SpecError, match="style have 7 combinations"):
+    with pytest.raises(SpecError, match="a row has only 7 variants, by style"):
         _deal(path, variants=8, constants={"language": "it"})
     with pytest.raises(SpecError, match="nothing is dealt"):
         read_rows(Input(path, variants=2), load_prompt("paraphrase"))
@@ -63,5 +65,7 @@ def test_all_true_captions_of_a_corpus(path: Path, tiny_corpus: Path) -> None:
     assert [row.fields["caption"] for row in found] == texts
     assert len(texts) > len(rows)
     assert all(row.fields["sample_rate"] == 16_000 for row in found)
+    with pytest.raises(SpecError, match=r"has no split 'dev' \(its splits are train"):
+        read_rows(Input(folder, split="dev"), REWRITE)
     with pytest.raises(SpecError, match="--positives is for corpora"):
         read_rows(Input(path, positives=True), REWRITE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import tempfile
 from collections import Counter
@@ -24,7 +25,7 @@ from typer.testing import CliRunner
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.cli.texts import llm
-from pipelines.llm.files import Input
+from pipelines.llm.files import Input, read_rows
 from pipelines.llm.generate import estimate, generate
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.settings import GenerateSettings
@@ -261,15 +262,25 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     with LlmServer(model, key=KEY) as server:
         where = ("--model", "tiny", "--base-url", server.base_url, "--key-variable", KEY_VARIABLE)
         given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
-        assert "of them to verify" in _invoke(llm.llm_run_command, *given, "--dry-run")
+        told = _invoke(llm.llm_run_command, *given, "--dry-run", "--verify-model", "reader")
+        requests = re.search(r"settled; (\d+) requests to tiny and (\d+) to reader", told)
+        assert requests is not None
+        assert requests[1] == requests[2]
         told = _invoke(llm.llm_run_command, *given)
-    assert all(part in told for part in ("kind", "asked", "refused by", "negation", "all"))
+    kinds = ("negation", "order and together", "all")
+    assert all(part in told for part in ("kind", "asked", "refused by", *kinds))
     stats = _invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite")
     assert all(f"llm:{name}@1/tiny" in stats for name in ("rewrite", "read-claim"))
     answers = pq.read_table(out).to_pylist()
     summary = build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)
     manifests = Path(summary.paths["manifests"])
     assert not audit(manifests).violations
+    # The same command asks nothing about what was bought.
+    prompt = load_prompt("rewrite")
+    first, again = (
+        read_rows(Input(each, positives=True, variants=2), prompt) for each in (plans[0], manifests)
+    )
+    assert again == first
     made = [
         (row["id"], each["text"], json.loads(each["claim"]))
         for row in Corpus.open(manifests).samples().to_pylist()

@@ -51,6 +51,14 @@ def test_the_second_request_knows_nothing_of_the_first_but_the_text(
     assert len(fields["sounds"]) == 8
 
 
+def test_a_label_that_is_the_word_for_strange_sounds_is_never_read_back(
+    verification: Verification,
+) -> None:
+    read = _says(("heard", "other", 0))
+    assert verification.faults(_item(parse("other")), read)
+    assert not verification.faults(_item(parse("dog")), _says(("heard", "dog", 0)))
+
+
 def test_the_order_of_the_sounds_says_nothing(verification: Verification) -> None:
     named = [(f"first {n}", f"second {n}") for n in range(300)]
     claims = [claim_from_text(json.dumps(claim_to_json(parse(f"{a} + {b}")))) for a, b in named]

@@ -36,6 +36,14 @@ def test_compositions_state_the_same_if_and_only_if_they_mean_the_same() -> None
         assert state(parse(one)) == state(parse(other))
 
 
+def test_what_repeats_a_sound_is_not_taken_for_another_order_of_the_same() -> None:
+    one, other = parse("a + b + a"), parse("b + a + b")
+    assert state(one) != state(other)
+    read = [each for each in state(other) if each.says in ("heard", "before")]
+    assert complete(read) not in (state(one), state(other))
+    assert (classify(one), classify(parse("a * a"))) == ("order", "together")
+
+
 def test_pairs_that_follow_may_be_left_out() -> None:
     told = [Statement("before", pair) for pair in (("a", "b"), ("b", "c"))]
     assert complete(told) == state(parse("a + b + c"))

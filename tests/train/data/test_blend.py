@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from itertools import pairwise
 
@@ -64,9 +65,13 @@ def test_weights_that_are_none_are_told(weights: list[float]) -> None:
         Blend.of(weights, 4)
 
 
-def test_weights_with_too_many_decimals_are_told() -> None:
-    with pytest.raises(SpecError, match=r"weights 0\.1234567, 0\.8765434 have too many decimals"):
-        Blend.of([0.1234567, 0.8765434], 4)
+@pytest.mark.parametrize("weights", [[0.1234567, 0.8765434], [48_213, 120_007]])
+def test_weights_that_are_too_fine_are_told(weights: list[float]) -> None:
+    told = ", ".join(map(str, weights))
+    with pytest.raises(SpecError, match=rf"weights {re.escape(told)} are too fine"):
+        Blend.of(weights, 4)
+    shares = [round(weight / sum(weights), 4) for weight in weights]
+    assert sum(Blend.of(shares, 4).before(100)) == 400
 
 
 SIZES = st.integers(1, 40)

@@ -98,6 +98,11 @@ def test_what_cannot_be_blended_is_told(corpus: Path, other: Path, tmp_path: Pat
         ({corpus: 1, other: 1}, {"split": "dev"}, "has no split 'dev'"),
         ({corpus: 1, other: 9}, {"batch": 90}, "has 10 samples in play, a batch takes 81"),
         ({corpus: 1}, {"batch": 2, "ranks": 3}, "cannot be shared by 3 processes"),
+        ({corpus: 1}, {"rank": 2, "ranks": 2}, "rank 2 of 2: expected 0 to ranks - 1"),
+        ({corpus: 1}, {"rank": -1, "ranks": 2}, "rank -1 of 2"),
+        ({corpus: 1}, {"ranks": 0}, "rank 0 of 0"),
+        ({corpus: 1}, {"batch": 0}, "a batch of 0 samples"),
+        ({}, {}, "nothing is to be blended"),
     ]
     for weights, changes, told in cases:
         with pytest.raises(SpecError, match=told):

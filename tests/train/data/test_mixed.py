@@ -202,7 +202,7 @@ def test_what_cannot_be_mixed_is_told(
             {"mix": (Mix(corpus=other, weight=0.9),), "batch": 90},
             r"mix\.0: .*has 10 samples in play, a batch takes 81",
         ),
-        ({"mix": (Mix(corpus=other, weight=0.1234567),)}, "too many decimals"),
+        ({"mix": (Mix(corpus=other, weight=0.1234567),)}, "are too fine"),
         ({"mix": (Mix(corpus=other, weight=0.99),)}, "mix leaves no sample of `corpus` in some"),
     ):
         with pytest.raises(SpecError, match=told):
