@@ -190,11 +190,35 @@ def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_pa
     assert good.returncode == 0, good.stderr
     told = json.loads(good.stdout.splitlines()[-1])
     assert told["faults"] == 0
-    change(folder / "test.jsonl", 2, {"query": "What?"})
-    bad = segue_here("audit", manifests, "--export", folder)
+    change(folder / "test.jsonl", 2, {"query": "What?", "proof": {}})
+    bad = segue_here("audit", manifests, "--export", folder, "--blind")
     assert bad.returncode == 1
     assert "test.jsonl:2" in bad.stdout
-    assert "1 violations" in bad.stdout
+    assert "2 violations" in bad.stdout
+    assert "no blind test" in bad.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--leakage", "--blind"), "--leakage compares clips alone"),
+        (("--leakage", "--export", "preference"), "--leakage compares clips alone"),
+        (("--export", "questions", "--blind"), "have no wrong answers by themselves"),
+        (("--export", "none", "--blind"), "holds no export"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    manifests: Path,
+    exports: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    why: str,
+) -> None:
+    monkeypatch.chdir(exports)
+    refused = segue_here("audit", manifests, *options)
+    assert refused.returncode == 1
+    assert why in refused.stderr
+    assert refused.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["chat", "preference"])
