@@ -56,7 +56,9 @@ the same minimal-pair group of which it is refuted. Train on one file at a time:
 
 Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
 order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
-What finds no mirror is left out:
+What finds no mirror is left out. The table counts the lines of `SPLIT.jsonl` (text) and of
+`SPLIT_audios.jsonl` (audio); of `describe`, `which` and `difference` pairs of samples are left out,
+of other kinds questions:
 
 TABLE
 
@@ -71,7 +73,7 @@ class Preference(ExportFormat):
     """JSON lines and the stored audio files."""
 
     name: ClassVar[str] = "preference"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and both sides of each contrast of this shard."""
