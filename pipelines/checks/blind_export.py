@@ -10,10 +10,10 @@ from typing import Any
 
 from pipelines.checks.blind import Part, measure_parts
 from pipelines.checks.blind_figures import BlindResult, Comparison
+from pipelines.checks.exported import read_identity
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import Randomness
-from synth.export.folder import Folder
 
 
 def run_blind_export(
@@ -34,13 +34,8 @@ def run_blind_export(
         SpecError: If the folder holds no such export.
         CorpusError: If there are too few groups.
     """
-    identity = json.loads(Folder(out).identity.read_bytes())
-    name = identity["format"]
-    if name not in ("chat", "preference"):
-        raise SpecError(
-            f"{out}: exports as {name} have no wrong answers by themselves",
-            fix="give --blind for chat or preference, or for the corpus",
-        )
+    refuse_no_answers(out)
+    identity = read_identity(out)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {
         split: Part(None, list(_compare(_draw(out / f"{split}.jsonl", most_lines, seed), numbers)))
@@ -49,7 +44,22 @@ def run_blind_export(
     if not any(part.compared for part in parts.values()):
         raise CorpusError(f"{out}: no line has a wrong answer", fix="export a corpus of groups")
     texts = [*numbers]
-    return BlindResult(name, measure_parts(out, parts, texts, seed, observer or Silent()))
+    figures = measure_parts(out, parts, texts, seed, observer or Silent())
+    return BlindResult(identity["format"], figures)
+
+
+def refuse_no_answers(out: Path) -> None:
+    """Check that an export has wrong answers beside the right ones.
+
+    Raises:
+        SpecError: If it has none, or the folder holds no export.
+    """
+    name = read_identity(out)["format"]
+    if name not in ("chat", "preference"):
+        raise SpecError(
+            f"{out}: exports as {name} have no wrong answers by themselves",
+            fix="give --blind for chat or preference, or for the corpus",
+        )
 
 
 def _draw(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:

@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from pipelines.checks.exported_edits import judge_edit, judge_edit_audio, locate
+from pipelines.checks.exported_pairs import Fault, Mirror, Pairing, name_fault
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
@@ -28,25 +29,6 @@ from synth.export.questions import read_clips
 
 Judge: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Subject]], str | None]
 """Of a line that is about what is heard in samples."""
-
-Mirror: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A line that does not hold.
-
-    Args:
-        file: Its file, from the folder of the export.
-        line: Its number, from 1.
-        row: Its id, "" where it has none.
-        why: What does not hold.
-    """
-
-    file: str
-    line: int
-    row: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +80,7 @@ class _Lines:
         samples: Keys that name samples.
         audio: Keys that lead to the audio of these samples, in this order.
         mirror: Of formats whose lines come two and two: whether one mirrors the other.
+        rejected: Key that leads to rejected audio, in files named after their samples.
     """
 
     judge: Judge | None
@@ -105,6 +88,7 @@ class _Lines:
     audio: tuple[str, ...]
     files: tuple[str, ...] = ("{split}",)
     mirror: Mirror | None = None
+    rejected: str = ""
 
 
 _FORMATS: Final[Mapping[str, _Lines]] = {
@@ -112,7 +96,12 @@ _FORMATS: Final[Mapping[str, _Lines]] = {
     "differences": _Lines(_judge_difference, ("first", "second"), ("first_audio", "second_audio")),
     "chat": _Lines(chat_fault, ("samples",), ("audios",)),
     "preference": _Lines(
-        preference_fault, ("samples",), ("audios",), ("{split}", "{split}_audios"), mirror_fault
+        preference_fault,
+        ("samples",),
+        ("audios",),
+        ("{split}", "{split}_audios"),
+        mirror_fault,
+        "rejected_audios",
     ),
     "edits": _Lines(None, ("before", "after"), ("before_audio", "after_audio")),
 }
@@ -132,40 +121,49 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
     """
     observer = observer or Silent()
     corpus = Corpus.open(path)
-    name, splits = _read_identity(corpus, out)
+    name, splits = _find_lines(corpus, out)
     lines = _FORMATS[name]
     tasks = [(split, file.format(split=split)) for split in splits for file in lines.files]
-    rows, faults, heard = 0, [], _Audio(out)
+    rows, heard = 0, _Audio(out)
+    faults: list[Fault] = []
     observer.start("audit", len(tasks), "files")
-    for split, file in tasks:
+    for split, stem in tasks:
         about = _Shelf(corpus, split)
-        single: dict[str, Any] = {}
-        for number, row in _read_lines(out / f"{file}.jsonl"):
+        file = f"{stem}.jsonl"
+        pairing = Pairing(lines.mirror) if lines.mirror is not None else None
+        for number, row in _read_lines(out / file):
             rows += 1
-            whys = [_judge_row(lines, row, about, heard)]
-            if lines.mirror is not None:
-                whys.append(lines.mirror(single, row) if single else None)
-                single = {} if single else row
-            found = next(filter(None, whys), None)
+            found = _judge_row(lines, row, about, heard)
+            if pairing is not None:
+                faults += pairing.take(file, number, row, holds=found is None)
             if found is not None:
-                faults.append(Fault(f"{file}.jsonl", number, str(row.get("id", "")), found))
-        if single and lines.mirror is not None:
-            why = str(lines.mirror(single, {}))
-            faults.append(Fault(f"{file}.jsonl", number, str(single.get("id", "")), why))
+                faults.append(name_fault(file, number, row, found))
+        if pairing is not None:
+            faults += pairing.take(file, 0, {}, holds=False)
         observer.advance("audit")
     observer.finish("audit", f"{len(faults)} faults")
     return ExportAudit(name, rows, len(heard.known), tuple(faults))
 
 
-def _read_identity(corpus: Corpus, out: Path) -> tuple[str, list[str]]:
-    """Format and splits of an export of this corpus."""
+def read_identity(out: Path) -> Mapping[str, Any]:
+    """What an export says of itself: format, splits and corpus.
+
+    Raises:
+        SpecError: If the folder holds no export of a corpus.
+    """
     try:
         found = json.loads(Folder(out).identity.read_bytes())
-        name, splits, digest = found["format"], found["splits"], found["corpus_digest"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SpecError(
-            f"{out}: holds no export of a corpus", fix="give the --out of `segue export`"
-        ) from error
+        if not {"format", "splits", "corpus_digest"} - {*found}:
+            return dict(found)
+    except (OSError, ValueError, TypeError):
+        pass
+    raise SpecError(f"{out}: holds no export of a corpus", fix="give the --out of `segue export`")
+
+
+def _find_lines(corpus: Corpus, out: Path) -> tuple[str, list[str]]:
+    """Format and splits of an export of this corpus."""
+    found = read_identity(out)
+    name, splits, digest = found["format"], found["splits"], found["corpus_digest"]
     if name not in _FORMATS:
         raise SpecError(
             f"{out}: exports as {name} have no lines that could be judged",
@@ -250,7 +248,12 @@ def _judge_row(lines: _Lines, row: Mapping[str, Any], about: _Shelf, heard: _Aud
             why = "it has not as many audio files as samples"
         if why is not None:
             return why
-        for sample, path in zip(samples, paths, strict=True):
+        rejected = row.get(lines.rejected, ())
+        named = [
+            *zip(samples, paths, strict=True),
+            *((PurePosixPath(each).stem, each) for each in rejected),
+        ]
+        for sample, path in named:
             if (why := heard.fault(path, about.digests[sample])) is not None:
                 return why
         return None if lines.judge else judge_edit_audio(row, heard.root, about.rate)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.derived.contrasts.chat import Conversation, find_conversations
-from synth.derived.contrasts.exchange import exchange_from_json, say
+from synth.derived.contrasts.exchange import DESCRIBE, exchange_from_json, say
 from synth.derived.contrasts.finding import find_contrasts
 from synth.derived.contrasts.judge import fault as exchange_fault
 from synth.derived.questions.subject import Subject
@@ -54,7 +54,8 @@ the first is asked, after the very same words, of another recording that answers
 
 Each prompt but those of `describe` and `timestamps` is asked of two recordings (or of two in either
 order) that answer it differently, as often with one answer as with the other. So text alone answers
-none. What finds no such recording is left out:
+none. What finds no such recording is left out; of `which` and `difference` pairs of samples are
+counted, of other kinds questions:
 
 TABLE
 
@@ -71,7 +72,7 @@ class Chat(ExportFormat):
     """JSON lines and the stored audio files."""
 
     name: ClassVar[str] = "chat"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and the conversations about this shard's samples."""
@@ -83,7 +84,9 @@ class Chat(ExportFormat):
             for each in find_conversations(about, found.contrasts, Randomness(SEED)):
                 lines.write(json_line(chat_row(each, paths)))
                 turns.update(exchange.kind for exchange in each.exchanges)
-        write_counts(out, {"answers": turns, LEFT_OUT: found.left_out})
+        # Of samples without a pair of captions that oppose each other one is told all the same.
+        left_out = {kind: count for kind, count in found.left_out.items() if kind != DESCRIBE}
+        write_counts(out, {"answers": turns, LEFT_OUT: left_out})
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
         """One file a split, and what LLaMA-Factory asks for."""

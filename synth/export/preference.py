@@ -56,7 +56,9 @@ the same minimal-pair group of which it is refuted. Train on one file at a time:
 
 Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
 order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
-What finds no mirror is left out:
+What finds no mirror is left out. The table counts the lines of `SPLIT.jsonl` (text) and of
+`SPLIT_audios.jsonl` (audio); of `describe`, `which` and `difference` pairs of samples are left out,
+of other kinds questions:
 
 TABLE
 
@@ -71,7 +73,7 @@ class Preference(ExportFormat):
     """JSON lines and the stored audio files."""
 
     name: ClassVar[str] = "preference"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and both sides of each contrast of this shard."""
@@ -192,7 +194,7 @@ def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None
     name, group = str(row.get("id")), subjects[exchange.samples[0]].group
     if "rejected_audios" not in row:
         # Of recordings of two groups the row names that of the first of its contrast.
-        groups = {subjects[i].group for i in (*exchange.samples, *exchange.others)}
+        groups = [subjects[i].group for i in (*exchange.samples, *exchange.others)]
         group = row["group"] if row.get("group") in groups else group
         return row_fault(row, text_row(name, group, exchange, paths))
     why = paths_fault(row["rejected_audios"], exchange.others) or audio_fault(exchange, subjects)
@@ -206,13 +208,13 @@ def mirror_fault(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None
     """Why two lines are not a preference and its mirror; None where they are.
 
     Args:
-        one: A row of an odd line.
+        one: A row.
         other: The row behind it; empty where the file ends.
     """
-    first, second = (row.get("proof", {}) for row in (one, other))
-    swapped = {"answer": "wrong", "wrong": "answer", "samples": "others", "others": "samples"}
-    if second.get("prompt") != first.get("prompt") or any(
-        second.get(key) != first.get(counterpart) for key, counterpart in swapped.items()
-    ):
-        return "it is not followed by its mirror: text alone may tell its answer"
-    return None
+    keys = {"prompt": "prompt", "answer": "wrong", "wrong": "answer"}
+    keys |= {"samples": "others", "others": "samples"}
+    match one.get("proof"), other.get("proof"):
+        case dict() as first, dict() as second:
+            if all(second.get(key) == first.get(its) for key, its in keys.items()):
+                return None
+    return "its mirror is not beside it: text alone may tell its answer"

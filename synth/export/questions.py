@@ -30,13 +30,16 @@ _HOW = """\
   file, relative to this folder.
 - `question`, `answer`, `options`: exactly one of the options is right, however the words are read.
   The options are `yes` and `no` if `kind` is `order`, `together` or `presence`; sounds if it is
-  `first`, `last`, `after`, `before` or `with`; numbers if it is `count`.
+  `first`, `last`, `after`, `before` or `with`; numbers if it is `count`. In corpora of counts or
+  attributes they are what captions tell of the kind: how often a sound is heard (`times`), how
+  long, when, how loud.
 - `claims`: what each option claims, as JSON text in the form of the corpus's manifest. The
   sample's timeline proves the claim of the answer and refutes the others.
 
 In each kind `yes` and `no` are equally frequent. Each text is answered with `yes` as often as with
 `no`, except in samples that are alone in their group. A sample lacks a kind of question if none
-can be proven, or if no other sample answers it differently:
+can be proven, or if no other sample answers it differently. (Of the kinds behind `count` only
+samples whose captions tell of them are counted.)
 
 | kind | samples without |
 |---|---:|
@@ -48,7 +51,7 @@ class Questions(ExportFormat):
     """JSON lines and the stored audio files."""
 
     name: ClassVar[str] = "questions"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's questions, which are made together."""

@@ -28,12 +28,17 @@ from train.bench.settings import BenchSettings
 from train.bench.sounds import Sounds
 
 DEFAULT_WINDOW_S: Final = 1.0
+DEFAULT_HOP_S: Final = 0.2
 FrameScores: TypeAlias = Float32[np.ndarray, "_frames _texts"]
 
 
 def window_of(embedder: Embedder, settings: BenchSettings) -> float | None:
-    """Length of the windows that a model is tested with, in seconds; None for its own frames."""
-    if settings.window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
+    """Length of the windows that a model is tested with, in seconds; None for its own frames.
+
+    Whoever gives a hop asks for windows.
+    """
+    is_free = settings.window_s is None and settings.hop_s is None
+    if is_free and isinstance(embedder, FrameEmbedder) and embedder.frame:
         return None
     return settings.window_s or DEFAULT_WINDOW_S
 
@@ -43,7 +48,7 @@ def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
     window_s = window_of(embedder, settings)
     if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
         return f"the model's own embeddings of {embedder.frame / embedder.sample_rate:g} s"
-    return f"windows of {window_s:g} s every {settings.hop_s:g} s"
+    return f"windows of {window_s:g} s every {settings.hop_s or DEFAULT_HOP_S:g} s"
 
 
 def score_frames(
@@ -71,7 +76,7 @@ def score_frames(
         CorpusError: If a sound cannot be read, or the model gives no numbers for it.
     """
     rate, window_s = embedder.sample_rate, window_of(embedder, settings)
-    window, hop = round((window_s or 0) * rate), round(settings.hop_s * rate)
+    window, hop = round((window_s or 0) * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
     if embedder.longest is not None and window > embedder.longest:
         raise SpecError(
             f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",

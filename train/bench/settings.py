@@ -10,6 +10,8 @@ from synth.base.errors import SpecError
 SLOT = "{}"
 LEAST_S = 0.04
 """Shortest window and hop of localisation: a frame."""
+MOST_S = 3600.0
+"""The longest."""
 
 
 class Task(StrEnum):
@@ -73,8 +75,8 @@ class BenchSettings:
         padding: What fills up the model's input.
         fusion: Hear audio that is longer than the model takes as fused CLAPs do.
         window_s: Localisation by the embeddings of windows of this length; None for the model's
-            own embeddings of frames, or windows of 1 s where it has none.
-        hop_s: From one window to the next.
+            own embeddings of frames, or windows of 1 s where it has none or `hop_s` is given.
+        hop_s: From one window to the next, None for 0.2 s.
     """
 
     seed: int = 0
@@ -88,7 +90,7 @@ class BenchSettings:
     padding: Padding = Padding.PAD
     fusion: bool = False
     window_s: float | None = None
-    hop_s: float = 0.2
+    hop_s: float | None = None
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -101,8 +103,8 @@ class BenchSettings:
             if value is not None and value < least:
                 raise SpecError(f"{name}: {value}", fix=f"give {least} or more")
         for name, seconds in (("window_s", self.window_s), ("hop_s", self.hop_s)):
-            if seconds is not None and not seconds >= LEAST_S:
-                raise SpecError(f"{name}: {seconds}", fix=f"give {LEAST_S} s or more")
+            if seconds is not None and not LEAST_S <= seconds <= MOST_S:
+                raise SpecError(f"{name}: {seconds}", fix=f"give {LEAST_S} to {MOST_S} s")
         if self.cut and self.fusion:
             raise SpecError(
                 "cut and fusion: both say what is heard of longer sounds", fix="give one"

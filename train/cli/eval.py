@@ -109,13 +109,17 @@ def eval_command(
         float | None,
         typer.Option(
             help="Localisation: seconds of the windows that are embedded; by default the model's "
-            "own frames, or 1 s where it has none.",
+            "own frames, or 1 s where it has none, or with `--hop`.",
             show_default=False,
         ),
     ] = None,
     hop: Annotated[
-        float, typer.Option(help="Localisation: seconds from one window to the next.")
-    ] = BenchSettings().hop_s,
+        float | None,
+        typer.Option(
+            help="Localisation: seconds from one window to the next; by default 0.2.",
+            show_default=False,
+        ),
+    ] = None,
     virtual: VirtualOption = False,
     tokenizer: Annotated[
         str | None,

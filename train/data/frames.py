@@ -21,7 +21,7 @@ from train.data.split import SplitData
 
 
 def text_of(label: str) -> str:
-    """What a sound is called in frame-wise training, as in dense captions: "a dog barks"."""
+    """What training and tests of frames call a sound, as dense captions do: "a dog barks"."""
     return Phrase.of_label(label).clause
 
 

@@ -26,7 +26,8 @@ def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
         raise SpecError(
             "`frames` needs sounds that are named by labels and whose times are known, and corpus "
             f"{data.corpus.name} has none",
-            fix="drop it, or build a corpus of a labelled source with the `scenes` recipe",
+            fix="drop it, or build a corpus of a labelled source with the `scenes` recipe, or one "
+            "of an older version again",
         )
     if isinstance(stage.loss, TextSwap) and not data.negative_kinds:
         raise SpecError(

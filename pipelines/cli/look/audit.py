@@ -31,6 +31,10 @@ _MEASURES: Final = {
     "own": "false captions from their true ones",
     "first": "the true caption among its false ones",
 }
+_MEASURES_OF_EXPORT: Final = {
+    "own": "wrong answers from right ones",
+    "first": "the right answer before the wrong one",
+}
 
 
 def audit_command(
@@ -51,10 +55,19 @@ def audit_command(
     ] = False,
     blind: Annotated[
         bool,
-        typer.Option("--blind", help="Try to tell true from false captions by their text alone."),
+        typer.Option(
+            "--blind",
+            help="Try to tell true from false captions by their text alone; with `--export` right "
+            "from wrong answers.",
+        ),
     ] = False,
     samples: Annotated[
-        int, typer.Option(min=100, help="Approximate number of samples for the blind test.")
+        int,
+        typer.Option(
+            min=100,
+            help="Approximate number of samples for the blind test; with `--export` of lines of a "
+            "split.",
+        ),
     ] = 8000,
     audio: Annotated[
         int | None,
@@ -97,6 +110,10 @@ def audit_command(
     if leakage:
         if audio is not None:
             raise SpecError("--leakage does not decode audio", fix="give --audio without it")
+        if blind or export is not None:
+            raise SpecError(
+                "--leakage compares clips alone", fix="give --blind or --export without it"
+            )
         _run_leakage(corpora, as_json)
         return
     if len(corpora) > 1:
@@ -129,12 +146,17 @@ def audit_command(
 
 def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) -> None:
     """Judge an export, with a blind test of so many lines; status 1 where one does not hold."""
+    from pipelines.checks.blind_export import refuse_no_answers
     from pipelines.checks.blind_export import run_blind_export as run_blind
     from pipelines.checks.exported import audit_export
 
+    if samples is not None:
+        refuse_no_answers(folder)
     with show_progress(as_json) as observer:
         found = audit_export(corpus, folder, observer)
-        told = run_blind(folder, samples, observer=observer) if samples is not None else None
+        told = None
+        if samples is not None and not found.faults:
+            told = run_blind(folder, samples, observer=observer)
     if as_json:
         print_json(found.to_json() | ({"blind": told.to_json()} if told else {}))
     else:
@@ -147,7 +169,9 @@ def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) 
         colour = "red" if found.faults else "green"
         console.print(f"[{colour}]{len(found.faults):,} violations[/]")
         if told:
-            _print_blind(console, told)
+            _print_blind(console, told, _MEASURES_OF_EXPORT)
+        elif samples is not None:
+            console.print("no blind test: it needs an export whose lines hold")
     if found.faults:
         raise typer.Exit(1)
 
@@ -246,9 +270,11 @@ def _print(found: Audit, told: BlindResult | None) -> None:
         _print_blind(console, told)
 
 
-def _print_blind(console: Console, told: BlindResult) -> None:
+def _print_blind(
+    console: Console, told: BlindResult, measures: Mapping[str, str] = _MEASURES
+) -> None:
     table = Table(title=f"by text alone: {told.recipe}")
-    for column in ("split", "negatives", "comparison"):
+    for column in ("split", "kind", "comparison"):
         table.add_column(column)
     for column in ("told", "95 % interval", "chance", "n"):
         table.add_column(column, justify="right")
@@ -256,7 +282,7 @@ def _print_blind(console: Console, told: BlindResult) -> None:
         table.add_row(
             each.split,
             each.kind or "all",
-            _MEASURES[each.measure],
+            measures[each.measure],
             f"{each.value:.1%}",
             f"{each.low:.1%} to {each.high:.1%}",
             f"{each.chance:.1%}",
@@ -266,7 +292,7 @@ def _print_blind(console: Console, told: BlindResult) -> None:
     worst = told.worst
     console.print(
         f"worst: {worst.value:.1%} where chance is {worst.chance:.1%} ({worst.split}, "
-        f"{worst.kind or 'all'}, {_MEASURES[worst.measure]})"
+        f"{worst.kind or 'all'}, {measures[worst.measure]})"
     )
 
 

@@ -74,7 +74,7 @@ def find_contrasts(
             one, other = (subjects[i] for i in shuffle(pair, rng))
             sentences = _find_captions(one, other, rng)
             if sentences is None:
-                left_out[DESCRIBE] += 1
+                left_out.update((DESCRIBE, WHICH))
             else:
                 found.append(_describe(one, other, sentences, rng))
                 found.append(_ask_which(one, other, sentences, rng))

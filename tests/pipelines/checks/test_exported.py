@@ -110,6 +110,7 @@ def test_every_line_of_an_export_holds(manifests: Path, exports: Path, name: str
         ("chat", {"proofs": [{}]}),
         ("preference", {"rejected_response": "Nothing at all."}),
         ("preference", {"samples": ["tiny-train-00000000"]}),
+        ("preference", {"group": []}),
     ],
     indirect=["folder"],
 )
@@ -130,10 +131,21 @@ def test_a_preference_without_its_mirror_is_named(manifests: Path, folder: Path)
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:-1]), encoding="utf-8")
     (fault,) = audit_export(manifests, folder).faults
-    assert "is not followed by its mirror" in fault.why
+    assert "its mirror is not beside it" in fault.why
     assert fault.line == len(lines) - 1
     path.write_text("".join([lines[0], *lines[2:4], *lines[1:2], *lines[4:]]), encoding="utf-8")
-    assert {fault.line for fault in audit_export(manifests, folder).faults} == {2, 4}
+    assert [fault.line for fault in audit_export(manifests, folder).faults] == [1, 4]
+    path.write_text("".join(lines[1:]), encoding="utf-8")
+    assert [fault.line for fault in audit_export(manifests, folder).faults] == [1]
+
+
+@pytest.mark.parametrize("folder", ["preference"], indirect=True)
+@pytest.mark.parametrize("proof", [None, [], "proof", {}])
+def test_a_proof_of_another_form_is_named(manifests: Path, folder: Path, proof: object) -> None:
+    change(folder / "test.jsonl", 3, {"proof": proof})
+    faults = audit_export(manifests, folder).faults
+    assert [fault.line for fault in faults] == [3, 4]
+    assert "its mirror is not beside it" in faults[1].why
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
@@ -143,6 +155,17 @@ def test_other_audio_under_a_name_is_found(manifests: Path, folder: Path) -> Non
     faults = audit_export(manifests, folder).faults
     assert faults
     assert all("is not the audio of its sample" in fault.why for fault in faults)
+
+
+@pytest.mark.parametrize("folder", ["preference"], indirect=True)
+def test_rejected_audio_is_looked_for(manifests: Path, folder: Path) -> None:
+    """Its name alone proves nothing: another file may bear it."""
+    path = folder / "test_audios.jsonl"
+    row = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    change(path, 1, {"rejected_audios": [f"none/{Path(row['rejected_audios'][0]).name}"]})
+    (fault,) = audit_export(manifests, folder).faults
+    assert (fault.file, fault.line) == ("test_audios.jsonl", 1)
+    assert "there is no none/" in fault.why
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
@@ -167,11 +190,35 @@ def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_pa
     assert good.returncode == 0, good.stderr
     told = json.loads(good.stdout.splitlines()[-1])
     assert told["faults"] == 0
-    change(folder / "test.jsonl", 2, {"query": "What?"})
-    bad = segue_here("audit", manifests, "--export", folder)
+    change(folder / "test.jsonl", 2, {"query": "What?", "proof": {}})
+    bad = segue_here("audit", manifests, "--export", folder, "--blind")
     assert bad.returncode == 1
     assert "test.jsonl:2" in bad.stdout
-    assert "1 violations" in bad.stdout
+    assert "2 violations" in bad.stdout
+    assert "no blind test" in bad.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--leakage", "--blind"), "--leakage compares clips alone"),
+        (("--leakage", "--export", "preference"), "--leakage compares clips alone"),
+        (("--export", "questions", "--blind"), "have no wrong answers by themselves"),
+        (("--export", "none", "--blind"), "holds no export"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    manifests: Path,
+    exports: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    why: str,
+) -> None:
+    monkeypatch.chdir(exports)
+    refused = segue_here("audit", manifests, *options)
+    assert refused.returncode == 1
+    assert why in refused.stderr
+    assert refused.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["chat", "preference"])

@@ -108,6 +108,9 @@ def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
     kinds = Counter(each["kind"] for each in proofs)
     for kind, count in kinds.items():
         assert f"| {kind} | {count:,} |" in text
+    if name == "chat":
+        # Every sample is described, whether or not another has a caption against its own.
+        assert f"| describe | {kinds['describe']:,} | 0 |" in text
     summary = export_corpus(corpus, name, folder)
     assert summary.written == 0
     assert summary.counts["answers" if name == "chat" else "text"] == len(proofs)

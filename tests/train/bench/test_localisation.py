@@ -108,7 +108,11 @@ def test_windows_lie_about_their_hop_and_inside_the_sound() -> None:
 
 def test_a_model_without_frames_is_asked_by_windows_and_any_where_a_window_is_given() -> None:
     sound = np.ones(1000)
-    for model, settings in ((Levels(), {}), (Levels(100), {"window_s": 1.0})):
+    for model, settings in (
+        (Levels(), {}),
+        (Levels(100), {"window_s": 1.0}),
+        (Levels(100), {"hop_s": 0.2}),
+    ):
         scored(model, sound, **settings)
         assert set(model.lengths) == {1000}
     model = Levels(100)
@@ -117,8 +121,11 @@ def test_a_model_without_frames_is_asked_by_windows_and_any_where_a_window_is_gi
     model.longest = 500
     with pytest.raises(SpecError, match=r"windows of 1 s: the model takes 0\.5 s"):
         scored(model, sound[:400], window_s=1.0)
-    with pytest.raises(SpecError, match="window_s"):
-        BenchSettings(window_s=0.01)
+    for seconds in (0.0, 0.01, float("inf"), float("nan")):
+        with pytest.raises(SpecError, match="window_s"):
+            BenchSettings(window_s=seconds)
+        with pytest.raises(SpecError, match="hop_s"):
+            BenchSettings(hop_s=seconds)
 
 
 def test_in_digital_silence_nothing_is_heard() -> None:

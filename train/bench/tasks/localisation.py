@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Bool
 
 from synth.corpus.schema import read_timeline
-from synth.labels.lexicon import Phrase
 from synth.truth.frames import frame_length, label_frames
 from train.bench.embedder import Embeddings, Said
 from train.bench.frames import FrameScores
@@ -19,6 +18,7 @@ from train.bench.metrics.localisation import localisation
 from train.bench.plan import Plan, Refusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples
+from train.data.frames import text_of
 
 _UNLABELLED: Final = "samples whose sounds have no labels with times"
 
@@ -49,7 +49,7 @@ def plan_samples(
 
     left = len(samples.rows) - len(chosen)
     return Plan(
-        tuple(Phrase.of_label(label).clause for label in named),
+        tuple(map(text_of, named)),
         measure,
         {_UNLABELLED: left} if left else {},
         measure_frames,
