@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from synth.base.errors import CorpusError, SceneError
+from synth.base.errors import CorpusError
 from synth.captions.caption import capitalise
+from synth.derived.claims import read_claims
 from synth.derived.questions.question import QuestionKind
-from synth.scene.claim import Claim, claim_from_text, claim_to_text
+from synth.scene.claim import Claim, claim_to_text
 
 DESCRIBE: Final = "describe"
 TIMESTAMPS: Final = "timestamps"
@@ -77,13 +78,9 @@ def exchange_from_json(value: Any) -> Exchange:
     match value:
         case {"kind": str(kind), "prompt": str(prompt), "answer": str(answer), "wrong": str(wrong)}:
             samples, others = _read_texts(value, "samples"), _read_texts(value, "others")
-            try:
-                claims, wrong_claims = (
-                    tuple(map(claim_from_text, _read_texts(value, key)))
-                    for key in ("claims", "wrong_claims")
-                )
-            except (ValueError, SceneError) as error:
-                raise CorpusError(f"a claim cannot be read: {error}") from error
+            claims, wrong_claims = (
+                read_claims(_read_texts(value, key)) for key in ("claims", "wrong_claims")
+            )
             if kind in KINDS:
                 return Exchange(kind, prompt, samples, answer, claims, wrong, wrong_claims, others)
     raise CorpusError(

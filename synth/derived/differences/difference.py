@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from synth.base.errors import CorpusError, SceneError
+from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
+from synth.derived.claims import read_claims
 from synth.derived.differences.wording import Claims, DifferenceKind, reverse_kind, wordings
 from synth.derived.questions.sheet import group_members, shuffle
 from synth.derived.questions.subject import Subject
-from synth.scene.claim import Not, claim_from_text, claim_to_json
+from synth.scene.claim import Not, claim_to_json
 from synth.scene.scene import Concat, Event, Overlay
 
 
@@ -76,12 +77,8 @@ def difference_from_json(row: Mapping[str, Any]) -> Difference:
             "kind": str(kind),
             "claims": [str(one), str(other)],
         } if kind in list(DifferenceKind):
-            try:
-                claims = claim_from_text(one), claim_from_text(other)
-            except (ValueError, SceneError) as error:
-                raise CorpusError(
-                    f"difference {name!r}: a claim cannot be read: {error}"
-                ) from error
+            mine, theirs = read_claims((one, other), f"difference {name!r}")
+            claims = mine, theirs
             return Difference(name, first, second, caption, reverse, DifferenceKind(kind), claims)
     raise CorpusError(
         f"not a difference: {row!r}"[:300],

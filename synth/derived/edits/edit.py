@@ -13,15 +13,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from synth.base.errors import CorpusError, SceneError
+from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames
 from synth.corpus.schema import canonical_json
+from synth.derived.claims import read_claims
 from synth.derived.edits.wording import wordings
 from synth.derived.questions.sheet import group_members, shuffle
 from synth.derived.questions.subject import Subject, subjects
 from synth.scene.activity import Stretch
-from synth.scene.claim import claim_from_text, claim_to_json
+from synth.scene.claim import claim_to_json
 from synth.scene.scene import Scene, from_text
 from synth.truth.change import Change, ChangeKind, Claims, find_change, list_claims, proves_change
 from synth.truth.truth import Hearing
@@ -110,10 +111,8 @@ def edit_from_json(row: Mapping[str, Any]) -> Edit:
             "gain_db": int() | float() as gain,
             "claims": [str(one), str(other)],
         } if kind in list(ChangeKind) and all(isinstance(each, str) for each in sounds):
-            try:
-                claims = claim_from_text(one), claim_from_text(other)
-            except (ValueError, SceneError) as error:
-                raise CorpusError(f"edit {name!r}: a claim cannot be read: {error}") from error
+            before_claim, after_claim = read_claims((one, other), f"edit {name!r}")
+            claims = before_claim, after_claim
             change = Change(ChangeKind(kind), tuple(sounds), Stretch(onset, offset), float(gain))
             return Edit(name, before, after, change, instruction, reverse, claims)
     raise CorpusError(

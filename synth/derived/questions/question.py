@@ -8,8 +8,9 @@ from enum import StrEnum
 from functools import reduce
 from typing import Any, Final
 
-from synth.base.errors import CorpusError, SceneError
+from synth.base.errors import CorpusError
 from synth.corpus.schema import canonical_json
+from synth.derived.claims import read_claims
 from synth.scene.claim import (
     And,
     Claim,
@@ -17,7 +18,6 @@ from synth.scene.claim import (
     Measured,
     Only,
     Quantity,
-    claim_from_text,
     claim_to_json,
 )
 from synth.scene.scene import Concat, Event, Overlay
@@ -118,10 +118,7 @@ def question_from_json(row: Mapping[str, Any]) -> Question:
         } if kind in list(QuestionKind) and all(
             isinstance(each, str) for each in [*options, *claims]
         ):
-            try:
-                read = tuple(claim_from_text(claim) for claim in claims)
-            except (ValueError, SceneError) as error:
-                raise CorpusError(f"question {name!r}: a claim cannot be read: {error}") from error
+            read = read_claims(claims, f"question {name!r}")
             return Question(name, sample, text, answer, QuestionKind(kind), tuple(options), read)
     raise CorpusError(
         f"not a question: {row!r}"[:300],
