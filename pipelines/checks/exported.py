@@ -27,9 +27,6 @@ from synth.export.preference import fault as preference_fault
 from synth.export.preference import mirror_fault
 from synth.export.questions import read_clips
 
-Judge: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Subject]], str | None]
-"""Of a line that is about what is heard in samples."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExportAudit:
@@ -70,12 +67,48 @@ def _judge_difference(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -
     return difference_fault(difference, subjects[difference.first], subjects[difference.second])
 
 
+class _Shelf:
+    """The samples of a split, a shard at a time: lines come in the order of the shards."""
+
+    def __init__(self, corpus: Corpus, split: str) -> None:
+        self._shards = list_shards(corpus, [split])
+        self._next = 0
+        self.rate = corpus.sample_rate
+        self.takes: dict[str, Take] = {}
+        self.subjects: dict[str, Subject] = {}
+        self.digests: dict[str, str] = {}
+
+    def fetch(self, sample: str) -> None:
+        """Go on to the shard of a sample, and once round where no shard has it."""
+        for _ in self._shards:
+            if sample in self.subjects:
+                return
+            shard = self._shards[self._next]
+            self._next = (self._next + 1) % len(self._shards)
+            rows, clips, audible = read_clips(shard)
+            self.takes = {take.subject.id: take for take in takes(rows, clips, audible)}
+            self.subjects = {name: take.subject for name, take in self.takes.items()}
+            self.digests = {row["id"]: row["sha256"] for row in rows}
+
+
+Judge: TypeAlias = Callable[[Mapping[str, Any], _Shelf], str | None]
+AudioJudge: TypeAlias = Callable[[Mapping[str, Any], Path, int], str | None]
+
+
+def _by_subjects(
+    judge: Callable[[Mapping[str, Any], Mapping[str, Subject]], str | None],
+) -> Judge:
+    """The judge of lines that are about nothing but what is heard in samples."""
+    return lambda row, about: judge(row, about.subjects)
+
+
 @dataclass(frozen=True, slots=True)
 class _Lines:
     """How the lines of a format are judged.
 
     Args:
-        judge: Of one line; None for edits, which have their own.
+        judge: Of one line, by the manifest.
+        audio_judge: Of what is heard in its files, by the export's folder and the sample rate.
         files: Names of the files of a split, without `.jsonl`.
         samples: Keys that name samples.
         audio: Keys that lead to the audio of these samples, in this order.
@@ -83,27 +116,35 @@ class _Lines:
         rejected: Key that leads to rejected audio, in files named after their samples.
     """
 
-    judge: Judge | None
+    judge: Judge
     samples: tuple[str, ...]
     audio: tuple[str, ...]
     files: tuple[str, ...] = ("{split}",)
     mirror: Mirror | None = None
     rejected: str = ""
+    audio_judge: AudioJudge | None = None
 
 
 _FORMATS: Final[Mapping[str, _Lines]] = {
-    "questions": _Lines(_judge_question, ("sample",), ("audio",)),
-    "differences": _Lines(_judge_difference, ("first", "second"), ("first_audio", "second_audio")),
-    "chat": _Lines(chat_fault, ("samples",), ("audios",)),
+    "questions": _Lines(_by_subjects(_judge_question), ("sample",), ("audio",)),
+    "differences": _Lines(
+        _by_subjects(_judge_difference), ("first", "second"), ("first_audio", "second_audio")
+    ),
+    "chat": _Lines(_by_subjects(chat_fault), ("samples",), ("audios",)),
     "preference": _Lines(
-        preference_fault,
+        _by_subjects(preference_fault),
         ("samples",),
         ("audios",),
         ("{split}", "{split}_audios"),
         mirror_fault,
         "rejected_audios",
     ),
-    "edits": _Lines(None, ("before", "after"), ("before_audio", "after_audio")),
+    "edits": _Lines(
+        lambda row, about: judge_edit(row, about.takes, about.rate),
+        ("before", "after"),
+        ("before_audio", "after_audio"),
+        audio_judge=judge_edit_audio,
+    ),
 }
 
 
@@ -194,30 +235,6 @@ def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, row
 
 
-class _Shelf:
-    """The samples of a split, a shard at a time: lines come in the order of the shards."""
-
-    def __init__(self, corpus: Corpus, split: str) -> None:
-        self._shards = list_shards(corpus, [split])
-        self._next = 0
-        self.rate = corpus.sample_rate
-        self.takes: dict[str, Take] = {}
-        self.subjects: dict[str, Subject] = {}
-        self.digests: dict[str, str] = {}
-
-    def fetch(self, sample: str) -> None:
-        """Go on to the shard of a sample, and once round where no shard has it."""
-        for _ in self._shards:
-            if sample in self.subjects:
-                return
-            shard = self._shards[self._next]
-            self._next = (self._next + 1) % len(self._shards)
-            rows, clips, audible = read_clips(shard)
-            self.takes = {take.subject.id: take for take in takes(rows, clips, audible)}
-            self.subjects = {name: take.subject for name, take in self.takes.items()}
-            self.digests = {row["id"]: row["sha256"] for row in rows}
-
-
 class _Audio:
     """The audio files of an export, each read once."""
 
@@ -240,10 +257,7 @@ def _judge_row(lines: _Lines, row: Mapping[str, Any], about: _Shelf, heard: _Aud
     for sample in samples[:1]:
         about.fetch(sample)
     try:
-        if lines.judge is None:
-            why = judge_edit(row, about.takes, about.rate)
-        else:
-            why = lines.judge(row, about.subjects)
+        why = lines.judge(row, about)
         if why is None and len(paths) != len(samples):
             why = "it has not as many audio files as samples"
         if why is not None:
@@ -256,7 +270,7 @@ def _judge_row(lines: _Lines, row: Mapping[str, Any], about: _Shelf, heard: _Aud
         for sample, path in named:
             if (why := heard.fault(path, about.digests[sample])) is not None:
                 return why
-        return None if lines.judge else judge_edit_audio(row, heard.root, about.rate)
+        return lines.audio_judge(row, heard.root, about.rate) if lines.audio_judge else None
     except CorpusError as error:
         return str(error)
 
