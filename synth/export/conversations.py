@@ -71,7 +71,24 @@ def tabulate(counts: Mapping[str, Mapping[str, int]], kinds: Iterable[str] = KIN
     return "\n".join(lines)
 
 
-def write_dataset_info(whole: Whole, out: Writer, layout: Mapping[str, Any]) -> None:
+def describe_export(
+    whole: Whole, out: Writer, how: str, layout: Mapping[str, Any]
+) -> dict[str, int]:
+    """Write README and `dataset_info.json`; the rows of each column of the README's table.
+
+    Args:
+        whole: All that is exported.
+        out: Where to.
+        how: As `Whole.readme` takes it, with TABLE and CORPUS to be filled in.
+        layout: What LLaMA-Factory is told of each split.
+    """
+    _write_dataset_info(whole, out, layout)
+    counts = sum_counts(whole)
+    whole.readme(out, how.replace("TABLE", tabulate(counts)).replace("CORPUS", whole.corpus.name))
+    return {column: each.total() for column, each in counts.items()}
+
+
+def _write_dataset_info(whole: Whole, out: Writer, layout: Mapping[str, Any]) -> None:
     """Write what LLaMA-Factory asks of a folder: its data sets, one a split."""
     name = whole.corpus.name
     found = {f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from synth.derived.edits.edit import FoundEdits
 from synth.export.base import ExportFormat, Whole, json_line
 from synth.export.edit_pairs import (
     FIELDS,
@@ -29,15 +30,19 @@ Pairs of a group that are no single edit, and so have no line: UNLIKE.
 """
 
 
-class Edits(ExportFormat):
-    """JSON lines, the stored audio files, and a file per stem."""
-
-    name: ClassVar[str] = "edits"
-    version: ClassVar[int] = 2
+class EditFormat(ExportFormat):
+    """An export of edits."""
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""
         check_edits(shards)
+
+
+class Edits(EditFormat):
+    """JSON lines, the stored audio files, and a file per stem."""
+
+    name: ClassVar[str] = "edits"
+    version: ClassVar[int] = 2
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio, stems, and the edits of this shard's groups."""
@@ -52,14 +57,19 @@ class Edits(ExportFormat):
                         for key, value in told[name].items()
                     }
                     lines.write(json_line(describe_edit(edit, group) | sides))
-        with out.piece("unlike") as facts:
-            facts.write(json_line(found.unlike))
+        note_unlike(out, found)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
         for split in whole.splits:
             whole.join(out, f"{split}.jsonl", split, "edits")
         write_readme(whole, out, _HOW)
+
+
+def note_unlike(out: Writer, found: FoundEdits) -> None:
+    """Note how many pairs of a shard are no edits."""
+    with out.piece("unlike") as facts:
+        facts.write(json_line(found.unlike))
 
 
 def write_readme(whole: Whole, out: Writer, how: str, front_matter: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -14,17 +14,16 @@ import yaml
 from synth.corpus.hub import LANGUAGE, size_category
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import hugging_face_licence
-from synth.export.base import ExportFormat, Whole, add_member, json_line
+from synth.export.base import Whole, add_member, json_line
 from synth.export.edit_pairs import (
     FIELDS,
     EditGroup,
     Side,
-    check_edits,
     describe_edit,
     edit_groups,
     read_edits,
 )
-from synth.export.edits import write_readme
+from synth.export.edits import EditFormat, note_unlike, write_readme
 from synth.export.folder import Writer
 from synth.export.items import Shard
 
@@ -76,15 +75,11 @@ _COLUMNS: Final = pa.schema(
 _NAMES: Final = {pa.string(): "string", pa.float64(): "float64"}
 
 
-class EditsWebDataset(ExportFormat):
+class EditsWebDataset(EditFormat):
     """A tar file a shard."""
 
     name: ClassVar[str] = "edits-webdataset"
     version: ClassVar[int] = 2
-
-    def check(self, shards: Sequence[Shard]) -> None:
-        """The corpus must be made by recipe `edits`, and its bank be there."""
-        check_edits(shards)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard, members of each adjacent."""
@@ -104,23 +99,18 @@ class EditsWebDataset(ExportFormat):
                             name = f"{edit.id}.{which}-stem{number}{side.item.suffix}"
                             add_member(tar, name, stem.audio)
                     add_member(tar, f"{edit.id}.json", json_line(row))
-        with out.piece("unlike") as facts:
-            facts.write(json_line(found.unlike))
+        note_unlike(out, found)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The README."""
         write_readme(whole, out, _HOW_TAR)
 
 
-class EditsHuggingFace(ExportFormat):
+class EditsHuggingFace(EditFormat):
     """A Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "edits-hf"
     version: ClassVar[int] = 2
-
-    def check(self, shards: Sequence[Shard]) -> None:
-        """The corpus must be made by recipe `edits`, and its bank be there."""
-        check_edits(shards)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard, a row group each group."""
@@ -136,8 +126,7 @@ class EditsHuggingFace(ExportFormat):
                 rows = list(_rows(group))
                 samples += len(rows)
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        with out.piece("unlike") as facts:
-            facts.write(json_line(found.unlike))
+        note_unlike(out, found)
         with out.piece("rows") as facts:
             facts.write(json_line(samples))
 

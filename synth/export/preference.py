@@ -16,13 +16,11 @@ from synth.export.base import ExportFormat, Whole, json_line
 from synth.export.conversations import (
     LEFT_OUT,
     assistant,
+    describe_export,
     paths_fault,
     row_fault,
-    sum_counts,
-    tabulate,
     user,
     write_counts,
-    write_dataset_info,
 )
 from synth.export.folder import Writer
 from synth.export.items import Shard
@@ -104,12 +102,7 @@ class Preference(ExportFormat):
         for split in whole.splits:
             whole.join(out, f"{split}.jsonl", split, "texts")
             whole.join(out, f"{split}_audios.jsonl", split, "audios")
-        write_dataset_info(whole, out, _LAYOUT)
-        counts = sum_counts(whole)
-        whole.readme(
-            out, _HOW.replace("TABLE", tabulate(counts)).replace("CORPUS", whole.corpus.name)
-        )
-        return {column: each.total() for column, each in counts.items()}
+        return describe_export(whole, out, _HOW, _LAYOUT)
 
 
 def text_row(name: str, group: str, exchange: Exchange, paths: Mapping[str, str]) -> dict[str, Any]:
