@@ -9,11 +9,7 @@ from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
-from synth.corpus.hub import LANGUAGE, size_category
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import hugging_face_licence
 from synth.export.base import Whole, add_member, json_line
 from synth.export.edit_pairs import (
     FIELDS,
@@ -25,6 +21,7 @@ from synth.export.edit_pairs import (
 )
 from synth.export.edits import EditFormat, note_unlike, write_readme
 from synth.export.folder import Writer
+from synth.export.hub_tables import AUDIO_TYPE, card_facts, name_file, with_features
 from synth.export.items import Shard
 
 _UNLIKE = "\nPairs of a group that are no single edit, and so are left out: UNLIKE.\n"
@@ -47,8 +44,7 @@ the files' bytes; `before_stems` and `after_stems` list `label` and `audio` of e
 
 {FIELDS}{_UNLIKE}"""
 
-_AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_STEMS = pa.list_(pa.struct([("label", pa.string()), ("audio", _AUDIO)]))
+_STEMS = pa.list_(pa.struct([("label", pa.string()), ("audio", AUDIO_TYPE)]))
 _TEXT: Final = pa.string()
 _COLUMNS: Final = pa.schema(
     [
@@ -60,8 +56,8 @@ _COLUMNS: Final = pa.schema(
         ("gain_db", pa.float64()),
         ("onset_s", pa.float64()),
         ("offset_s", pa.float64()),
-        ("before", _AUDIO),
-        ("after", _AUDIO),
+        ("before", AUDIO_TYPE),
+        ("after", AUDIO_TYPE),
         ("before_stems", _STEMS),
         ("after_stems", _STEMS),
         ("before_id", _TEXT),
@@ -72,7 +68,6 @@ _COLUMNS: Final = pa.schema(
         ("group", _TEXT),
     ]
 )
-_NAMES: Final = {pa.string(): "string", pa.float64(): "float64"}
 
 
 class EditsWebDataset(EditFormat):
@@ -110,16 +105,15 @@ class EditsHuggingFace(EditFormat):
     """A Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "edits-hf"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard, a row group each group."""
         found = read_edits(shard)
-        name = f"data/{shard.split}-{shard.number:05d}-of-{shard.of:05d}.parquet"
-        schema = _schema(shard.corpus.sample_rate)
+        schema = with_features(_COLUMNS, shard.corpus.sample_rate)
         samples = 0
         with (
-            out.open(name) as file,
+            out.open(name_file(shard)) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
             for group in edit_groups(shard, found.edits):
@@ -133,17 +127,9 @@ class EditsHuggingFace(EditFormat):
     def finish(self, whole: Whole, out: Writer) -> None:
         """The card."""
         counts = (line for split in whole.splits for line in whole.lines(split, "rows"))
-        files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in whole.splits]
-        facts = {
-            "pretty_name": f"{whole.corpus.name} ({whole.corpus.version})",
-            "license": hugging_face_licence(parse_licence(whole.corpus.facts.get("licence", ""))),
-            "language": LANGUAGE,
-            "size_categories": [size_category(sum(json.loads(line) for line in counts))],
-            "task_categories": ["audio-to-audio"],
-            "tags": ["audio-editing", "source-separation", "synthetic", "segue"],
-            "configs": [{"config_name": "default", "data_files": files}],
-        }
-        write_readme(whole, out, _HOW_PARQUET, yaml.safe_dump(facts, sort_keys=False))
+        rows = sum(json.loads(line) for line in counts)
+        tags = ("audio-editing", "source-separation")
+        write_readme(whole, out, _HOW_PARQUET, card_facts(whole, rows, "audio-to-audio", tags))
 
 
 def _rows(group: EditGroup) -> Iterator[dict[str, Any]]:
@@ -162,21 +148,3 @@ def _rows(group: EditGroup) -> Iterator[dict[str, Any]]:
 
 def _audio(name: str, side: Side, data: bytes) -> dict[str, Any]:
     return {"bytes": data, "path": f"{name}{side.item.suffix}"}
-
-
-def _schema(rate: int) -> pa.Schema:
-    """The columns, and what `datasets` reads of them in the file's metadata."""
-    features = {field.name: _feature(field.type, rate) for field in _COLUMNS}
-    told = json.dumps({"info": {"features": features}})
-    return _COLUMNS.with_metadata({"huggingface": told})
-
-
-def _feature(type_: pa.DataType, rate: int) -> Any:
-    """An Arrow type as a feature."""
-    if type_ == _AUDIO:
-        return {"sampling_rate": rate, "_type": "Audio"}
-    if pa.types.is_list(type_):
-        return [_feature(type_.value_type, rate)]
-    if pa.types.is_struct(type_):
-        return {field.name: _feature(field.type, rate) for field in type_}
-    return {"dtype": _NAMES[type_], "_type": "Value"}
