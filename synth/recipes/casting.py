@@ -10,13 +10,33 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from synth.captions.caption import Style
 from synth.labels.lexicon import category
-from synth.recipes.base import Clip, pick
+from synth.recipes.base import Clip, Setting, explain_misleading, explain_too_short, pick
 from synth.recipes.dealing import Hand
 from synth.recipes.grammar import ANY, SceneVocabulary, fill_labels
 from synth.scene.scene import Scene, labels
 
 _SPARED_AKIN: Final = 0.7
+
+
+def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> str | None:
+    """Why a clip cannot be a sound of a scene, None where it can.
+
+    Args:
+        clip: It.
+        recipe: Name of the recipe, in the plural.
+        style: Of the captions.
+        setting: As the recipe is given.
+    """
+    if len(clip.labels) != 1:
+        return f"has {len(clip.labels)} labels; {recipe} need exactly one"
+    label = clip.labels[0]
+    if category(label) == "none":
+        return f"has the label {label!r}, which names no sound"
+    if reason := explain_misleading(label, style):
+        return reason
+    return explain_too_short(clip, 0, setting)
 
 
 class Cast(Protocol):

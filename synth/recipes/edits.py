@@ -14,16 +14,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from synth.base.errors import PlanError
-from synth.labels.lexicon import category
 from synth.recipes.base import (
     Clip,
     Groups,
     Setting,
     check_splits,
-    explain_misleading,
-    explain_too_short,
     share_out,
 )
+from synth.recipes.casting import explain_uncast
 from synth.recipes.edit_pairs import EditPairs
 from synth.recipes.edit_settings import EditSettings
 from synth.truth.relations import Tolerance
@@ -63,14 +61,7 @@ class Edits(EditSettings):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, and be long enough to be made out."""
-        if len(clip.labels) != 1:
-            return f"has {len(clip.labels)} labels; edits need exactly one"
-        label = clip.labels[0]
-        if category(label) == "none":
-            return f"has the label {label!r}, which names no sound"
-        if reason := explain_misleading(label, self.style):
-            return reason
-        return explain_too_short(clip, 0, setting)
+        return explain_uncast(clip, self.name, self.style, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs over the clips of each split.

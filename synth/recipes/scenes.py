@@ -15,17 +15,15 @@ from typing import ClassVar
 
 from synth.base.errors import PlanError
 from synth.captions.measured_pool import Told
-from synth.labels.lexicon import category
 from synth.recipes.base import (
     Clip,
     Groups,
     Setting,
     check_splits,
     check_unpadded,
-    explain_misleading,
-    explain_too_short,
     share_out,
 )
+from synth.recipes.casting import explain_uncast
 from synth.recipes.scene_groups import SceneGroups
 from synth.recipes.scene_settings import SceneSettings
 from synth.scene.scene import labels
@@ -52,14 +50,7 @@ class Scenes(SceneSettings):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, and be long enough to be made out."""
-        if len(clip.labels) != 1:
-            return f"has {len(clip.labels)} labels; scenes need exactly one"
-        label = clip.labels[0]
-        if category(label) == "none":
-            return f"has the label {label!r}, which names no sound"
-        if reason := explain_misleading(label, self.style):
-            return reason
-        return explain_too_short(clip, 0, setting)
+        return explain_uncast(clip, self.name, self.style, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Groups of `variants` scenes.
