@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from pipelines.checks.audio.audit import AudioAudit, audit_audio, find_rendered
 from pipelines.checks.audit import Audit, audit
@@ -18,23 +15,17 @@ from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.look.audit_shown import (
+    print_audio,
+    print_audit,
+    print_export,
+    print_leakage,
+)
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.corpus.corpus import PLAN_FILE
-from synth.corpus.leakage.compare import Leakage
 from synth.storage import url_of
-
-SHOWN = 10
-_MEASURES: Final = {
-    "pooled": "any sentences",
-    "own": "false captions from their true ones",
-    "first": "the true caption among its false ones",
-}
-_MEASURES_OF_EXPORT: Final = {
-    "own": "wrong answers from right ones",
-    "first": "the right answer before the wrong one",
-}
 
 
 def audit_command(
@@ -136,9 +127,9 @@ def audit_command(
         more = {"blind": told.to_json()} if told else {}
         print_json(found.to_json() | more | ({"audio": heard.to_json()} if heard else {}))
     else:
-        _print(found, told)
+        print_audit(found, told)
         if heard:
-            _print_audio(heard)
+            print_audio(heard)
         _print_next(corpus, found, heard)
     if found.violations or (heard and heard.findings):
         raise typer.Exit(1)
@@ -160,18 +151,7 @@ def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) 
     if as_json:
         print_json(found.to_json() | ({"blind": told.to_json()} if told else {}))
     else:
-        console = make_console()
-        console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} audio files")
-        for fault in found.faults[:SHOWN]:
-            console.print(f"  {fault.file}:{fault.line} {fault.row}: {fault.why}", markup=False)
-        if len(found.faults) > SHOWN:
-            console.print(f"  and {len(found.faults) - SHOWN:,} more")
-        colour = "red" if found.faults else "green"
-        console.print(f"[{colour}]{len(found.faults):,} violations[/]")
-        if told:
-            _print_blind(console, told, _MEASURES_OF_EXPORT)
-        elif samples is not None:
-            console.print("no blind test: it needs an export whose lines hold")
+        print_export(found, told, samples is not None)
     if found.faults:
         raise typer.Exit(1)
 
@@ -192,37 +172,12 @@ def _run_leakage(corpora: list[Path], as_json: bool) -> None:
         shared = sum(each.shared for each in found.values())
         print_json({"disjoint": disjoint, "shared": shared, "compared": whole})
     else:
-        _print_leakage(found)
+        print_leakage(found)
         if len(corpora) == 2 and not disjoint:
             block = url_of(corpora[1]) or corpora[1]
             print(f"next: name {block} under `block` in the spec of the other, and build it again")
     if not disjoint:
         raise typer.Exit(1)
-
-
-def _print_leakage(found: Mapping[str, Leakage]) -> None:
-    console = make_console()
-    if not found:
-        console.print("only one split: nothing to compare")
-    for name, each in found.items():
-        colour = "green" if each.disjoint else "red"
-        console.print(
-            f"{name}: {each.clips_a:,} and {each.clips_b:,} clips, [{colour}]{each.shared:,} "
-            f"shared[/] ({each.by_recording:,} by recording, {each.by_bytes:,} by bytes, "
-            f"{each.by_sound:,} by sound)"
-        )
-        for pair in each.pairs[:SHOWN]:
-            console.print(f"  {pair.a} and {pair.b}: {pair.detail}", markup=False)
-        if each.unread:
-            console.print(
-                f"  {each.unread:,} clips come from a listing without audio, and cannot be "
-                "compared by sound"
-            )
-        unheard = each.unheard_a + each.unheard_b - each.unread
-        if unheard > 0:
-            console.print(
-                f"  {unheard:,} clips are too short or too steady to be compared by sound"
-            )
 
 
 def _run_blind(corpus: Path, samples: int, observer: Observer) -> BlindResult:
@@ -241,75 +196,3 @@ def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
         console.print("next: segue build SPEC, with the spec of this plan")
     else:
         print_next(console, "segue", "train", url_of(corpus) or corpus)
-
-
-def _print(found: Audit, told: BlindResult | None) -> None:
-    console = make_console()
-    console.print(
-        f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
-        f"negative; {found.positives:,} true captions, {found.negatives:,} false ones, "
-        f"{found.dense:,} dense ones"
-    )
-    for violation in found.violations[:SHOWN]:
-        console.print(
-            f"  {violation.sample}: {violation.text!r} passes for {violation.said}, but "
-            f"{violation.why}",
-            markup=False,
-        )
-    if len(found.violations) > SHOWN:
-        console.print(f"  and {len(found.violations) - SHOWN:,} more")
-    colour = "red" if found.violations else "green"
-    console.print(f"[{colour}]{len(found.violations):,} violations[/]")
-    if found.assumed:
-        console.print(
-            f"[yellow]judged by label and time alone: {found.assumed:,} samples[/]. Their "
-            "sounds were never measured, or their manifest does not say when they are "
-            "heard; a listener may disagree"
-        )
-    if told:
-        _print_blind(console, told)
-
-
-def _print_blind(
-    console: Console, told: BlindResult, measures: Mapping[str, str] = _MEASURES
-) -> None:
-    table = Table(title=f"by text alone: {told.recipe}")
-    for column in ("split", "kind", "comparison"):
-        table.add_column(column)
-    for column in ("told", "95 % interval", "chance", "n"):
-        table.add_column(column, justify="right")
-    for each in told.figures:
-        table.add_row(
-            each.split,
-            each.kind or "all",
-            measures[each.measure],
-            f"{each.value:.1%}",
-            f"{each.low:.1%} to {each.high:.1%}",
-            f"{each.chance:.1%}",
-            f"{each.n:,}",
-        )
-    console.print(table)
-    worst = told.worst
-    console.print(
-        f"worst: {worst.value:.1%} where chance is {worst.chance:.1%} ({worst.split}, "
-        f"{worst.kind or 'all'}, {measures[worst.measure]})"
-    )
-
-
-def _print_audio(heard: AudioAudit) -> None:
-    console = make_console()
-    console.print(
-        f"audio: {heard.samples:,} samples of {heard.sounds:,} sounds and {heard.sentences:,} "
-        f"captions, {heard.seconds_per_sample:.3f} s each"
-    )
-    for finding in heard.findings[:SHOWN]:
-        console.print(f"  {finding.sample}: {finding.said}", markup=False)
-    if len(heard.findings) > SHOWN:
-        console.print(f"  and {len(heard.findings) - SHOWN:,} more")
-    colour = "red" if heard.findings else "green"
-    console.print(f"[{colour}]{len(heard.findings):,} findings[/]")
-    for level, count in heard.listeners.items():
-        console.print(
-            f"a listener who hears down to {level:g} dB below a sound's loudest 50 ms disputes "
-            f"{count / max(1, heard.sentences):.1%} of the captions"
-        )

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_corpora
-from pipelines.cli.look.audit import _print_leakage
+from pipelines.cli.look.audit_shown import print_leakage
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SegueError, SourceError, SpecError
@@ -143,7 +143,7 @@ def test_leakage_of_a_listing_says_that_there_is_no_audio(
 ) -> None:
     found = compare_corpora(planned, planned)
     assert found.unread == found.clips_a + found.clips_b == found.unheard_a + found.unheard_b
-    _print_leakage({"both": found})
+    print_leakage({"both": found})
     shown = capsys.readouterr().out
     assert f"{found.unread:,} clips come from a listing without audio" in shown
     assert "too short" not in shown
