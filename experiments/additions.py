@@ -98,15 +98,15 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
             "long": long,
             "tested": CorpusView(("scenes",), checked),
             "untested": CorpusView(("scenes",), partial(untested, most=choose_captions(scale))),
-            "tested, long": CorpusView(("long",), checked),
+            "tested-long": CorpusView(("long",), checked),
         },
         arms=(
             Arm(BASE, "tested", whole),
             Arm(UNTESTED, "untested", whole),
             Arm(SCATTERED, "tested", whole.model_copy(update={"keep_groups": False})),
             Arm(STAGED, "tested", _make_config(scale, TOGETHER)),
-            Arm(CROPPED, "tested, long", cropped),
-            Arm(MISTOLD, "tested, long", cropped.model_copy(update={"crop_told": CropTold.WHOLE})),
+            Arm(CROPPED, "tested-long", cropped),
+            Arm(MISTOLD, "tested-long", cropped.model_copy(update={"crop_told": CropTold.WHOLE})),
         ),
         exams=(
             make_order_exam("order", "scenes"),

@@ -147,9 +147,9 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         arms=(
             Arm(MLP_NV, "nv", mlp),
             Arm(MLP, "original", mlp),
-            Arm(MLP_ACBA, "+acba", mlp),
+            Arm(MLP_ACBA, "ordered", mlp),
             Arm(TRANSFORMER, "original", transformer),
-            Arm(TRANSFORMER_ACBA, "+acba", transformer),
+            Arm(TRANSFORMER_ACBA, "ordered", transformer),
         ),
         exams=(
             make_exam("test", "acba", Task.BAT, Task.RETRIEVAL),
@@ -183,7 +183,7 @@ def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experim
 def _make_views(*parts: str) -> dict[str, CorpusView]:
     """What the arms learn from."""
     return {
-        "+acba": CorpusView(parts, with_order),
+        "ordered": CorpusView(parts, with_order),
         "original": CorpusView(parts, mostly_unordered),
         "nv": CorpusView(parts, nouns_and_verbs_only),
     }

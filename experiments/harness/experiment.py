@@ -13,6 +13,7 @@ from experiments.harness.claims import Claim
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
+from synth.corpus.facts import CORPUS_NAME
 from train.bench.plan import Benchmark
 from train.bench.settings import Task
 from train.config.run import TrainConfig
@@ -133,12 +134,15 @@ class Experiment:
         scale: Its scale.
         source: The library of sounds.
         setup: What is as in the paper and what is not, in a few sentences.
-        corpora: A spec, or a view of corpora that have one, by name.
+        corpora: A spec, or a view of corpora that have one, by name: letters, digits, - and _.
         arms: What is compared.
         exams: How.
         lines: What is shown.
         claims: The paper's directions, and our aims.
         whole: Whether all its arms are there.
+
+    Raises:
+        SpecError: If the name of a corpus is none.
     """
 
     name: str
@@ -152,6 +156,15 @@ class Experiment:
     lines: tuple[Line, ...]
     claims: tuple[Claim, ...]
     whole: bool = True
+
+    def __post_init__(self) -> None:
+        for name in self.corpora:
+            # A view's folder and `corpus.json` are named after it.
+            if not CORPUS_NAME.fullmatch(name):
+                raise SpecError(
+                    f"experiment {self.name}: a corpus is called {name!r}",
+                    fix="name it by letters, digits, - and _",
+                )
 
     def select_arms(self, names: Sequence[str]) -> Experiment:
         """The experiment with these arms alone, and the claims about no other.

@@ -112,6 +112,12 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
+def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:
+    # acba's "+acba" made a view whose own corpus.json was refused when it was opened.
+    with pytest.raises(SpecError, match=r"miniature: a corpus is called '\+pairs'"):
+        miniature(corpora={"+pairs": CorpusView(("pairs",))})
+
+
 def test_what_was_tested_on_validation_is_called_so(
     outcome: ExperimentOutcome, tmp_path: Path
 ) -> None:
