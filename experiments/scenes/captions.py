@@ -6,7 +6,8 @@ of a part as false (Ghosh et al., section 3.4, figure 6 and algorithm 1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import combinations
 from typing import Any, Final
 
@@ -19,8 +20,10 @@ from synth.captions.caption import Style
 from synth.captions.narrative import Narrator
 from synth.corpus.schema import caption_row, read_timeline
 from synth.labels.lexicon import Phrase
+from synth.scene.claim import claim_to_text
 from synth.scene.edit import edit_kind, meaning, projection, recompositions
-from synth.scene.scene import Scene, from_text, labels
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels
+from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.data.meaning import meaning as claim_meaning
@@ -28,8 +31,22 @@ from train.data.meaning import meaning as claim_meaning
 _SEED: Final = 7
 
 
+def by_rules(row: Row, most: int) -> Row:
+    """The sample with the paper's captions, true or not, the main one included.
+
+    The paper's templates have no parentheses: `(a + b) * c` and `a + b * c` are told alike, as the
+    second (section 3.4).
+
+    Args:
+        row: The sample.
+        most: Most true captions, the main one included, and most false ones.
+    """
+    told = flatten(_read_statement(row))
+    return _retell({**row, "claim": claim_to_text(told)}, *list_candidates(told), most, anew=True)
+
+
 def untested(row: Row, most: int) -> Row:
-    """The sample with the paper's captions, true or not.
+    """The sample with the paper's further captions, true or not.
 
     Args:
         row: The sample.
@@ -46,11 +63,46 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
         most: Most true captions, the main one included, and most false ones.
         audible: Shortest overlap that can be heard, in frames.
     """
+    return _retell_by(read_timeline(row), row, most, audible)
+
+
+def tested_by_spans(row: Row, most: int, audible: Frames) -> Row:
+    """The same, where every sound counts as heard from its first frame to its last.
+
+    Args:
+        row: The sample.
+        most: Most true captions, the main one included, and most false ones.
+        audible: Shortest overlap that can be heard, in frames.
+    """
+    return _retell_by(timeline(from_text(row["scene"])), row, most, audible)
+
+
+def _retell_by(heard: Timeline, row: Row, most: int, audible: Frames) -> Row:
     true, false = list_candidates(_read_statement(row))
-    hearing = Hearing(read_timeline(row), Tolerance(audible=audible))
+    hearing = Hearing(heard, Tolerance(audible=audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )
+
+
+def flatten(statement: Scene) -> Scene:
+    """What is left of a scene where its notation loses its parentheses: `*` binds tighter."""
+    sequence: list[list[Event]] = [[]]
+    for part in _read_in_order(statement):
+        if part is Concat:
+            sequence.append([])
+        elif isinstance(part, Event):
+            sequence[-1].append(part)
+    return reduce(Concat, (reduce(Overlay, together) for together in sequence))  # type: ignore[arg-type]
+
+
+def _read_in_order(scene: Scene) -> Iterator[Event | type[Concat] | type[Overlay]]:
+    if isinstance(scene, Event):
+        yield scene
+        return
+    yield from _read_in_order(scene.first)
+    yield type(scene)
+    yield from _read_in_order(scene.second)
 
 
 def restated(row: Row) -> Row:
@@ -89,7 +141,10 @@ def _read_statement(row: Row) -> Scene:
     return from_text(row["claim"])
 
 
-def _retell(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) -> Row:
+def _retell(
+    row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int, anew: bool = False
+) -> Row:
+    """The sample with these captions; `anew` tells its claim in new words, too."""
     rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
 
     def draw_one(options: Sequence[Any]) -> Any:
@@ -97,12 +152,14 @@ def _retell(row: Row, true: Sequence[Scene], false: Sequence[Scene], most: int) 
 
     tell = Narrator(Phrase.of_label, Style.NATURAL, draw_one).tell
     heard = _read_statement(row)
+    main = {"caption": tell(heard).text} if anew else {}
     positives = [tell(claim, "restatement") for claim in _draw_claims(true, most - 1, rng)]
     negatives = [
         tell(claim, edit_kind(claim, heard).value) for claim in _draw_claims(false, most, rng)
     ]
     return {
         **row,
+        **main,
         "positives": list(map(caption_row, positives)),
         "negatives": list(map(caption_row, negatives)),
     }

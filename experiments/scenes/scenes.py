@@ -6,8 +6,9 @@ Ghosh et al., "CompA: Addressing the gap in compositional reasoning in audio-lan
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from experiments.harness.claims import Cell, Claim, claim_at_least, claim_better
 from experiments.harness.embedded import make_foley
@@ -204,29 +205,42 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     )
 
 
-def make_scenes_spec(scale: Scale, library: SoundLibrary, longer: int = 1) -> Spec:
+def make_scenes_spec(
+    scale: Scale,
+    library: SoundLibrary,
+    longer: int = 1,
+    tell: Sequence[str] = (),
+    truth: Mapping[str, float] | None = None,
+) -> Spec:
     """Scenes and their edits.
 
     Args:
         scale: The scale.
         library: Of labelled sounds.
         longer: How many times longer scenes and sounds are than at that scale.
+        tell: What captions may tell besides, as the recipe calls it.
+        truth: What can be heard, where it is not as usual.
     """
     train = {Scale.TINY: 2400, Scale.SMALL: 24_000, Scale.PAPER: 250_000}[scale]
     test = 2400 if scale is Scale.TINY else 4000
     seconds = longer * choose_seconds(scale)
-    recipe = {
+    recipe: dict[str, Any] = {
         "scenes": library.list_by_split(train=train, val=600, test=test),
         "expressions": EXPRESSIONS,
         "captions": choose_captions(scale),
         "max_event_s": seconds / 2,
     }
+    if tell:
+        recipe["tell"] = tell
     rate = 48_000 if scale is Scale.PAPER else 16_000
+    changed = f"-{longer}-times-longer" * (longer > 1) + "-telling" * bool(tell)
+    changed += "-by-spans" * bool(truth)
     return library.make_spec(
-        corpus=f"scenes-{scale}" if longer == 1 else f"scenes-{scale}-{longer}-times-longer",
+        corpus=f"scenes-{scale}{changed}",
         seed=7,
         recipe={"scenes": recipe},
         audio={"sample_rate": rate, "length": f"exact {seconds:g} s"},
+        truth=dict(truth or {}),
     )
 
 

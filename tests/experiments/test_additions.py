@@ -7,8 +7,13 @@ from experiments.additions import (
     CROPPED,
     LONGER,
     MISTOLD,
+    ORDERED,
+    RULES,
     SCATTERED,
+    SPANS,
     STAGED,
+    TELLING,
+    UNBALANCED,
     UNTESTED,
     build_experiment,
 )
@@ -25,13 +30,19 @@ def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) ->
     arms = {arm.name: arm for arm in build_experiment(scale).arms}
     whole = arms[BASE].config
     assert len({arm.config.steps for arm in arms.values()}) == 1
-    assert arms[UNTESTED].config == whole
-    assert arms[UNTESTED].corpus != arms[BASE].corpus
-    assert arms[SCATTERED].config == whole.model_copy(update={"keep_groups": False})
+    for retold in (UNBALANCED, SPANS, UNTESTED, TELLING):
+        assert arms[retold].config == whole
+    assert len({arm.corpus for arm in arms.values()}) == 7
+    apart = whole.model_copy(update={"keep_groups": False})
+    assert arms[SCATTERED].config == arms[RULES].config == apart
     first, second = whole.stages
     assert first.relations == second.relations == ()
-    together = first.model_copy(update={"relations": ("while", "as", "with")})
-    assert arms[STAGED].config == whole.model_copy(update={"stages": (together, second)})
+    for name, relations in (
+        (STAGED, ("while", "as", "with")),
+        (ORDERED, ("before", "after", "then", "followed by")),
+    ):
+        begins = first.model_copy(update={"relations": relations})
+        assert arms[name].config == whole.model_copy(update={"stages": (begins, second)})
 
 
 @SCALES
@@ -46,9 +57,7 @@ def test_what_is_heard_of_long_scenes_is_as_long_as_those_of_the_test(scale: Sca
     assert arms[CROPPED].config.crop_told is CropTold.PROVEN
     assert arms[MISTOLD].config.crop_told is CropTold.WHOLE
     assert arms[CROPPED].corpus == arms[MISTOLD].corpus
-    view = made.corpora[arms[CROPPED].corpus]
-    assert isinstance(view, CorpusView)
-    assert view.parts == ("long",)
+    assert arms[CROPPED].corpus == "long"
 
 
 def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:
@@ -56,4 +65,5 @@ def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:
     views = {name: view for name, view in corpora.items() if isinstance(view, CorpusView)}
     assert views["tested"].reworded_by == "tested(most=3, audible=1600)"
     assert views["untested"].reworded_by == "untested(most=3)"
+    assert views["by-rules"].reworded_by == "by_rules(most=3)"
     assert CorpusView(("scenes",)).reworded_by == "keep"

@@ -9,7 +9,13 @@ import pytest
 
 from experiments.harness.experiment import ExamSplit, Row, Scale
 from experiments.scenes import captions as scenes_captions
-from experiments.scenes.captions import list_candidates, restated, untested
+from experiments.scenes.captions import (
+    by_rules,
+    flatten,
+    list_candidates,
+    restated,
+    untested,
+)
 from experiments.scenes.exams import THREEFOLD_EVERY, make_attribute_exam, make_order_exam
 from experiments.scenes.scenes import (
     EXPRESSIONS,
@@ -21,10 +27,11 @@ from experiments.scenes.scenes import (
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_json
 from synth.scene.edit import meaning
 from synth.scene.notation import format_scene, parse
-from synth.scene.scene import from_json, labels
+from synth.scene.scene import from_json, from_text, labels
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
@@ -119,6 +126,47 @@ def test_captions_of_an_attribute_instance_have_the_same_words(folder: Path) -> 
     for one, other in zip(found[::2], found[1::2], strict=True):
         assert one != other
         assert words(one) == words(other)
+
+
+@pytest.mark.parametrize(
+    ("scene", "told"),
+    [
+        ("(dog + rain) * siren", "dog + rain * siren"),
+        ("dog * (rain + siren)", "dog * rain + siren"),
+        ("dog + rain * siren", "dog + rain * siren"),
+        ("dog + (rain + siren)", "dog + rain + siren"),
+    ],
+)
+def test_the_papers_templates_lose_parentheses(scene: str, told: str) -> None:
+    assert format_scene(flatten(parse(scene))) == told
+
+
+def test_captions_by_the_papers_rules_say_what_is_not_so(rows: list[Row]) -> None:
+    scenes = [from_text(row["claim"]) for row in rows]
+    nested = [
+        row
+        for row, scene in zip(rows, scenes, strict=True)
+        if meaning(flatten(scene)) != meaning(scene)
+    ]
+    assert nested
+    for row in nested:
+        told = by_rules(row, MOST)
+        claim = from_text(told["claim"])
+        assert not Hearing(read_timeline(row), Tolerance(audible=AUDIBLE)).proves(claim)
+        assert told["caption"] != row["caption"]
+    plain = next(row for row, scene in zip(rows, scenes, strict=True) if flatten(scene) == scene)
+    assert by_rules(plain, MOST)["claim"] == plain["claim"]
+
+
+def test_captions_by_outer_spans_hold_for_sounds_without_pauses(rows: list[Row]) -> None:
+    unlike = 0
+    for row in rows:
+        spans = Hearing(timeline(from_text(row["scene"])), Tolerance(audible=AUDIBLE))
+        told = scenes_captions.tested_by_spans(row, MOST, AUDIBLE)
+        assert all(spans.proves(from_text(each["claim"])) for each in told["positives"])
+        assert all(spans.refutes(from_text(each["claim"])) for each in told["negatives"])
+        unlike += told != scenes_captions.tested(row, MOST, AUDIBLE)
+    assert unlike, "no sound here pauses"
 
 
 def test_the_papers_captions_are_parts_and_edits_of_parts() -> None:
