@@ -6,7 +6,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Final, TypeVar
 
-from experiments.harness.experiment import ExamSplit, Experiment, Scale
+from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Experiment, Scale
 from experiments.harness.library import SoundLibrary
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
@@ -18,6 +18,7 @@ EXPERIMENTS: Final = {
     "tag-captions": "experiments.tag_captions.tag_captions",
     "negation": "experiments.negation.negation",
     "additions": "experiments.additions",
+    "together": "experiments.together",
 }
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -37,6 +38,11 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
     if name not in EXPERIMENTS:
         raise SpecError(f"no experiment {name!r}", fix=suggestion(name, EXPERIMENTS))
     chosen = _parse_member(Scale, scale, "--scale")
+    if name != "together" and chosen not in PAPERS_SCALES:
+        raise SpecError(
+            f"--scale {scale}: {name} has no such scale",
+            fix=f"choose {', '.join(PAPERS_SCALES)}; `together` has {scale}",
+        )
     made: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
     return made
 

@@ -27,7 +27,8 @@ def experiments_command(
     name: Annotated[
         str,
         typer.Argument(
-            help="acba, triplets, scenes, negation, tag-captions or additions.", show_default=False
+            help="acba, triplets, scenes, negation, tag-captions, additions or together.",
+            show_default=False,
         ),
     ],
     source: Annotated[
@@ -39,7 +40,8 @@ def experiments_command(
     scale: Annotated[
         str,
         typer.Option(
-            help="tiny: minutes on two cores; small: minutes on a GPU; paper: the paper's sizes."
+            help="tiny: minutes on two cores; medium: hours; small: minutes on a GPU; "
+            "paper: the paper's sizes."
         ),
     ] = "tiny",
     split: Annotated[
@@ -67,6 +69,7 @@ def experiments_command(
 
     Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
     """
+    from experiments.harness.experiment import ExamSplit
     from experiments.harness.library import SoundLibrary
     from experiments.harness.results import to_json, write_results
     from experiments.harness.runner import Machine, carry_out
@@ -74,7 +77,10 @@ def experiments_command(
 
     started = time.monotonic()
     library = SoundLibrary.parse(source) if source is not None else None
-    experiment, heard = find_experiment(name, scale, library), parse_exam_split(split)
+    heard = parse_exam_split(split)
+    if library is not None and heard is ExamSplit.VAL:
+        library = library.hold_out_val()
+    experiment = find_experiment(name, scale, library)
     arms = arm or []
     if arms:
         experiment = experiment.select_arms(arms)

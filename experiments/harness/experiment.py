@@ -40,10 +40,16 @@ class Scale(StrEnum):
 
     TINY = "tiny"
     """Minutes on two cores."""
+    MEDIUM = "medium"
+    """Hours on two cores; `together` alone has it."""
     SMALL = "small"
     """Minutes on one GPU."""
     PAPER = "paper"
     """The paper's own sizes and towers."""
+
+
+PAPERS_SCALES: Final = (Scale.TINY, Scale.SMALL, Scale.PAPER)
+"""Those of the papers' experiments."""
 
 
 def keep(row: Row) -> Row:
@@ -82,11 +88,13 @@ class Arm:
         name: What tables call it.
         corpus: What it learns from: a name among the experiment's corpora.
         config: Made by `make_config`.
+        mixed: Other corpora whose samples take part, by name, with their share of all.
     """
 
     name: str
     corpus: str
     config: TrainConfig
+    mixed: Mapping[str, float] = field(default_factory=dict)
 
 
 def make_config(**settings: Any) -> TrainConfig:

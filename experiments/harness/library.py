@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -82,6 +82,13 @@ class SoundLibrary:
         if len(folds) < _ENOUGH_TO_VALIDATE:
             return {"train": train, "test": [test]}
         return {"train": train[:-1], "val": train[-1:], "test": [test]}
+
+    def hold_out_val(self) -> SoundLibrary:
+        """The same with a split `val`: the last fold of training, where there is none."""
+        train = self.splits["train"]
+        if "val" in self.splits or len(train) < _ENOUGH_TO_TEST:
+            return self
+        return replace(self, known_splits={**self.splits, "train": train[:-1], "val": train[-1:]})
 
     @cached_property
     def is_labelled(self) -> bool:

@@ -82,6 +82,7 @@ def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
         "arms": {
             arm.name: {
                 "corpus": arm.corpus,
+                **({"mixed": dict(arm.mixed)} if arm.mixed else {}),
                 "runs": {str(run.seed): run.digest for run in outcome.runs if run.arm == arm},
                 "settings": arm.config.model_dump(
                     mode="json", exclude_defaults=True, exclude={"corpus", "out", "tensorboard"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.harness.experiment import Arm, CorpusView, ExamSplit, Experiment
+from experiments.harness.experiment import Arm, CorpusView, ExamSplit, Experiment, Folders
 from experiments.harness.views import write_view
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
@@ -21,7 +21,7 @@ from train.bench.evaluate import assess
 from train.bench.metrics import Metric
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark
-from train.config.run import TrainConfig
+from train.config.run import Mix, TrainConfig
 from train.engine.loop import train
 from train.engine.progress import PHASE
 from train.engine.run_folder import MODEL_FILE
@@ -134,9 +134,7 @@ def carry_out(
     folders = build_corpora(experiment, machine, observer)
     benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
     runs = tuple(
-        place_run(arm, seed, folders[arm.corpus], machine)
-        for arm in experiment.arms
-        for seed in seeds
+        place_run(arm, seed, folders, machine) for arm in experiment.arms for seed in seeds
     )
     seconds = _train_all(runs, observer)
     return ExperimentOutcome(
@@ -164,11 +162,19 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
     return folders
 
 
-def place_run(arm: Arm, seed: int, corpus: Path, machine: Machine) -> ArmRun:
-    """The arm on its corpus with a seed, in a folder that its digest names."""
-    made = digest(str(Corpus.open(corpus).facts["digest"]), arm.config.model_dump_json(), str(seed))
-    out = machine.out / RUNS / made[:_LETTERS]
-    places = {"corpus": corpus, "out": out, "seed": seed, "device": machine.device}
+def place_run(arm: Arm, seed: int, folders: Folders, machine: Machine) -> ArmRun:
+    """The arm on its corpora with a seed, in a folder that its digest names."""
+    heard = [folders[name] for name in (arm.corpus, *arm.mixed)]
+    mixed = [str(share) for share in arm.mixed.values()]
+    told = [str(Corpus.open(folder).facts["digest"]) for folder in heard]
+    made = digest(*told, *mixed, arm.config.model_dump_json(), str(seed))
+    places = {
+        "corpus": heard[0],
+        "mix": tuple(Mix(corpus=folders[name], weight=share) for name, share in arm.mixed.items()),
+        "out": machine.out / RUNS / made[:_LETTERS],
+        "seed": seed,
+        "device": machine.device,
+    }
     return ArmRun(arm, seed, arm.config.model_copy(update=places), made)
 
 

@@ -17,12 +17,12 @@ from experiments.additions import (
     UNTESTED,
     build_experiment,
 )
-from experiments.harness.experiment import CorpusView, Scale
+from experiments.harness.experiment import PAPERS_SCALES, CorpusView, Scale
 from experiments.scenes.scenes import choose_seconds
 from pipelines.spec.spec import Spec
 from train.config.run import CropTold
 
-SCALES = pytest.mark.parametrize("scale", list(Scale))
+SCALES = pytest.mark.parametrize("scale", PAPERS_SCALES)
 
 
 @SCALES

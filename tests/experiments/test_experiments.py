@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from experiments.harness import runner
 from experiments.harness.claims import Cell, claim_near
 from experiments.harness.exams import make_exam, make_probe_exam
 from experiments.harness.experiment import (
+    PAPERS_SCALES,
     Arm,
     CorpusView,
     ExamSplit,
@@ -116,6 +118,17 @@ def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:
     # acba's "+acba" made a view whose own corpus.json was refused when it was opened.
     with pytest.raises(SpecError, match=r"miniature: a corpus is called '\+pairs'"):
         miniature(corpora={"+pairs": CorpusView(("pairs",))})
+
+
+def test_samples_of_other_corpora_take_part(machine: Machine) -> None:
+    alone = miniature().arms[0]
+    mixed = replace(alone, mixed={"ordered": 0.25})
+    made = carry_out(miniature(arms=(alone, mixed), claims=()), (0,), machine, Silent())
+    one, other = made.runs
+    assert one.digest != other.digest
+    assert [(each.corpus.parent.name, each.weight) for each in other.config.mix] == [
+        ("miniature-ordered", 0.25)
+    ]
 
 
 def test_what_was_tested_on_validation_is_called_so(
@@ -250,6 +263,8 @@ def test_unknown_names_are_told_with_what_was_meant() -> None:
         find_experiment("acbaa", "tiny")
     with pytest.raises(SpecError, match="did you mean 'tiny'"):
         find_experiment("acba", "tny")
+    with pytest.raises(SpecError, match=r"acba has no such scale.*choose tiny, small, paper"):
+        find_experiment("acba", "medium")
     with pytest.raises(SpecError, match="did you mean 'val'"):
         parse_exam_split("vall")
     with pytest.raises(SpecError, match="expected NAME:PATH"):
@@ -258,18 +273,28 @@ def test_unknown_names_are_told_with_what_was_meant() -> None:
         SoundLibrary.parse("esc5:somewhere")
 
 
-@pytest.mark.parametrize("scale", list(Scale))
-@pytest.mark.parametrize("name", list(EXPERIMENTS))
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [*product(EXPERIMENTS, PAPERS_SCALES), ("together", Scale.MEDIUM)],
+)
 def test_every_experiment_speaks_of_arms_and_metrics_that_it_has(name: str, scale: Scale) -> None:
     made = find_experiment(name, scale)
     arms = {arm.name for arm in made.arms}
     exams = {exam.name for exam in made.exams}
     cells = [cell for claim in made.claims for cell in claim.cells]
     assert {cell.arm for cell in cells} <= arms
-    assert {arm.corpus for arm in made.arms} <= set(made.corpora)
+    assert {name for arm in made.arms for name in (arm.corpus, *arm.mixed)} <= set(made.corpora)
     metrics = {cell.metric for cell in cells} | {line.metric for line in made.lines}
     assert {metric.partition(".")[0] for metric in metrics} <= exams
     assert {arm for line in made.lines for arm in line.paper} <= arms
+
+
+def test_settings_are_chosen_on_a_fold_that_is_neither_learnt_from_nor_for_tests() -> None:
+    folds = {"train": ["1", "2", "3"], "test": ["4"]}
+    chosen = SoundLibrary("esc10", known_splits=folds).hold_out_val()
+    assert chosen.splits == {"train": ["1", "2"], "val": ["3"], "test": ["4"]}
+    assert chosen.hold_out_val() == chosen
+    assert SoundLibrary("foley").hold_out_val().splits == SoundLibrary("foley").splits
 
 
 def test_the_last_fold_is_never_heard_in_training() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.experiment import CorpusView, Row, Scale
+from experiments.harness.experiment import PAPERS_SCALES, CorpusView, Row, Scale
 from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
 from experiments.negation.captions import IDIOMS, insert_idioms, with_idioms
@@ -46,7 +46,7 @@ def row(number: int, split: str = "train") -> Row:
     }
 
 
-@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("scale", PAPERS_SCALES)
 def test_every_claim_and_line_is_about_arms_that_the_scale_has(scale: Scale) -> None:
     made = build_experiment(scale, FEW)
     arms = {arm.name for arm in made.arms}
@@ -70,7 +70,7 @@ def test_arms_differ_in_nothing_but_insertion_and_weight() -> None:
     assert all(config.model_copy(update=changes) == base for config in arms.values())
 
 
-@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("scale", PAPERS_SCALES)
 def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale) -> None:
     made = build_experiment(scale, FEW)
     assert all(0 < arm.config.eval_every < arm.config.steps for arm in made.arms)

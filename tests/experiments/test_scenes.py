@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.harness.experiment import ExamSplit, Row, Scale
+from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Row, Scale
 from experiments.scenes import captions as scenes_captions
 from experiments.scenes.captions import (
     by_rules,
@@ -19,6 +19,7 @@ from experiments.scenes.captions import (
 from experiments.scenes.exams import THREEFOLD_EVERY, make_attribute_exam, make_order_exam
 from experiments.scenes.scenes import (
     EXPRESSIONS,
+    FRAMES,
     GROUPED,
     HARD_GROUPED,
     SHORT,
@@ -74,7 +75,7 @@ def words(text: str) -> Counter[str]:
     return Counter(text.casefold().replace(",", " ").replace(".", " ").split())
 
 
-@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("scale", PAPERS_SCALES)
 def test_every_arm_takes_as_many_steps_and_starts_as_the_first_does(scale: Scale) -> None:
     made = build_experiment(scale)
     assert len({arm.config.steps for arm in made.arms if arm.name != SHORT}) == 1
@@ -83,7 +84,9 @@ def test_every_arm_takes_as_many_steps_and_starts_as_the_first_does(scale: Scale
     assert [name for name, config in configs.items() if config.keep_groups] == [
         GROUPED,
         HARD_GROUPED,
+        FRAMES,
     ]
+    assert [name for name, config in configs.items() if config.model.frames] == [FRAMES]
 
 
 def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from experiments.harness.experiment import ExamSplit, Experiment, Scale
+from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Experiment, Scale
 from experiments.harness.library import SoundLibrary
 from experiments.tag_captions.captions import MADE, Manner, make_retelling_exam, reword
 from experiments.tag_captions.tag_captions import CORPUS, RECALL, build_experiment
@@ -116,7 +116,7 @@ def test_a_subset_is_no_larger_than_the_split(tagged: Path) -> None:
     assert whole.settings.subset_size == len(whole.sounds)
 
 
-@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("scale", PAPERS_SCALES)
 def test_arms_differ_in_texts_and_loss_alone(scale: Scale) -> None:
     made: Experiment = build_experiment(scale)
     settings = [arm.config.model_dump(mode="json") for arm in made.arms]

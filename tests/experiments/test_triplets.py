@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.harness.experiment import CorpusView, ExamSplit, Scale
+from experiments.harness.experiment import PAPERS_SCALES, CorpusView, ExamSplit, Scale
 from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
 from experiments.registry import find_experiment
@@ -42,7 +42,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found | {"stages": write_view("stages", view, found, out / "views")}
 
 
-@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("scale", PAPERS_SCALES)
 def test_all_arms_learn_for_equally_many_steps_on_what_there_is(
     scale: Scale, folders: dict[str, Path]
 ) -> None:
