@@ -122,7 +122,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     heard = library or make_foley(scale)
     scenes, long = make_scenes_spec(scale, heard), make_scenes_spec(scale, heard, longer=LONGER)
     most = choose_captions(scale)
-    judged = {"most": most, "audible": scenes.setting.audible}
+    audible = scenes.setting.audible
     learn = partial(_make_config, scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS))
     whole, cropped = learn(), learn(crop_s=choose_seconds(scale))
     apart = whole.model_copy(update={"keep_groups": False})
@@ -137,8 +137,8 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
             "long": long,
             "told": make_scenes_spec(scale, heard, tell=TOLD),
             "unheard": make_scenes_spec(scale, heard, truth=UNHEARD | {"pause_s": PAUSE_S}),
-            "tested": CorpusView(("scenes",), partial(tested, **judged)),
-            "spans": CorpusView(("scenes",), partial(tested_by_spans, **judged)),
+            "tested": CorpusView(("scenes",), partial(tested, most=most, audible=audible)),
+            "spans": CorpusView(("scenes",), partial(tested_by_spans, most=most, audible=audible)),
             "untested": CorpusView(("scenes",), partial(untested, most=most)),
             "by-rules": CorpusView(("unheard",), partial(by_rules, most=most)),
         },
