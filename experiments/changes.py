@@ -1,0 +1,104 @@
+"""One table of what experiments gave before and give now: `python -m experiments.changes`.
+
+Compared is what an experiment's claims rest on, of the pages that both folders have.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.harness.experiment import Experiment
+from experiments.registry import find_experiment
+from synth.base.atomic import write_text
+from synth.base.errors import SegueError
+from train.bench.figures import format_value
+
+HEADER: Final = """\
+# Before and now
+
+    {command}
+
+What the claims of each experiment rest on: mean over the seeds, and 95 % interval. Corpora and
+captions differ between the two, and so do the tests that are made of them.
+
+| page | measure | arm | before | now |
+|---|---|---|---:|---:|
+"""
+
+
+def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
+    """The rows of the table: page, measure, arm, the value before and that of now.
+
+    Args:
+        before: Folder of older results, as `segue reproduce` wrote them.
+        now: Folder of newer ones. A page that `before` lacks is left out.
+
+    Raises:
+        SegueError: If no page is in both, or one cannot be read.
+    """
+    pages = sorted(path.name for path in now.glob("*.json") if (before / path.name).is_file())
+    if not pages:
+        raise SegueError(
+            f"{before} and {now} have no page in common", fix="give folders of results"
+        )
+    for page in pages:
+        old, new = _read(before / page), _read(now / page)
+        experiment = find_experiment(new["experiment"], new["scale"])
+        for measure, metric, arm in _list_cells(experiment):
+            found = [each["metrics"].get(arm, {}).get(metric) for each in (old, new)]
+            if any(found):
+                told = (_tell(metric, each) for each in found)
+                yield (page.removesuffix(".json"), measure, arm, *told)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        _ = found["experiment"], found["scale"], found["metrics"]
+    except (OSError, ValueError, KeyError) as error:
+        raise SegueError(
+            f"{path}: no results of an experiment", fix="give folders of `segue reproduce`"
+        ) from error
+    return found
+
+
+def _list_cells(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
+    """Title, metric and arm of what claims are about, in the order of the table."""
+    cells = {cell for claim in experiment.claims for cell in claim.cells}
+    for line in experiment.lines:
+        for arm in experiment.arms:
+            if any(each.metric == line.metric and each.arm == arm.name for each in cells):
+                yield line.title, line.metric, arm.name
+
+
+def _tell(metric: str, found: dict[str, float] | None) -> str:
+    if found is None:
+        return "-"
+    value, low, high = (format_value(metric, found[key]) for key in ("value", "low", "high"))
+    return f"{value} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
+
+
+def render(before: Path, now: Path, command: str) -> str:
+    """The page in Markdown."""
+    rows = ("| " + " | ".join(row) + " |\n" for row in compare(before, now))
+    return HEADER.format(command=command) + "".join(rows)
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("before", type=Path, help="folder of older results")
+    parser.add_argument("--now", type=Path, default=Path("docs/results"), help="of newer ones")
+    parser.add_argument("--revision", help="where the older ones are from, for the page's command")
+    given = parser.parse_args()
+    command = f"git archive {given.revision} docs/results | tar -x -C before"
+    told = f"{command}\n    python -m experiments.changes before/docs/results"
+    write_text(given.now / "changes.md", render(given.before, given.now, told))
+
+
+if __name__ == "__main__":
+    main()
