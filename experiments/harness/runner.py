@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os.path import relpath
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +30,7 @@ from train.engine.run_folder import MODEL_FILE
 
 VIEWS: Final = "views"
 RUNS: Final = "runs"
+MODELS: Final = "models"
 TRAINING: Final = "train"
 TESTING: Final = "test"
 SOME: Final = "some-arms"
@@ -43,7 +46,7 @@ class Machine:
     """Where an experiment is carried out; nothing of it decides what comes out.
 
     Args:
-        out: Holds banks, shards, manifests, views and runs.
+        out: Holds banks, shards, manifests, views, runs, and links to these by name (`models`).
         workers: Processes that build corpora.
         device: That models are trained and tested on.
     """
@@ -137,7 +140,7 @@ def carry_out(
         place_run(arm, seed, folders, machine) for arm in experiment.arms for seed in seeds
     )
     seconds = _train_all(runs, observer)
-    return ExperimentOutcome(
+    outcome = ExperimentOutcome(
         experiment,
         seeds,
         split,
@@ -146,6 +149,8 @@ def carry_out(
         _test_all(experiment, runs, benchmarks, machine, observer),
         seconds,
     )
+    _name_models(outcome, machine.out / MODELS)
+    return outcome
 
 
 def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) -> dict[str, Path]:
@@ -218,6 +223,16 @@ def _test_all(
         observer.advance(TESTING)
     observer.finish(TESTING)
     return found
+
+
+def _name_models(outcome: ExperimentOutcome, folder: Path) -> None:
+    """Links that call each run by its experiment, arm and seed, as a page of scores shows them."""
+    for run in outcome.runs:
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", run.arm.name).strip("-")
+        link = folder / outcome.label / f"{plain}-seed-{run.seed}"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(relpath(run.config.out, link.parent), target_is_directory=True)
 
 
 class _Steps:

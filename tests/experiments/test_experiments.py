@@ -101,6 +101,14 @@ def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutc
     assert set(outcome.metrics["mlp"]) == {"order.bat"}
 
 
+def test_a_trained_model_is_found_by_the_name_of_its_arm(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
+    model = machine.out / "models" / "miniature-tiny-foley" / "transformer-seed-1"
+    assert model.resolve() == outcome.runs[1].config.out.resolve()
+    assert (model / MODEL_FILE).is_file()
+
+
 def test_what_is_done_is_not_done_again_and_results_are_the_same(
     outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,11 +211,11 @@ def test_the_command_prints_and_writes_the_same_figures(
 
 def test_another_setting_makes_another_run(outcome: ExperimentOutcome, machine: Machine) -> None:
     first = outcome.runs[0]
-    folder = first.config.corpus
-    assert runner.place_run(first.arm, 0, folder, machine) == first
+    folders = {"pairs": first.config.corpus}
+    assert runner.place_run(first.arm, 0, folders, machine) == first
     slower = Arm("transformer", "pairs", first.arm.config.model_copy(update={"lr": 1e-4}))
-    assert runner.place_run(slower, 0, folder, machine).config.out != first.config.out
-    assert runner.place_run(first.arm, 5, folder, machine).config.out != first.config.out
+    assert runner.place_run(slower, 0, folders, machine).config.out != first.config.out
+    assert runner.place_run(first.arm, 5, folders, machine).config.out != first.config.out
 
 
 def test_results_name_digests_seeds_command_and_versions(
