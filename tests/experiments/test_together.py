@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.harness.experiment import ExamSplit, Scale
+from experiments.together import ALL, CLAP, MEDIUM, MIXED, build_experiment
+from pipelines.build.build import build
+from pipelines.spec.spec import Spec
+from train.bench.plan import Refusal
+from train.model.clap import build_model
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_both_arms_hear_the_same_for_as_many_steps(scale: Scale) -> None:
+    arms = {arm.name: arm for arm in build_experiment(scale).arms}
+    assert arms[CLAP].mixed == arms[ALL].mixed == MIXED
+    assert arms[CLAP].corpus == arms[ALL].corpus
+    assert arms[CLAP].config.steps == arms[ALL].config.steps
+    assert all(stage.frames for stage in arms[ALL].config.stages)
+
+
+def test_medium_has_a_few_million_weights_and_50_000_scenes_that_no_shard_is_read_for() -> None:
+    weights = sum(each.numel() for each in build_model(MEDIUM, 16_000, 300).parameters())
+    assert 3e6 < weights < 6e6
+    made = build_experiment(Scale.MEDIUM)
+    scenes = made.corpora["scenes"]
+    assert isinstance(scenes, Spec)
+    assert scenes.recipe.model_dump()["scenes"]["scenes"]["train"] == 50_000
+    assert {arm.config.mode for arm in made.arms} == {"virtual"}
+
+
+def test_every_exam_can_be_taken_on_small_corpora_of_the_same_recipes(tmp_path: Path) -> None:
+    sizes = {"scenes": {"scenes": {"train": 4, "test": 64}}}
+    repeats = {"repeats": {"train": 1, "test": 1}}
+    made = build_experiment(Scale.TINY)
+    folders = {}
+    for name, corpus in made.corpora.items():
+        assert isinstance(corpus, Spec)
+        values = corpus.model_dump(mode="json", exclude_defaults=True)
+        (recipe,) = values["recipe"]
+        values["recipe"][recipe] |= sizes.get(recipe, repeats)
+        values["source"] = {"foley": {"classes": ["cat", "dog", "rain", "siren"], "takes": 5}}
+        values["splits"] = {"train": ["1", "2", "3"], "test": ["5"]}
+        folders[name] = Path(build(Spec.model_validate(values), tmp_path, 0).paths["manifests"])
+    for exam in made.exams:
+        plans = exam.benchmark(folders, ExamSplit.TEST).plans(exam.tasks)
+        assert set(plans) == set(exam.tasks)
+        assert not any(isinstance(plan, Refusal) for plan in plans.values())
