@@ -33,7 +33,7 @@ MIXED: Final = {"pairs": 0.25, "counts": 0.1}
 """Share of the samples that are of each other corpus."""
 STEPS: Final = {
     Scale.TINY: (300, 1200),
-    Scale.MEDIUM: (1500, 8500),
+    Scale.MEDIUM: (1000, 5000),
     Scale.SMALL: (2000, 18_000),
     Scale.PAPER: (80_000, 160_000),
 }
