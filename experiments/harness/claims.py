@@ -69,8 +69,8 @@ class Claim:
     @property
     def bounds(self) -> str:
         """The bounds in words, in percent."""
-        lower = f"above {100 * self.above:g} %" if self.above > -math.inf else ""
-        upper = f"below {100 * self.below:g} %" if self.below < math.inf else ""
+        lower = f"above {100 * self.above:.3g} %" if self.above > -math.inf else ""
+        upper = f"below {100 * self.below:.3g} %" if self.below < math.inf else ""
         return " and ".join(filter(None, (lower, upper)))
 
 
