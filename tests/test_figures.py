@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import re
@@ -12,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks.figures.__main__ import RESULTS, keep, read_jobs
+from benchmarks.figures.tally import SHEET, tally
 from synth.base.errors import SpecError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -185,6 +187,13 @@ def test_every_job_has_its_result_and_every_result_its_job() -> None:
         kept = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         assert [step["command"] for step in kept["steps"]] == [step.run for step in job.steps]
         assert kept["files"] == job.files
+
+
+def test_what_is_told_of_the_judges_is_what_their_sheet_says() -> None:
+    with SHEET.open(encoding="utf-8", newline="") as file:
+        found = tally(list(csv.DictReader(file)))
+    kept = json.loads((RESULTS / "judged.json").read_text(encoding="utf-8"))["steps"][0]["found"]
+    assert {key: kept[key] for key in found} == found
 
 
 def test_a_job_keeps_what_it_names() -> None:
