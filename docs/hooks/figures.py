@@ -166,9 +166,11 @@ def _split(source: str) -> tuple[Path, str]:
 
 
 def _is_quoted(value: float, digits: int, values: Sequence[float]) -> bool:
-    """Whether it is one of the values, or one in percent, rounded to `digits`."""
+    """Whether it is one of the values, or a share of them in percent, rounded to `digits`."""
     most = 0.5 * 10**-digits + 1e-9
-    return any(abs(value - abs(each) * scale) <= most for each in values for scale in (1, 100))
+    known = [abs(each) for each in values]
+    shares = [100 * each for each in known if each <= 1]
+    return any(abs(value - each) <= most for each in (*known, *shares))
 
 
 def _quiet(text: str) -> str:
