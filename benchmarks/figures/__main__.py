@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,7 +144,7 @@ def main() -> None:
             steps = run(jobs[name], given.data, folder)
         told = {
             "command": f"python -m benchmarks.figures DATA {name}",
-            "versions": own_versions(),
+            "versions": own_versions() | {"torch": version("torch")},
             "files": dict(jobs[name].files),
             "steps": steps,
         }
