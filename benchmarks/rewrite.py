@@ -142,6 +142,7 @@ def main() -> None:
     given = parser.parse_args()
     sys.path.insert(0, str(HELPERS))
     print("# Verified rewrites of captions, by a model with known errors")
+    print("\n`python -m benchmarks.rewrite`")
     with tempfile.TemporaryDirectory() as folder:
         rows = list(plan_rows(Path(folder)))
         for read in given.read:

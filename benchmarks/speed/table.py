@@ -65,6 +65,8 @@ def own_versions() -> dict[str, str]:
 def table(found: dict[str, Any]) -> str:
     """All cases in Markdown, then the aims."""
     lines = [
+        "`python -m benchmarks.speed`",
+        "",
         f"{found['machine']}, load {found['load']}; {found['sounds']}; {found['repeats']} repeats; "
         + ", ".join(f"{name} {number}" for name, number in found["versions"].items()),
     ]

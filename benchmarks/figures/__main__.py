@@ -1,0 +1,157 @@
+r"""Runs documented commands again, and keeps the figures that README and docs quote.
+
+    python -m benchmarks.figures ../shared/data                  # all jobs of jobs.yaml
+    python -m benchmarks.figures ../shared/data demo tutorial    # some
+
+Each job runs in an empty folder, where `data` is the folder of libraries and `$SEGUE` this
+repository, and writes `benchmarks/results/figures/JOB.json`: commands, what they found, versions.
+Only what the job names is kept, so that a wrong figure is not right by chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from benchmarks.speed.table import own_versions
+from synth.base.errors import SpecError
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+JOBS: Final = Path(__file__).with_name("jobs.yaml")
+RESULTS: Final = ROOT / "benchmarks" / "results" / "figures"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command, and what is kept of the last line that it prints, which is JSON.
+
+    Args:
+        run: The command. Without `keep` what it prints is not read.
+        keep: Paths into the JSON, such as `bat/value`; `*` stands for any key.
+        status: The exit status it must have.
+    """
+
+    run: str
+    keep: tuple[str, ...] = ()
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Commands that share a folder, and the files that they need there."""
+
+    steps: tuple[Step, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_jobs() -> dict[str, Job]:
+    """The jobs by name."""
+    listed = yaml.safe_load(JOBS.read_text(encoding="utf-8"))
+    return {
+        name: Job(
+            tuple(
+                Step(each["run"], tuple(each.get("keep", ())), each.get("status", 0))
+                for each in told["steps"]
+            ),
+            told.get("files", {}),
+        )
+        for name, told in listed.items()
+    }
+
+
+def keep(found: Any, paths: Sequence[str]) -> Any:
+    """The parts of a JSON value that `paths` name.
+
+    Raises:
+        SpecError: If a path leads nowhere.
+    """
+    kept: dict[str, Any] = {}
+    for path in paths:
+        _keep(found, path.split("/"), kept, path)
+    return kept
+
+
+def _keep(found: Any, path: Sequence[str], kept: dict[str, Any], told: str) -> None:
+    first, *rest = path
+    values = found if isinstance(found, dict) else dict(enumerate(found))
+    keys = [key for key in values if first in ("*", str(key))]
+    if not keys:
+        fix = f"it has {', '.join(map(str, values))}: correct the path in {JOBS.name}"
+        raise SpecError(f"{told}: no {first}", fix=fix)
+    for key in keys:
+        if rest:
+            _keep(values[key], rest, kept.setdefault(str(key), {}), told)
+        else:
+            kept[str(key)] = values[key]
+
+
+def run(job: Job, data: Path, folder: Path) -> list[dict[str, Any]]:
+    """What each step of a job found.
+
+    Raises:
+        RuntimeError: If a command ends with another status than the job says.
+    """
+    (folder / "data").symlink_to(data.resolve())
+    for name, text in job.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    # One thread adds up in one order, so a training run gives the same figures again.
+    told = {"PATH": path, "PYTHONPATH": str(ROOT), "SEGUE": str(ROOT), "OMP_NUM_THREADS": "1"}
+    found = []
+    for step in job.steps:
+        print(f"$ {step.run}", flush=True)
+        command = f"{step.run} --json" if step.run.startswith("segue") else step.run
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=os.environ | told,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode != step.status:
+            raise RuntimeError(f"{step.run}: status {done.returncode}\n{done.stdout[-2000:]}")
+        entry: dict[str, Any] = {"command": step.run}
+        if step.keep:
+            entry["found"] = keep(json.loads(done.stdout.splitlines()[-1]), step.keep)
+        found.append(entry)
+    return found
+
+
+def main() -> None:
+    """Run the jobs."""
+    jobs = read_jobs()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.figures", description=__doc__)
+    parser.add_argument("data", type=Path, help="folder of libraries: ESC-10, ESC-50, ...")
+    parser.add_argument("jobs", nargs="*", choices=(*jobs, []), help="all by default")
+    parser.add_argument("--scratch", type=Path, help="keep the jobs' folders here")
+    given = parser.parse_args()
+    for name in given.jobs or jobs:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = (given.scratch or Path(temporary)).resolve() / name
+            folder.mkdir(parents=True)
+            steps = run(jobs[name], given.data, folder)
+        told = {
+            "command": f"python -m benchmarks.figures DATA {name}",
+            "versions": own_versions() | {"torch": version("torch")},
+            "files": dict(jobs[name].files),
+            "steps": steps,
+        }
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
