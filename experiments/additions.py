@@ -12,6 +12,7 @@ from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Sc
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import by_rules, tested, tested_by_spans, untested
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
+from experiments.scenes.models import make_paper_model
 from experiments.scenes.scenes import (
     ATTRIBUTE,
     ORDER,
@@ -19,7 +20,6 @@ from experiments.scenes.scenes import (
     TO_TEXT,
     choose_captions,
     choose_seconds,
-    make_paper_model,
     make_scenes_spec,
 )
 from synth.captions import caption

@@ -10,6 +10,7 @@ from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, Experiment, Line, Scale, make_config
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
+from experiments.scenes.models import learn_frames, make_paper_model
 from experiments.scenes.scenes import (
     ATTRIBUTE,
     ORDER,
@@ -17,8 +18,6 @@ from experiments.scenes.scenes import (
     TO_TEXT,
     ZERO_SHOT,
     choose_seconds,
-    learn_frames,
-    make_paper_model,
     make_scenes_spec,
 )
 from pipelines.spec.spec import Spec

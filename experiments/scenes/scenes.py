@@ -17,18 +17,10 @@ from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Sc
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import restated
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
+from experiments.scenes.models import learn_frames, make_paper_model
 from pipelines.spec.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
 from train.config.run import Stage, TrainConfig
 from train.config.text import TextSampling
 
@@ -61,12 +53,8 @@ STEPS: Final = {
 """Of the stages."""
 STEPS_RECORDINGS: Final = (750, 1500, 1500)
 """The same at `tiny` over a library that was given: recordings are learnt more slowly."""
-FRAMES_WEIGHT: Final = 3.0
-"""Of the frame-wise loss, chosen on validation recordings."""
 PAPER_CAPTIONS: Final = 7
 """At most as many true ones and as many false ones (section 3.4)."""
-PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
-PAPER_TEXT: Final = "google/flan-t5-large"
 SETUP: Final = (
     "One corpus of `scenes`, two to four sounds each, and as many steps for every arm but one: "
     "CLAP learns by InfoNCE throughout, the others in the first of three stages; one arm ends "
@@ -284,25 +272,4 @@ def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> Tr
         return make_config(stages=stages, text=text, batch=32 if scale is Scale.TINY else 64)
     return make_config(
         model=make_paper_model(), stages=stages, text=text, batch=24, lr=1e-4, warmup=0.02
-    )
-
-
-def learn_frames(config: TrainConfig) -> TrainConfig:
-    """The same run, in which each token of audio also learns which sounds it holds."""
-    stages = [stage.model_copy(update={"frames": FRAMES_WEIGHT}) for stage in config.stages]
-    model = config.model.model_copy(update={"frames": True})
-    if model.audio.tokens is TokenKind.POOLED:  # one token for all: nothing to tell frames by
-        over_time = model.audio.model_copy(update={"tokens": TokenKind.MAP, "chunk_s": 1.0})
-        model = model.model_copy(update={"audio": over_time})
-    return config.model_copy(update={"stages": tuple(stages), "model": model})
-
-
-def make_paper_model() -> ModelConfig:
-    """Towers as the paper's, and heads as CLAP's."""
-    audio = AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED)
-    return ModelConfig(
-        dim=512,
-        head=HeadConfig(kind=HeadKind.MLP),
-        audio=audio,
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
     )
