@@ -2,8 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
 DEMO ?=
-# Two more than there are processors: many tests wait for a server or a process.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
+# One more than there are processors: many tests wait for a server or a process.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 SOAK ?=
 BENCH ?=
 # Empty: PyPI's torch. For the small CPU build: make env TORCH_INDEX=https://download.pytorch.org/whl/cpu
