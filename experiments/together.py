@@ -56,7 +56,7 @@ MEDIUM: Final = ModelConfig(
 )
 """A few million weights."""
 TOLD: Final = TextSampling(restatements=False)
-"""Main captions alone: others say a part of a scene, and hold the learning of order back."""
+"""Main captions alone: others say a part of a scene, and teach less of binding."""
 SETUP: Final = (
     "Scenes of two to four sounds, told by their main captions, with pairs of sounds (`triplets`), "
     "sounds that are repeated (`counts`), and scenes told by what they lack in every batch. CLAP "
