@@ -12,7 +12,7 @@ from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Sc
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import by_rules, tested, tested_by_spans, untested
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import make_paper_model
+from experiments.scenes.models import set_up_paper
 from experiments.scenes.scenes import (
     ATTRIBUTE,
     ORDER,
@@ -53,10 +53,11 @@ MEASURED: Final = ("duration", "longer", "louder")
 """Of those what is tested; few recordings of ESC-10 can be counted."""
 LONGER: Final = 2
 """How many times longer the scenes are that are cropped."""
-UNHEARD: Final = dict.fromkeys(("clear_db", "leave_db", "faint_db", "masked_db"), 120.0)
+OUTER_SPANS: Final = {
+    **dict.fromkeys(("clear_db", "leave_db", "faint_db", "masked_db"), 120.0),
+    "pause_s": 10.0,
+}
 """Thresholds by which every sound counts as heard from its first frame to its last."""
-PAUSE_S: Final = 10.0
-"""Shorter pauses are none there."""
 SETUP: Final = (
     "All arms learn by InfoNCE, then with hard negatives (`HardNegatives`), for equally many "
     "steps. The base learns from a corpus of `scenes` with the captions that it was built with: "
@@ -136,7 +137,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
             "scenes": scenes,
             "long": long,
             "told": make_scenes_spec(scale, heard, tell=TOLD),
-            "unheard": make_scenes_spec(scale, heard, truth=UNHEARD | {"pause_s": PAUSE_S}),
+            "unheard": make_scenes_spec(scale, heard, truth=OUTER_SPANS),
             "tested": CorpusView(("scenes",), partial(tested, most=most, audible=audible)),
             "spans": CorpusView(("scenes",), partial(tested_by_spans, most=most, audible=audible)),
             "untested": CorpusView(("scenes",), partial(untested, most=most)),
@@ -180,5 +181,5 @@ def _make_config(
         "batch": 32 if scale is Scale.TINY else 64,
     }
     if scale is Scale.PAPER:
-        shared |= {"model": make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
+        shared |= set_up_paper()
     return make_config(**shared | settings)

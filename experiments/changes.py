@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from experiments.harness.claims import Cell
 from experiments.harness.experiment import Experiment
 from experiments.registry import find_experiment
 from synth.base.atomic import write_text
@@ -71,7 +72,7 @@ def _list_cells(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     cells = {cell for claim in experiment.claims for cell in claim.cells}
     for line in experiment.lines:
         for arm in experiment.arms:
-            if any(each.metric == line.metric and each.arm == arm.name for each in cells):
+            if Cell(arm.name, line.metric) in cells:
                 yield line.title, line.metric, arm.name
 
 

@@ -16,9 +16,9 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
 )
-from experiments.harness.library import SoundLibrary, choose_steps
+from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import learn_frames, make_paper_model
+from experiments.scenes.models import learn_frames, set_up_paper
 from experiments.scenes.scenes import (
     ATTRIBUTE,
     ORDER,
@@ -160,8 +160,7 @@ def _make_counts(scale: Scale, library: SoundLibrary) -> Spec:
 
 
 def _make_spec(name: str, scale: Scale, library: SoundLibrary, recipe: dict[str, Any]) -> Spec:
-    rate = 48_000 if scale is Scale.PAPER else 16_000
-    audio = {"sample_rate": rate, "length": f"exact {choose_seconds(scale):g} s"}
+    audio = choose_audio(scale, choose_seconds(scale))
     return library.make_spec(f"together-{name}-{scale}", seed=7, recipe=recipe, audio=audio)
 
 
@@ -170,7 +169,7 @@ def _make_config(scale: Scale, *stages: Stage) -> TrainConfig:
         return make_config(stages=stages, text=TOLD, batch=32)
     shared: dict[str, Any] = {"stages": stages, "text": TOLD, "mode": Mode.VIRTUAL, "batch": 64}
     if scale is Scale.PAPER:
-        shared |= {"model": make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
+        shared |= set_up_paper()
     elif scale is Scale.MEDIUM:
         shared |= {"model": MEDIUM, "cache_mb": 4096}
     return make_config(**shared)

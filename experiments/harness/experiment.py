@@ -47,6 +47,11 @@ class Scale(StrEnum):
     PAPER = "paper"
     """The paper's own sizes and towers."""
 
+    @property
+    def is_for_processors(self) -> bool:
+        """Whether it needs no GPU."""
+        return self in (Scale.TINY, Scale.MEDIUM)
+
 
 PAPERS_SCALES: Final = (Scale.TINY, Scale.SMALL, Scale.PAPER)
 """Those of the papers' experiments."""

@@ -128,7 +128,7 @@ def choose_steps(
 
 
 def choose_audio(scale: Scale, tiny_s: float) -> dict[str, Any]:
-    """Sample rate and length of samples, as values of a spec: `tiny_s` seconds at `tiny`."""
-    if scale is Scale.TINY:
-        return {"sample_rate": 16_000, "length": f"exact {tiny_s} s"}
+    """Sample rate and length of samples as values of a spec: `tiny_s` seconds on processors."""
+    if scale.is_for_processors:
+        return {"sample_rate": 16_000, "length": f"exact {tiny_s:g} s"}
     return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from train.config.model import (
     AudioConfig,
@@ -31,7 +31,12 @@ def learn_frames(config: TrainConfig) -> TrainConfig:
     return config.model_copy(update={"stages": tuple(stages), "model": model})
 
 
-def make_paper_model() -> ModelConfig:
+def set_up_paper() -> dict[str, Any]:
+    """The paper's model and training as values of a config (appendix B.7)."""
+    return {"model": _make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
+
+
+def _make_paper_model() -> ModelConfig:
     """Towers as the paper's, and heads as CLAP's."""
     audio = AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED)
     return ModelConfig(

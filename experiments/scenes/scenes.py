@@ -17,7 +17,7 @@ from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Sc
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import restated
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import learn_frames, make_paper_model
+from experiments.scenes.models import learn_frames, set_up_paper
 from pipelines.spec.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
@@ -230,7 +230,7 @@ def make_scenes_spec(
     """
     sizes = {Scale.TINY: 2400, Scale.MEDIUM: 50_000, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
     train = sizes[scale]
-    test = 2400 if scale in (Scale.TINY, Scale.MEDIUM) else 4000
+    test = 2400 if scale.is_for_processors else 4000
     seconds = longer * choose_seconds(scale)
     recipe: dict[str, Any] = {
         "scenes": library.list_by_split(train=train, val=600, test=test),
@@ -254,12 +254,12 @@ def make_scenes_spec(
 
 def choose_seconds(scale: Scale) -> float:
     """Length of a scene."""
-    return 4.0 if scale in (Scale.TINY, Scale.MEDIUM) else 10.0
+    return 4.0 if scale.is_for_processors else 10.0
 
 
 def choose_captions(scale: Scale) -> int:
     """Most true captions of a scene, its main one included, and most false ones."""
-    return 3 if scale in (Scale.TINY, Scale.MEDIUM) else PAPER_CAPTIONS
+    return 3 if scale.is_for_processors else PAPER_CAPTIONS
 
 
 def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> TrainConfig:
@@ -270,6 +270,4 @@ def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> Tr
     text = TextSampling(restatements=False)
     if scale is not Scale.PAPER:
         return make_config(stages=stages, text=text, batch=32 if scale is Scale.TINY else 64)
-    return make_config(
-        model=make_paper_model(), stages=stages, text=text, batch=24, lr=1e-4, warmup=0.02
-    )
+    return make_config(stages=stages, text=text, **set_up_paper())
