@@ -19,10 +19,10 @@ from synth.scene.claim import claim_to_text
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import enumerate_words
+from synth.text.tags.tag_words import TagCategory
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 
-CATEGORY: Final = "sound"
 FRAMES: Final = ("{}.", "One hears {}.", "This is a recording of {}.")
 EXPRESSIONS: Final = {"any * any": 1, "any * any * any": 1}
 SCENES: Final = {Scale.TINY: 2400, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
@@ -89,4 +89,4 @@ def learnt_by_labels(row: Row) -> Row:
 
 
 def _make_tags(labels: Iterable[str]) -> list[Tag]:
-    return [Tag(CATEGORY, label.replace("_", " ")) for label in sorted(labels)]
+    return [Tag(TagCategory.SOUND.value, label.replace("_", " ")) for label in sorted(labels)]

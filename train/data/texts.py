@@ -20,11 +20,13 @@ from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import shipped_negators
 from synth.text.negation.outcome import Mode
 from synth.text.tags.tag_captions import join_tags
+from synth.text.tags.tag_families import explain_never_denied
+from synth.text.tags.tag_words import TagCategory
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import tag_claim
 from train.config.loss import Role
 from train.config.run import Stage
-from train.config.text import TextSampling
+from train.config.text import NEVER, TextSampling
 from train.data.meaning import meaning
 from train.data.rows import stage_of
 
@@ -90,13 +92,24 @@ class TextSampler:
         """A sampler over a corpus's tags.
 
         Raises:
-            SpecError: If the settings ask for tags, and no clip bears one.
+            SpecError: If the settings ask for tags, and no clip bears one; or for denials, and no
+                tag can be denied.
         """
         asked = sampling.needing_tags
         if asked and not any(tags.values()):
             raise SpecError(
                 f"{' and '.join(asked)} needs tags, but no clip of the corpus has one",
                 fix="drop it, or build the corpus from a source with tags",
+            )
+        found = {tag for each in tags.values() for tag in each}
+        if sampling.p_insert != NEVER and all(map(explain_never_denied, found)):
+            first = min(found, key=lambda tag: tag.name)
+            known = ", ".join(kind for kind in TagCategory if kind is not TagCategory.OTHER)
+            raise SpecError(
+                f"text.p_insert puts denials of tags into captions, but none of the {len(found)} "
+                f"tags of the corpus can be denied, such as {first.name!r} of category "
+                f"{first.category!r}: {explain_never_denied(first)}",
+                fix=f"drop it, or give the tags categories: {known}",
             )
         return cls(sampling, tags, seed)
 

@@ -35,6 +35,7 @@ class TagCategory(StrEnum):
     VOCAL = "vocal"
     ERA = "era"
     THEME = "theme"
+    SOUND = "sound"
     OTHER = "other"
 
 
@@ -62,6 +63,7 @@ _FORMS: Final[Mapping[TagCategory, TagForm]] = {
     TagCategory.VOCAL: TagForm.MASS,
     TagCategory.ERA: TagForm.ERA,
     TagCategory.THEME: TagForm.THEME,
+    TagCategory.SOUND: TagForm.NONE,
     TagCategory.OTHER: TagForm.NONE,
 }
 _CATEGORIES: Final[Mapping[str, TagCategory]] = {kind.value: kind for kind in TagCategory} | {

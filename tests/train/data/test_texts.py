@@ -117,6 +117,24 @@ def test_a_denial_of_an_absent_tag_is_put_in(music: SplitData) -> None:
     assert changed > 0.9 * len(texts)
 
 
+def test_a_sound_that_is_not_there_is_denied(data: SplitData) -> None:
+    clips = {row["clips"][0]: row for row in rows(data)}
+    names = ["dog", "rain", "sea waves", "siren"]
+    tags = {clip: [Tag("sound", names[at % 4])] for at, clip in enumerate(sorted(clips))}
+    denying = TextSampler.of(TextSampling(p_insert=Ramp(start=1, end=1)), tags, seed=0)
+    told = [{**row, "caption": f"A {tags[clip][0].name}."} for clip, row in clips.items()]
+    texts = denying.texts(told, Stage(steps=1, loss=InfoNce()), 0).captions
+    assert all(
+        any(negator in text.lower() for negator in shipped_negators().plain) for text in texts
+    )
+
+
+def test_tags_of_which_none_can_be_denied_are_refused(data: SplitData) -> None:
+    inserting = TextSampling(p_insert=Ramp(start=0.6, end=0.6))
+    with pytest.raises(SpecError, match=r"text\.p_insert .* none of the 2 tags .*'Brazilian'"):
+        TextSampler.of(inserting, {"a": [Tag("", "Brazilian")], "b": [Tag("", "for work")]}, 0)
+
+
 @pytest.mark.parametrize("stage", [HARD, MODULAR])
 def test_the_same_denial_is_put_into_false_captions(music: SplitData, stage: Stage) -> None:
     plain, denying = (sampler(music, p_insert=Ramp(start=p, end=p)) for p in (0, 1))
