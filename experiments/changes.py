@@ -94,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path, help="folder of older results")
     parser.add_argument("--now", type=Path, default=Path("docs/results"), help="of newer ones")
-    parser.add_argument("--revision", help="where the older ones are from, for the page's command")
+    parser.add_argument("--revision", required=True, help="where the older ones are from")
     given = parser.parse_args()
     command = f"git archive {given.revision} docs/results | tar -x -C before"
     told = f"{command}\n    python -m experiments.changes before/docs/results"

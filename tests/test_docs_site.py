@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -10,17 +9,14 @@ from types import ModuleType
 import pytest
 from pydantic import BaseModel, Field
 
+from tests.helpers.hooks import load_hook
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def hook(name: str) -> ModuleType:
     pytest.importorskip("mkdocs")
-    spec = importlib.util.spec_from_file_location(name, DOCS / "hooks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_hook(name)
 
 
 class Cake(BaseModel):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from benchmarks.figures.__main__ import RESULTS, keep, read_jobs
 from benchmarks.figures.tally import SHEET, tally
 from synth.base.errors import SpecError
+from tests.helpers.hooks import load_hook
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -29,17 +27,7 @@ PAGES = [
 ]
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("figures", DOCS / "hooks" / "figures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["figures"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-figures = load()
+figures = load_hook("figures")
 
 
 def told(text: str, root: Path = DOCS) -> list[str]:
