@@ -165,9 +165,9 @@ def _make_spec(name: str, scale: Scale, library: SoundLibrary, recipe: dict[str,
 
 
 def _make_config(scale: Scale, *stages: Stage) -> TrainConfig:
-    if scale is Scale.TINY:
-        return make_config(stages=stages, text=TOLD, batch=32)
-    shared: dict[str, Any] = {"stages": stages, "text": TOLD, "mode": Mode.VIRTUAL, "batch": 64}
+    shared: dict[str, Any] = {"stages": stages, "text": TOLD, "batch": 64}
+    if scale is not Scale.TINY:
+        shared["mode"] = Mode.VIRTUAL
     if scale is Scale.PAPER:
         shared |= set_up_paper()
     elif scale is Scale.MEDIUM:
