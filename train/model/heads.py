@@ -105,26 +105,47 @@ class TransformerHead(nn.Module):
         self.out = nn.Linear(dim, dim)
 
     def forward(self, tokens: Tokens) -> Float[Tensor, "batch dim"]:
-        """Unit-length embeddings."""
-        return self._finish(self._encode(tokens)[:, 0])
+        """Unit-length embeddings; the last layer computes the [CLS] token alone."""
+        values, padding = self._begin(tokens)
+        *below, last = self.encoder.layers
+        for layer in below:
+            values = layer(values, src_key_padding_mask=padding)
+        return self._finish(self.encoder.norm(_compute_first(last, values, padding)))  # type: ignore[misc]
 
     def with_frames(self, tokens: Tokens) -> WithFrames:
         """The embedding of the whole, and that of each token, which sees all others."""
-        encoded = self._encode(tokens)
+        values, padding = self._begin(tokens)
+        encoded = self.encoder(values, src_key_padding_mask=padding)
         each = self._finish(encoded[:, 1:])
         return self._finish(encoded[:, 0]), each.masked_fill(~tokens.mask[..., None], 0)
 
     def _finish(self, encoded: Float[Tensor, "*tokens dim"]) -> Float[Tensor, "*tokens dim"]:
         return functional.normalize(self.out(encoded), dim=-1)
 
-    def _encode(self, tokens: Tokens) -> Float[Tensor, "batch behind_cls dim"]:
+    def _begin(
+        self, tokens: Tokens
+    ) -> tuple[Float[Tensor, "batch behind_cls dim"], Bool[Tensor, "batch behind_cls"]]:
+        """What the first layer takes, and which of it is padding."""
         values = self.norm(self.project(tokens.values))
         values = values + sinusoids(values.shape[1], values.shape[2], values)
         cls = self.cls.to(values.dtype).expand(values.shape[0], 1, -1)
         real = functional.pad(tokens.mask, (1, 0), value=True)
-        return self.encoder(  # type: ignore[no-any-return]
-            torch.cat([cls, values], dim=1), src_key_padding_mask=~real
-        )
+        return torch.cat([cls, values], dim=1), ~real
+
+
+def _compute_first(
+    layer: nn.TransformerEncoderLayer,
+    values: Float[Tensor, "batch tokens dim"],
+    padding: Bool[Tensor, "batch tokens"],
+) -> Float[Tensor, "batch dim"]:
+    """The first token of what a layer with `norm_first` returns: it sees all, the rest is left."""
+    normed = layer.norm1(values)
+    heard, _ = layer.self_attn(
+        normed[:, :1], normed, normed, key_padding_mask=padding, need_weights=False
+    )
+    first = values[:, 0] + layer.dropout1(heard[:, 0])
+    hidden = layer.dropout(layer.activation(layer.linear1(layer.norm2(first))))
+    return first + layer.dropout2(layer.linear2(hidden))  # type: ignore[no-any-return]
 
 
 class ProjectionHead(nn.Module):

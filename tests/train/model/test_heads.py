@@ -18,13 +18,25 @@ def tokens() -> Tokens:
 
 @pytest.mark.parametrize(
     "head",
-    [MeanPoolHead(6, DIM, 0.0), TransformerHead(6, DIM, 2, 2, 0.0)],
-    ids=["mlp", "transformer"],
+    [
+        MeanPoolHead(6, DIM, 0.0),
+        TransformerHead(6, DIM, 2, 2, 0.0),
+        TransformerHead(6, DIM, 1, 2, 0.0),
+    ],
+    ids=["mlp", "transformer", "one layer"],
 )
 def test_tokens_are_embedded_beside_the_whole(head: MeanPoolHead | TransformerHead) -> None:
     given = tokens()
     whole, each = head.with_frames(given)
-    assert torch.equal(whole, head(given))
+    # The whole alone is computed with less: the last layer makes one token.
+    alone = head(given)
+    torch.testing.assert_close(alone, whole)
+    weights = torch.randn(whole.shape)
+    parameters = list(head.parameters())
+    found, expected = (
+        torch.autograd.grad((weights * one).sum(), parameters) for one in (alone, whole)
+    )
+    torch.testing.assert_close(found, expected)
     assert each.shape == (3, 5, DIM)
     lengths = each.norm(dim=2)
     torch.testing.assert_close(lengths[given.mask], torch.ones(int(given.mask.sum())))
