@@ -18,7 +18,7 @@ from experiments.harness.experiment import (
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import learn_frames, set_up_paper
+from experiments.scenes.models import set_up_paper
 from experiments.scenes.scenes import (
     ATTRIBUTE,
     ORDER,
@@ -35,6 +35,7 @@ from train.config.loss import HardNegatives, InfoNce
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Mode, Stage, TrainConfig
 from train.config.text import TextSampling
+from train.engine.presets import learn_frames
 
 CLAP, ALL = "CLAP", "all claims"
 BAT, NEGATION, COUNT = "pairs.bat", "test.negatives_negate", "counts.negatives_count"

@@ -1,4 +1,4 @@
-"""The models of `scenes`: the paper's towers, and frame labels on top of any."""
+"""The paper's model of `scenes`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,9 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.config.run import TrainConfig
 
-FRAMES_WEIGHT: Final = 3.0
-"""Of the frame-wise loss, chosen on validation recordings."""
 PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
 PAPER_TEXT: Final = "google/flan-t5-large"
-
-
-def learn_frames(config: TrainConfig) -> TrainConfig:
-    """The same run, in which each token of audio also learns which sounds it holds."""
-    stages = [stage.model_copy(update={"frames": FRAMES_WEIGHT}) for stage in config.stages]
-    model = config.model.model_copy(update={"frames": True})
-    if model.audio.tokens is TokenKind.POOLED:  # one token for all: nothing to tell frames by
-        over_time = model.audio.model_copy(update={"tokens": TokenKind.MAP, "chunk_s": 1.0})
-        model = model.model_copy(update={"audio": over_time})
-    return config.model_copy(update={"stages": tuple(stages), "model": model})
 
 
 def set_up_paper() -> dict[str, Any]:

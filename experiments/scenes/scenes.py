@@ -17,12 +17,13 @@ from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Sc
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import restated
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import learn_frames, set_up_paper
+from experiments.scenes.models import set_up_paper
 from pipelines.spec.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
 from train.config.run import Stage, TrainConfig
 from train.config.text import TextSampling
+from train.engine.presets import learn_frames
 
 CLAP, HARD, MODULAR = "CLAP", "+ hard negatives", "+ modular, no hard negatives"
 COMPA = "+ hard negatives + modular"

@@ -20,6 +20,7 @@ from train.cli.train import make_config, train_command
 from train.config.run import Stage, TrainConfig
 from train.data.recordings import RECORDINGS_FILE
 from train.engine.loop import train
+from train.engine.presets import FRAMES_WEIGHT
 
 FIELDS = {"value", "low", "high", "chance", "n"}
 
@@ -27,6 +28,8 @@ FIELDS = {"value", "low", "high", "chance", "n"}
 def test_the_demo_is_the_default_where_something_comes_before(corpus: Path) -> None:
     config = make_config(corpus, None, None, None, False, None, None, None)
     assert [stage.relations for stage in config.stages] == [("before",), ()]
+    assert config.model.frames
+    assert [stage.frames for stage in config.stages] == [FRAMES_WEIGHT] * 2
 
 
 @pytest.mark.parametrize(
@@ -42,8 +45,20 @@ def test_a_corpus_without_before_trains_by_default(
 ) -> None:
     corpus = build_corpus(recipe=recipe, splits={"train": [1, 2, 3]})
     config = make_config(corpus, None, None, None, False, 2, None, tmp_path / "run")
-    assert config.stages == (Stage(steps=2),)
+    assert config.stages == (Stage(steps=2, frames=FRAMES_WEIGHT),)
     assert config.keep_groups
+    assert train(config).finished
+
+
+def test_a_corpus_that_tells_no_times_trains_by_default(
+    build_corpus: Callable[..., Path], tmp_path: Path
+) -> None:
+    corpus = build_corpus(
+        source={"jam": {"tracks": 10}}, recipe={"negation": {}}, splits={"train": 0.9, "test": 0.1}
+    )
+    config = make_config(corpus, None, None, None, False, 2, None, tmp_path / "run")
+    assert config.stages == (Stage(steps=2),)
+    assert not config.model.frames
     assert train(config).finished
 
 

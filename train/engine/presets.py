@@ -5,19 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import pyarrow.compute as pc
+
 from synth.captions.caption import Connective
 from synth.corpus.corpus import Corpus
-from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind
+from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig, TokenKind
 from train.config.run import Stage, TrainConfig
 from train.data.split import TRAIN
 from train.model.clap import clap_config
 
 FINE_TUNING_RATE: Final = 3e-5
+FRAMES_WEIGHT: Final = 3.0
+"""Of the frame-wise loss, chosen on validation recordings."""
 _BEFORE: Final = Connective.BEFORE.value
+_STAGES: Final = (Stage(steps=400, relations=(_BEFORE,)), Stage(steps=1000))
+_STEPS: Final = sum(stage.steps for stage in _STAGES)
 
 
 def default(corpus: Path, out: Path) -> TrainConfig:
-    """The demo's settings, in a single stage with all relations where nothing says "before".
+    """The demo's settings, as far as they suit a corpus.
+
+    There is one stage with all relations where nothing says "before", and no frame-wise loss where
+    the corpus does not tell when each sound is heard.
 
     Args:
         corpus: Manifest folder of the corpus.
@@ -26,35 +35,41 @@ def default(corpus: Path, out: Path) -> TrainConfig:
     Raises:
         CorpusError: If there is no such corpus.
     """
-    config = demo(corpus, out)
-    parts = Corpus.open(corpus).read_in_parts(TRAIN, ["relation"])
-    if any(_BEFORE in part["relation"].unique().to_pylist() for part in parts):
-        return config
-    return config.model_copy(update={"stages": (Stage(steps=config.steps),)})
+    stages, tells_times = _choose_stages(corpus)
+    config = _make_small(corpus, out, stages)
+    return learn_frames(config) if tells_times else config
 
 
 def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TrainConfig:
-    """A small model that learns before, after and while in about a minute on two CPU cores.
+    """A small model that learns before, after and while in some minutes on two CPU cores.
 
     Mixed from the start, the relations are not told apart. "Before" alone, against itself with the
     sounds exchanged, lets both sides find order; then word-swapped and clause-swapped captions as
-    hard negatives give every relation its direction.
+    hard negatives give every relation its direction. To learn which sound is heard when helps
+    both.
 
     Args:
         corpus: Manifest folder of the corpus.
         out: Run folder.
         head: With `mlp`, a mean over tokens, order cannot be heard.
     """
-    return TrainConfig(
-        corpus=corpus,
-        out=out,
-        model=ModelConfig(head=HeadConfig(kind=head)),
-        stages=(
-            Stage(steps=400, relations=(_BEFORE,)),
-            Stage(steps=1000),
-        ),
-        keep_groups=True,
-    )
+    return learn_frames(_make_small(corpus, out, _STAGES, head))
+
+
+def learn_frames(config: TrainConfig, weight: float = FRAMES_WEIGHT) -> TrainConfig:
+    """The same run, in which each token of audio also learns which sounds it holds.
+
+    A tower that gave one token for all then gives one a second.
+
+    Args:
+        config: The run.
+        weight: Of the frame-wise loss, in every stage.
+    """
+    stages = [stage.model_copy(update={"frames": weight}) for stage in config.stages]
+    model = config.model.model_copy(update={"frames": True})
+    if model.audio.tokens is TokenKind.POOLED:
+        model = model.model_copy(update={"audio": _hear_seconds(model.audio)})
+    return config.model_copy(update={"stages": tuple(stages), "model": model})
 
 
 def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConfig:
@@ -70,8 +85,34 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
         SpecError: If there is no such CLAP.
         CorpusError: If there is no such corpus.
     """
-    config, model = default(corpus, out), clap_config(clap)
+    stages, _ = _choose_stages(corpus)
+    config, model = _make_small(corpus, out, stages), clap_config(clap)
     if head is not HeadKind.PROJECTION:
-        audio = model.audio.model_copy(update={"tokens": TokenKind.MAP, "chunk_s": 1.0})
+        audio = _hear_seconds(model.audio)
         model = model.model_copy(update={"audio": audio, "head": HeadConfig(kind=head)})
     return config.model_copy(update={"model": model, "lr": FINE_TUNING_RATE})
+
+
+def _make_small(
+    corpus: Path,
+    out: Path,
+    stages: tuple[Stage, ...],
+    head: HeadKind = HeadKind.TRANSFORMER,
+) -> TrainConfig:
+    model = ModelConfig(head=HeadConfig(kind=head))
+    return TrainConfig(corpus=corpus, out=out, model=model, stages=stages, keep_groups=True)
+
+
+def _choose_stages(corpus: Path) -> tuple[tuple[Stage, ...], bool]:
+    """The stages that suit a corpus, and whether it tells when each sound is heard."""
+    says_before = tells_times = False
+    for part in Corpus.open(corpus).read_in_parts(TRAIN, ["relation", "dense"]):
+        says_before |= _BEFORE in part["relation"].unique().to_pylist()
+        if "dense" in part.column_names:  # older corpora have none
+            tells_times |= bool(pc.any(pc.greater(pc.list_value_length(part["dense"]), 0)).as_py())
+    return _STAGES if says_before else (Stage(steps=_STEPS),), tells_times
+
+
+def _hear_seconds(audio: AudioConfig) -> AudioConfig:
+    """A tower that gives a token a second."""
+    return audio.model_copy(update={"tokens": TokenKind.MAP, "chunk_s": 1.0})
