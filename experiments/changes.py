@@ -1,13 +1,14 @@
 """One table of what experiments gave before and give now: `python -m experiments.changes`.
 
-Compared is what an experiment's claims rest on, of the pages that both folders have.
+Compared is what an experiment's claims rest on, of the pages that both folders have, but for those
+that are alike.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
 
     Args:
         before: Folder of older results, as `segue reproduce` wrote them.
-        now: Folder of newer ones. A page that `before` lacks is left out.
+        now: Folder of newer ones. A page that `before` lacks, or has alike, is left out.
 
     Raises:
         SegueError: If no page is in both, or one cannot be read.
@@ -48,8 +49,10 @@ def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
         )
     for page in pages:
         old, new = _read(before / page), _read(now / page)
+        if old == new:
+            continue
         experiment = find_experiment(new["experiment"], new["scale"])
-        for measure, metric, arm in _list_cells(experiment):
+        for measure, metric, arm in _list_cells(experiment, new["metrics"]):
             found = [each["metrics"].get(arm, {}).get(metric) for each in (old, new)]
             if any(found):
                 told = (_tell(metric, each) for each in found)
@@ -67,13 +70,17 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _list_cells(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
-    """Title, metric and arm of what claims are about, in the order of the table."""
+def _list_cells(experiment: Experiment, arms: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Title, metric and arm of what claims are about, in the order of the table.
+
+    Arms that the experiment has over other libraries alone are compared in all that claims are of.
+    """
     cells = {cell for claim in experiment.claims for cell in claim.cells}
+    judged, known = {cell.metric for cell in cells}, {arm.name for arm in experiment.arms}
     for line in experiment.lines:
-        for arm in experiment.arms:
-            if Cell(arm.name, line.metric) in cells:
-                yield line.title, line.metric, arm.name
+        for arm in arms if line.metric in judged else ():
+            if arm not in known or Cell(arm, line.metric) in cells:
+                yield line.title, line.metric, arm
 
 
 def _tell(metric: str, found: dict[str, float] | None) -> str:

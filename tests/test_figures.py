@@ -21,8 +21,8 @@ PAGES = [
     *(
         page
         for page in sorted(DOCS.rglob("*.md"))
-        # The pages beside the JSON of an experiment are written with it.
-        if not (page.parent.name == "results" and page.with_suffix(".json").exists())
+        # Commands write the pages beside the JSON of an experiment, and the table of changes.
+        if page.parent.name != "results" or page.stem == "index"
     ),
 ]
 

@@ -36,6 +36,20 @@ def test_what_claims_rest_on_is_shown_before_and_now(tmp_path: Path) -> None:
     assert "| acba-tiny-foley | BAT | MLP, Original | 50.0 % (49.0 to 51.0) |" in page
 
 
+def test_a_page_that_is_alike_is_left_out(tmp_path: Path) -> None:
+    before, now = write(tmp_path / "before", 0.5), write(tmp_path / "now", 0.5)
+    assert list(compare(before, now)) == []
+
+
+def test_arms_that_only_another_library_has_are_compared(tmp_path: Path) -> None:
+    before, now = write(tmp_path / "before", 0.5), write(tmp_path / "now", 0.6)
+    page = now / "acba-tiny-foley.json"
+    page.write_text(page.read_text("utf-8").replace(MLP, "MLP, elsewhere"), encoding="utf-8")
+    assert list(compare(before, now)) == [
+        ("acba-tiny-foley", "BAT", "MLP, elsewhere", "-", "60.0 % (59.0 to 61.0)")
+    ]
+
+
 def test_folders_without_a_common_page_are_refused(tmp_path: Path) -> None:
     now = write(tmp_path / "now", 0.5)
     with pytest.raises(SegueError, match="no page in common"):
