@@ -42,7 +42,7 @@ TELLING: Final = "with counts and measures"
 STEPS: Final = {Scale.TINY: (600, 1200), Scale.SMALL: (2000, 4000), Scale.PAPER: (40_000, 120_000)}
 """Of the first stage and of the second."""
 STEPS_RECORDINGS: Final = (750, 2250)
-"""The same at `tiny` over a library that was given: recordings are learnt more slowly."""
+"""The same at `tiny` over a library that was given: more, as far as two cores can bear it."""
 TOGETHER: Final = tuple(word.value for word in caption.SIMULTANEOUS)
 """Relations of what sounds together."""
 SEQUENTIAL: Final = tuple(word.value for word in caption.ORDER)

@@ -1,7 +1,7 @@
 """One table of what experiments gave before and give now: `python -m experiments.changes`.
 
-Compared is what an experiment's claims rest on, of the pages that both folders have, but for those
-that are alike.
+It compares what an experiment's claims rest on. Pages that only one folder has, or that are equal
+in both, are left out.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _list_cells(experiment: Experiment, arms: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Title, metric and arm of what claims are about, in the order of the table.
 
-    Arms that the experiment has over other libraries alone are compared in all that claims are of.
+    Arms that exist only over another library have no claims here: all judged metrics of theirs are
+    compared.
     """
     cells = {cell for claim in experiment.claims for cell in claim.cells}
     judged, known = {cell.metric for cell in cells}, {arm.name for arm in experiment.arms}
@@ -103,8 +104,9 @@ def main() -> None:
     parser.add_argument("--now", type=Path, default=Path("docs/results"), help="of newer ones")
     parser.add_argument("--revision", required=True, help="where the older ones are from")
     given = parser.parse_args()
-    command = f"git archive {given.revision} docs/results | tar -x -C before"
-    told = f"{command}\n    python -m experiments.changes before/docs/results"
+    unpack = f"git archive {given.revision} docs/results | tar -x -C before"
+    compare = f"python -m experiments.changes before/docs/results --revision {given.revision}"
+    told = "\n    ".join(("mkdir before", unpack, compare))
     write_text(given.now / "changes.md", render(given.before, given.now, told))
 
 

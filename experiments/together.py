@@ -57,7 +57,7 @@ MEDIUM: Final = ModelConfig(
 )
 """A few million weights."""
 TOLD: Final = TextSampling(restatements=False)
-"""Main captions alone: others say a part of a scene, and teach less of binding."""
+"""Main captions alone: the others tell a part of a scene, and binding is learnt worse from them."""
 SETUP: Final = (
     "Scenes of two to four sounds, told by their main captions, with pairs of sounds (`triplets`), "
     "sounds that are repeated (`counts`), and scenes told by what they lack in every batch. CLAP "

@@ -48,8 +48,8 @@ class Scale(StrEnum):
     """The paper's own sizes and towers."""
 
     @property
-    def is_for_processors(self) -> bool:
-        """Whether it needs no GPU."""
+    def runs_on_cpu(self) -> bool:
+        """Whether it runs in reasonable time without a GPU."""
         return self in (Scale.TINY, Scale.MEDIUM)
 
 

@@ -127,8 +127,8 @@ def choose_steps(
     return steps[scale] if library is None or scale is not Scale.TINY else recordings
 
 
-def choose_audio(scale: Scale, tiny_s: float) -> dict[str, Any]:
-    """Sample rate and length of samples as values of a spec: `tiny_s` seconds on processors."""
-    if scale.is_for_processors:
-        return {"sample_rate": 16_000, "length": f"exact {tiny_s:g} s"}
+def choose_audio(scale: Scale, short_s: float) -> dict[str, Any]:
+    """Sample rate and length of samples as values of a spec: `short_s` seconds on a CPU."""
+    if scale.runs_on_cpu:
+        return {"sample_rate": 16_000, "length": f"exact {short_s:g} s"}
     return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}

@@ -53,7 +53,7 @@ WEIGHTS: Final = {
 }
 """The weights k of the dissimilarity term, as in the paper; some hundred steps need a large one."""
 WEIGHTS_SOUNDS: Final = (3e-1,)
-"""The same at `tiny` over labelled sounds: most captions name two, so little is negated."""
+"""The same at `tiny` over labelled sounds, chosen on validation recordings."""
 BEST: Final = 1e-2
 """Of them the paper's best (section 4.3)."""
 

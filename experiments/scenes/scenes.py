@@ -231,7 +231,7 @@ def make_scenes_spec(
     """
     sizes = {Scale.TINY: 2400, Scale.MEDIUM: 50_000, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
     train = sizes[scale]
-    test = 2400 if scale.is_for_processors else 4000
+    test = 2400 if scale.runs_on_cpu else 4000
     seconds = longer * choose_seconds(scale)
     recipe: dict[str, Any] = {
         "scenes": library.list_by_split(train=train, val=600, test=test),
@@ -255,12 +255,12 @@ def make_scenes_spec(
 
 def choose_seconds(scale: Scale) -> float:
     """Length of a scene."""
-    return 4.0 if scale.is_for_processors else 10.0
+    return 4.0 if scale.runs_on_cpu else 10.0
 
 
 def choose_captions(scale: Scale) -> int:
     """Most true captions of a scene, its main one included, and most false ones."""
-    return 3 if scale.is_for_processors else PAPER_CAPTIONS
+    return 3 if scale.runs_on_cpu else PAPER_CAPTIONS
 
 
 def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> TrainConfig:

@@ -167,8 +167,9 @@ def result_json(
     """How a run ended, in the JSON shape of metrics, null where a field has no meaning.
 
     `loss` is that of the last step in nats, `n` its largest batch and chance ln(batch): what equal
-    similarities give among the captions of a full batch alone (hard negatives add to it). A
-    finished run on a corpus with a split `val` adds what `evaluate` finds there, as `val_*`.
+    similarities give among the captions of a full batch alone (hard negatives and the frame-wise
+    loss add to it). A finished run on a corpus with a split `val` adds what `evaluate` finds there,
+    as `val_*`.
     """
     from synth.corpus.corpus import Corpus
     from train.bench.evaluate import evaluate

@@ -107,7 +107,7 @@ class TextSampler:
             known = ", ".join(kind for kind in TagCategory if kind is not TagCategory.OTHER)
             raise SpecError(
                 f"text.p_insert puts denials of tags into captions, but none of the {len(found)} "
-                f"tags of the corpus can be denied, such as {first.name!r} of category "
+                f"tags of the corpus can be denied. {first.name!r} of category "
                 f"{first.category!r}: {explain_never_denied(first)}",
                 fix=f"drop it, or give the tags categories: {known}",
             )

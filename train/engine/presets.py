@@ -35,9 +35,8 @@ def default(corpus: Path, out: Path) -> TrainConfig:
     Raises:
         CorpusError: If there is no such corpus.
     """
-    stages, tells_times = _choose_stages(corpus)
-    config = _make_small(corpus, out, stages)
-    return learn_frames(config) if tells_times else config
+    config = _make_small(corpus, out, _choose_stages(corpus))
+    return learn_frames(config) if _tells_times(corpus) else config
 
 
 def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TrainConfig:
@@ -45,8 +44,7 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
 
     Mixed from the start, the relations are not told apart. "Before" alone, against itself with the
     sounds exchanged, lets both sides find order; then word-swapped and clause-swapped captions as
-    hard negatives give every relation its direction. To learn which sound is heard when helps
-    both.
+    hard negatives give every relation its direction. Learning when each sound is heard helps both.
 
     Args:
         corpus: Manifest folder of the corpus.
@@ -68,7 +66,7 @@ def learn_frames(config: TrainConfig, weight: float = FRAMES_WEIGHT) -> TrainCon
     stages = [stage.model_copy(update={"frames": weight}) for stage in config.stages]
     model = config.model.model_copy(update={"frames": True})
     if model.audio.tokens is TokenKind.POOLED:
-        model = model.model_copy(update={"audio": _hear_seconds(model.audio)})
+        model = model.model_copy(update={"audio": _token_per_second(model.audio)})
     return config.model_copy(update={"stages": tuple(stages), "model": model})
 
 
@@ -85,10 +83,9 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
         SpecError: If there is no such CLAP.
         CorpusError: If there is no such corpus.
     """
-    stages, _ = _choose_stages(corpus)
-    config, model = _make_small(corpus, out, stages), clap_config(clap)
+    config, model = _make_small(corpus, out, _choose_stages(corpus)), clap_config(clap)
     if head is not HeadKind.PROJECTION:
-        audio = _hear_seconds(model.audio)
+        audio = _token_per_second(model.audio)
         model = model.model_copy(update={"audio": audio, "head": HeadConfig(kind=head)})
     return config.model_copy(update={"model": model, "lr": FINE_TUNING_RATE})
 
@@ -103,16 +100,22 @@ def _make_small(
     return TrainConfig(corpus=corpus, out=out, model=model, stages=stages, keep_groups=True)
 
 
-def _choose_stages(corpus: Path) -> tuple[tuple[Stage, ...], bool]:
-    """The stages that suit a corpus, and whether it tells when each sound is heard."""
-    says_before = tells_times = False
-    for part in Corpus.open(corpus).read_in_parts(TRAIN, ["relation", "dense"]):
-        says_before |= _BEFORE in part["relation"].unique().to_pylist()
-        if "dense" in part.column_names:  # older corpora have none
-            tells_times |= bool(pc.any(pc.greater(pc.list_value_length(part["dense"]), 0)).as_py())
-    return _STAGES if says_before else (Stage(steps=_STEPS),), tells_times
+def _choose_stages(corpus: Path) -> tuple[Stage, ...]:
+    parts = Corpus.open(corpus).read_in_parts(TRAIN, ["relation"])
+    says_before = any(_BEFORE in part["relation"].unique().to_pylist() for part in parts)
+    return _STAGES if says_before else (Stage(steps=_STEPS),)
 
 
-def _hear_seconds(audio: AudioConfig) -> AudioConfig:
+def _tells_times(corpus: Path) -> bool:
+    """Whether the corpus tells of some sample when each sound is heard; older ones do not."""
+    parts = Corpus.open(corpus).read_in_parts(TRAIN, ["dense"])
+    return any(
+        pc.any(pc.greater(pc.list_value_length(part["dense"]), 0)).as_py()
+        for part in parts
+        if "dense" in part.column_names
+    )
+
+
+def _token_per_second(audio: AudioConfig) -> AudioConfig:
     """A tower that gives a token a second."""
     return audio.model_copy(update={"tokens": TokenKind.MAP, "chunk_s": 1.0})

@@ -138,7 +138,7 @@ def _compute_first(
     values: Float[Tensor, "batch tokens dim"],
     padding: Bool[Tensor, "batch tokens"],
 ) -> Float[Tensor, "batch dim"]:
-    """The first token of what a layer with `norm_first` returns: it sees all, the rest is left."""
+    """The first token of the output of a layer with `norm_first`; the others are not computed."""
     normed = layer.norm1(values)
     heard, _ = layer.self_attn(
         normed[:, :1], normed, normed, key_padding_mask=padding, need_weights=False
