@@ -105,8 +105,8 @@ def main() -> None:
     parser.add_argument("--revision", required=True, help="where the older ones are from")
     given = parser.parse_args()
     unpack = f"git archive {given.revision} docs/results | tar -x -C before"
-    compare = f"python -m experiments.changes before/docs/results --revision {given.revision}"
-    told = "\n    ".join(("mkdir before", unpack, compare))
+    again = f"python -m experiments.changes before/docs/results --revision {given.revision}"
+    told = "\n    ".join(("mkdir before", unpack, again))
     write_text(given.now / "changes.md", render(given.before, given.now, told))
 
 

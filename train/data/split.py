@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Final
@@ -210,15 +210,8 @@ class SplitData:
 
     @cached_property
     def is_labelled(self) -> Bool[np.ndarray, " samples"]:
-        """Of which samples the labels name every sound that is heard; of none in an older corpus.
-
-        They are those with dense captions.
-        """
-        parts = self.corpus.read_in_parts(self.split, ["dense"])
-        if "dense" not in next(parts).column_names:
-            return np.zeros(len(self), dtype=bool)
-        counts = [pc.list_value_length(part["dense"]).to_numpy() for part in parts]
-        return np.concatenate([*counts, np.zeros(0, dtype=np.int32)]) > 0
+        """Of which samples the labels name every sound that is heard."""
+        return np.concatenate([*find_labelled(self.corpus, self.split)])
 
     def find_labels(self) -> set[str]:
         """The labels of the samples' sounds."""
@@ -242,6 +235,22 @@ class SplitData:
             texts = pc.unique(pa.concat_arrays([batch["caption"], *others]))
             found.update(pc.unique(pc.split_pattern(texts, " ").flatten()).to_pylist())
         return found
+
+
+def find_labelled(corpus: Corpus, split: str) -> Iterator[Bool[np.ndarray, " samples"]]:
+    """Of which samples the labels name every sound that is heard, some samples at a time.
+
+    They are those with dense captions, and none in an older corpus. The first array is empty.
+
+    Raises:
+        CorpusError: If the corpus has no such split, or cannot be read.
+    """
+    # Every corpus has `relation`, which tells how many samples an older one has.
+    for part in corpus.read_in_parts(split, ["relation", "dense"]):
+        if "dense" in part.column_names:
+            yield pc.list_value_length(part["dense"]).to_numpy() > 0
+        else:
+            yield np.zeros(len(part), dtype=bool)
 
 
 def _apply_crop(pcm: Pcm, row: Row) -> Pcm:

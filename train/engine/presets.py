@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import pyarrow.compute as pc
-
 from synth.captions.caption import Connective
 from synth.corpus.corpus import Corpus
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig, TokenKind
 from train.config.run import Stage, TrainConfig
-from train.data.split import TRAIN
+from train.data.split import TRAIN, find_labelled
 from train.model.clap import clap_config
 
 FINE_TUNING_RATE: Final = 3e-5
@@ -36,7 +34,8 @@ def default(corpus: Path, out: Path) -> TrainConfig:
         CorpusError: If there is no such corpus.
     """
     config = _make_small(corpus, out, _choose_stages(corpus))
-    return learn_frames(config) if _tells_times(corpus) else config
+    tells_times = any(part.any() for part in find_labelled(Corpus.open(corpus), TRAIN))
+    return learn_frames(config) if tells_times else config
 
 
 def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TrainConfig:
@@ -54,16 +53,12 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
     return learn_frames(_make_small(corpus, out, _STAGES, head))
 
 
-def learn_frames(config: TrainConfig, weight: float = FRAMES_WEIGHT) -> TrainConfig:
+def learn_frames(config: TrainConfig) -> TrainConfig:
     """The same run, in which each token of audio also learns which sounds it holds.
 
     A tower that gave one token for all then gives one a second.
-
-    Args:
-        config: The run.
-        weight: Of the frame-wise loss, in every stage.
     """
-    stages = [stage.model_copy(update={"frames": weight}) for stage in config.stages]
+    stages = [stage.model_copy(update={"frames": FRAMES_WEIGHT}) for stage in config.stages]
     model = config.model.model_copy(update={"frames": True})
     if model.audio.tokens is TokenKind.POOLED:
         model = model.model_copy(update={"audio": _token_per_second(model.audio)})
@@ -104,16 +99,6 @@ def _choose_stages(corpus: Path) -> tuple[Stage, ...]:
     parts = Corpus.open(corpus).read_in_parts(TRAIN, ["relation"])
     says_before = any(_BEFORE in part["relation"].unique().to_pylist() for part in parts)
     return _STAGES if says_before else (Stage(steps=_STEPS),)
-
-
-def _tells_times(corpus: Path) -> bool:
-    """Whether the corpus tells of some sample when each sound is heard; older ones do not."""
-    parts = Corpus.open(corpus).read_in_parts(TRAIN, ["dense"])
-    return any(
-        pc.any(pc.greater(pc.list_value_length(part["dense"]), 0)).as_py()
-        for part in parts
-        if "dense" in part.column_names
-    )
 
 
 def _token_per_second(audio: AudioConfig) -> AudioConfig:
