@@ -14,7 +14,8 @@ from pipelines.spec.spec import Spec, TruthSpec
 from pipelines.store.row_file import RowFile
 from synth.base.errors import PlanError
 from synth.corpus.levels import read_levels
-from synth.recipes.base import Clip, Recipe
+from synth.recipes.base import Recipe
+from synth.recipes.clips import Clip
 from synth.sources.catalogue import explain_inaudible, quarantine_row
 
 _COLUMNS: Final = (

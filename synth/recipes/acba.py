@@ -17,7 +17,6 @@ from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.acba_settings import AcbaSettings
 from synth.recipes.base import (
-    Clip,
     Groups,
     Setting,
     check_splits,
@@ -26,9 +25,9 @@ from synth.recipes.base import (
     explain_too_short,
     longest_event,
     make_listener,
-    share_out,
 )
 from synth.recipes.clip_pairs import ClipPairs
+from synth.recipes.clips import Clip, share_out
 from synth.scene.scene import Concat, Event, statement
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves

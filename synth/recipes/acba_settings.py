@@ -9,10 +9,8 @@ from pydantic import Field, PositiveInt, field_validator
 from synth.base.units import Seconds
 from synth.captions.caption import Connective, Style
 from synth.labels.lexicon import Phrase
-from synth.recipes.base import (
-    Clip,
-    RecipeSettings,
-)
+from synth.recipes.base import RecipeSettings
+from synth.recipes.clips import Clip
 from synth.text.grammar.words import whole_words
 from synth.text.order.joining import Unjoinable, say_caption
 

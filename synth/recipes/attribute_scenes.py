@@ -21,7 +21,7 @@ from synth.labels.lexicon import Phrase
 from synth.labels.treatment import Treatment
 from synth.recipes.attribute_kinds import GAPS_S, LENGTHS, Attribute
 from synth.recipes.attribute_sounds import AttributeSounds, lower
-from synth.recipes.base import pick
+from synth.recipes.clips import pick
 from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.effects import EFFECTS

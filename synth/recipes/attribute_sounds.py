@@ -14,7 +14,8 @@ import numpy as np
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.labels.lexicon import are_confusable
 from synth.recipes.attribute_kinds import BED_S, PAUSE_S
-from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
+from synth.recipes.base import Setting, excerpt, make_listener
+from synth.recipes.clips import Clip, by_label, pick
 from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener

@@ -22,7 +22,6 @@ from synth.recipes.attribute_kinds import Attribute
 from synth.recipes.attribute_scenes import AttributeScenes, Told
 from synth.recipes.attribute_sounds import AttributeSounds
 from synth.recipes.base import (
-    Clip,
     Draft,
     Groups,
     RecipeSettings,
@@ -32,8 +31,8 @@ from synth.recipes.base import (
     deal_crosses,
     explain_misleading,
     explain_too_short,
-    share_out,
 )
+from synth.recipes.clips import Clip, share_out
 from synth.truth.relations import Tolerance
 
 _TRIES: Final = 60

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from synth.base.errors import PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.labels.lexicon import category, could_be_called
-from synth.recipes.base import Clip, Setting, excerpt, pick
+from synth.recipes.base import Setting, excerpt
+from synth.recipes.clips import Clip, pick
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from synth.captions.caption import Style
 from synth.labels.lexicon import category
-from synth.recipes.base import Clip, Setting, explain_misleading, explain_too_short, pick
+from synth.recipes.base import Setting, explain_misleading, explain_too_short
+from synth.recipes.clips import Clip, pick
 from synth.recipes.dealing import Hand
 from synth.recipes.grammar import ANY, SceneVocabulary, fill_labels
 from synth.scene.scene import Scene, labels

@@ -16,7 +16,6 @@ from synth.captions.caption import Caption, Connective, Pair, Style, frames
 from synth.captions.contrast import Wording, as_main, judge
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import (
-    Clip,
     Draft,
     Setting,
     deal_crosses,
@@ -25,6 +24,7 @@ from synth.recipes.base import (
     make_listener,
     permutation,
 )
+from synth.recipes.clips import Clip
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
 from synth.recipes.triplet_settings import TripletSettings
 from synth.scene.claim import And, Only

@@ -17,7 +17,6 @@ from synth.captions.contrast import Wording
 from synth.labels.lexicon import Phrase, are_confusable, are_kin, families
 from synth.recipes.acba_settings import AcbaSettings
 from synth.recipes.base import (
-    Clip,
     Draft,
     Setting,
     draft_contrast,
@@ -26,6 +25,7 @@ from synth.recipes.base import (
     make_listener,
     permutation,
 )
+from synth.recipes.clips import Clip
 from synth.scene.scene import Concat, Event, statement
 from synth.text.grammar.families import share_family
 from synth.text.grammar.words import content_words

@@ -24,7 +24,6 @@ from synth.captions.contrast import judge
 from synth.captions.counting import TIMES, counting_frames, say_count
 from synth.labels.lexicon import Phrase, is_countable
 from synth.recipes.base import (
-    Clip,
     Draft,
     Groups,
     RecipeSettings,
@@ -34,6 +33,7 @@ from synth.recipes.base import (
     make_listener,
     permutation,
 )
+from synth.recipes.clips import Clip
 from synth.recipes.units import find_units
 from synth.scene.edit import Edit
 from synth.scene.scene import Concat, Event, Excerpt, Scene

@@ -16,7 +16,7 @@ import numpy as np
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import are_confusable
-from synth.recipes.base import Clip, by_label
+from synth.recipes.clips import Clip, by_label
 
 Hand: TypeAlias = tuple[Clip, ...]
 

@@ -17,16 +17,9 @@ from synth.captions.balance import Member, deal
 from synth.captions.contrast import CaptionSet, as_main
 from synth.captions.pool import pool
 from synth.labels.lexicon import could_be_meant
-from synth.recipes.base import (
-    Clip,
-    Draft,
-    Setting,
-    by_label,
-    excerpt,
-    make_listener,
-    permutation,
-)
+from synth.recipes.base import Draft, Setting, excerpt, make_listener, permutation
 from synth.recipes.casting import DrawnCast
+from synth.recipes.clips import Clip, by_label
 from synth.recipes.composing import Composer, Joining, Mixing, amplify
 from synth.recipes.edit_settings import EditFamily, EditSettings
 from synth.recipes.grammar import SceneVocabulary, random_sequence

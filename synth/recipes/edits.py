@@ -14,14 +14,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from synth.base.errors import PlanError
-from synth.recipes.base import (
-    Clip,
-    Groups,
-    Setting,
-    check_splits,
-    share_out,
-)
+from synth.recipes.base import Groups, Setting, check_splits
 from synth.recipes.casting import explain_uncast
+from synth.recipes.clips import Clip, share_out
 from synth.recipes.edit_pairs import EditPairs
 from synth.recipes.edit_settings import EditSettings
 from synth.truth.relations import Tolerance

@@ -21,7 +21,8 @@ from pydantic import Field
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet, judge
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, explain_too_short
+from synth.recipes.base import Draft, Groups, RecipeSettings, Setting, explain_too_short
+from synth.recipes.clips import Clip
 from synth.recipes.negation_pairs import Amounts, NegationPairs, Told, caption_tags
 from synth.recipes.tag_groups import whole_clip
 from synth.scene.timeline import timeline

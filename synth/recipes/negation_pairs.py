@@ -14,7 +14,8 @@ import numpy as np
 
 from synth.captions.caption import Caption, Style
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Draft, Setting
+from synth.recipes.base import Draft, Setting
+from synth.recipes.clips import Clip
 from synth.recipes.tag_groups import (
     NO_PARTNER,
     Exchange,

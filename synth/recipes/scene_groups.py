@@ -13,8 +13,9 @@ from synth.base.errors import PlanError
 from synth.captions.balance import Member, deal
 from synth.captions.measured_pool import Told, measured_pool
 from synth.captions.pool import pool
-from synth.recipes.base import Clip, Draft, Setting, by_label, excerpt, make_listener
+from synth.recipes.base import Draft, Setting, excerpt, make_listener
 from synth.recipes.casting import Cast, DealtCast, DrawnCast
+from synth.recipes.clips import Clip, by_label
 from synth.recipes.composing import Composer
 from synth.recipes.dealing import ClipDealer
 from synth.recipes.grammar import (

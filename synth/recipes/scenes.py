@@ -15,15 +15,9 @@ from typing import ClassVar
 
 from synth.base.errors import PlanError
 from synth.captions.measured_pool import Told
-from synth.recipes.base import (
-    Clip,
-    Groups,
-    Setting,
-    check_splits,
-    check_unpadded,
-    share_out,
-)
+from synth.recipes.base import Groups, Setting, check_splits, check_unpadded
 from synth.recipes.casting import explain_uncast
+from synth.recipes.clips import Clip, share_out
 from synth.recipes.scene_groups import SceneGroups
 from synth.recipes.scene_settings import SceneSettings
 from synth.scene.scene import labels

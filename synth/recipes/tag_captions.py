@@ -19,7 +19,8 @@ from pydantic import Field, PositiveInt
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import judge
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, explain_too_short
+from synth.recipes.base import Draft, Groups, RecipeSettings, Setting, explain_too_short
+from synth.recipes.clips import Clip
 from synth.recipes.tag_groups import (
     NO_PARTNER,
     Exchange,

@@ -17,7 +17,8 @@ import numpy as np
 from synth.captions.balance import Hand, cross
 from synth.captions.caption import Caption
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Draft, Setting, excerpt
+from synth.recipes.base import Draft, Setting, excerpt
+from synth.recipes.clips import Clip
 from synth.scene.claim import Claim, claim_labels, parts_of
 from synth.scene.scene import Event
 from synth.scene.timeline import timeline

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from synth.base.units import Decibels, Frames
-from synth.recipes.base import Clip, Setting
+from synth.recipes.base import Setting
+from synth.recipes.clips import Clip
 from synth.scene.scene import Excerpt
 from synth.truth.envelope import Envelope
 

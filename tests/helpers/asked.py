@@ -14,7 +14,8 @@ from synth.derived.questions.subject import Subject, subjects
 from synth.labels.treatment import Treatment, treated_id
 from synth.recipes.attribute_kinds import Attribute
 from synth.recipes.attributes import Attributes
-from synth.recipes.base import Clip, Levels, Recipe, Setting
+from synth.recipes.base import Levels, Recipe, Setting
+from synth.recipes.clips import Clip
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets

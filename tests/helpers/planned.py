@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.recipes.base import Clip
+from synth.recipes.clips import Clip
 from synth.sources.own.vocabulary import VocabularySource
 from synth.sources.reading.base import ClipRef
 from synth.truth.envelope import LevelTable

@@ -35,7 +35,8 @@ from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.labels.tag import Tag
 from synth.recipes import RECIPES
-from synth.recipes.base import Clip, Groups, Levels, Setting
+from synth.recipes.base import Groups, Levels, Setting
+from synth.recipes.clips import Clip
 from synth.truth.envelope import LevelTable, StoredEnvelope
 
 GROUPS = {"train": Uneven(70), "test": Uneven(9)}

@@ -10,7 +10,8 @@ from envelopes import envelope
 from synth.base.rng import Randomness, digest
 from synth.corpus.schema import canonical_json, caption_row
 from synth.recipes import RECIPES
-from synth.recipes.base import Clip, Levels, Setting
+from synth.recipes.base import Levels, Setting
+from synth.recipes.clips import Clip
 from synth.scene.scene import to_json
 
 CLIPS = [

@@ -33,8 +33,8 @@ from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import FRAMES, wordings
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.acba import Acba
-from synth.recipes.base import Clip
 from synth.recipes.bed import Background
+from synth.recipes.clips import Clip
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import Not

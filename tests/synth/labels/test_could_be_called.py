@@ -20,8 +20,9 @@ from synth.derived.questions.question import ANCHORED, ENDS, Question, QuestionK
 from synth.derived.questions.subject import Subject, subjects
 from synth.derived.questions.wording import wordings
 from synth.labels.lexicon import are_confusable, could_be_called
-from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.base import Draft, Groups, Levels, Setting
 from synth.recipes.bed import Background
+from synth.recipes.clips import Clip
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json

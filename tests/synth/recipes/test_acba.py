@@ -22,7 +22,8 @@ from synth.labels.lexicon import Phrase
 from synth.labels.lexicon_build import lexicon_folder, read_sources
 from synth.recipes.acba import Acba
 from synth.recipes.acba_settings import ORDER_WORDS
-from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.base import Draft, Groups, Levels, Setting
+from synth.recipes.clips import Clip
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
 from synth.text.grammar.families import share_family

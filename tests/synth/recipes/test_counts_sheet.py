@@ -14,7 +14,8 @@ import pytest
 from synth.audio.dsp import active_span, attacks, block_frames, levels
 from synth.base.rng import Randomness
 from synth.labels.lexicon import is_countable
-from synth.recipes.base import Clip, Levels, Setting
+from synth.recipes.base import Levels, Setting
+from synth.recipes.clips import Clip
 from synth.recipes.counts import Counts
 from synth.recipes.units import find_units
 from synth.sources.catalogue import Acceptance

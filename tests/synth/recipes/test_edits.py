@@ -14,7 +14,8 @@ from synth.audio.dsp import PCM_SCALE
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.base.units import to_gain
-from synth.recipes.base import Clip, Draft, Levels, Setting
+from synth.recipes.base import Draft, Levels, Setting
+from synth.recipes.clips import Clip
 from synth.recipes.edit_settings import EditFamily
 from synth.recipes.edits import Edits
 from synth.scene.arrangement import places

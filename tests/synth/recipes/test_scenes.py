@@ -22,7 +22,8 @@ from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.captions.measured_pool import Told
 from synth.labels.lexicon import are_kin, category
-from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.base import Draft, Groups, Levels, Setting
+from synth.recipes.clips import Clip
 from synth.recipes.composing import Mixing
 from synth.recipes.scene_settings import read_expressions
 from synth.recipes.scenes import Scenes

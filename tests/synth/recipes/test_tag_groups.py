@@ -9,7 +9,8 @@ from envelopes import envelope
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption
 from synth.labels.tag import Tag
-from synth.recipes.base import Clip, Levels, Setting
+from synth.recipes.base import Levels, Setting
+from synth.recipes.clips import Clip
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
 from synth.recipes.tag_groups import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
